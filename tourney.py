@@ -9,6 +9,7 @@ The numbers are those of `tourney project ... --json`. Nothing is written and no
 What a method needs is imported when it is called, so that `import tourney` takes no time.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from commands.runs.judged_tournament import JudgedTournament, Perspective
+    from commands.importing.imported_set import SelectedSet
+    from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, Perspective
     from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
     from ledger.identity import StreamId
+    from ledger.store import Ledger
 
 __all__ = [
     "BiasRow",
@@ -52,12 +55,14 @@ __all__ = [
     "OutcomeRow",
     "ResponseRow",
     "Rows",
+    "SetView",
     "SpendRow",
     "TournamentView",
     "TourneyError",
     "WinRateRow",
     "__version__",
     "read",
+    "read_set",
 ]
 __version__ = VERSION
 
@@ -151,31 +156,60 @@ def read(
     Raises:
         TourneyError: The ledger cannot be read, or does not contain a name.
     """
-    from commands.runs.choices import position_at, rule_of, stream_named
+    from commands.runs.choices import rule_of, stream_named
     from commands.runs.judged_tournament import Perspective
     from ledger.store import Ledger
     from projections.verdicts.policies import DEFAULT_POLICY
 
     path, rule = Path(ledger), rule_of(policy or DEFAULT_POLICY, parser, str)
-    moment = as_of.isoformat() if isinstance(as_of, datetime) else as_of
     with Ledger.read_only(path) as opened:
         stream = stream_named(opened, tournament, str)
-        last = opened.head.position
-        until = last if moment is None else position_at(opened, str(moment), option="as_of")
+        until = _last_position(opened, as_of)
     return TournamentView(path, stream, until, Perspective(judge, dimension, rule))
 
 
-@dataclass(frozen=True)
-class TournamentView:
-    """A tournament up to a position of its ledger: later events change nothing here.
+def read_set(
+    ledger: str | PathLike[str] = "tournament.db",
+    *,
+    name: str,
+    as_of: int | str | datetime | None = None,
+) -> "SetView":
+    """Return an imported set of battles as recorded now, or as of an earlier position.
 
-    Arguments left at None take the tournament's recorded settings.
+    Args:
+        ledger: The ledger's file; it needs no tournament.
+        name: The set's name, as `tourney import battles --name` gave it.
+        as_of: The last position to read, or a time: a datetime, or text in ISO 8601.
+
+    Raises:
+        TourneyError: The ledger cannot be read, or does not contain the set.
+    """
+    from commands.importing.imported_set import imported_set
+    from ledger.store import Ledger
+
+    with Ledger.read_only(Path(ledger)) as opened:
+        return SetView(imported_set(opened, name, _last_position(opened, as_of)))
+
+
+def _last_position(opened: "Ledger", as_of: int | str | datetime | None) -> int:
+    """Return the last position to read."""
+    from commands.runs.choices import position_at
+
+    if as_of is None:
+        return opened.head.position
+    moment = as_of.isoformat() if isinstance(as_of, datetime) else str(as_of)
+    return position_at(opened, moment, option="as_of")
+
+
+class OutcomesView(ABC):
+    """What a tournament and an imported set of battles have in common.
+
+    Arguments left at None take a tournament's recorded settings, or the defaults.
     """
 
-    ledger: Path
-    tournament: "StreamId"
-    as_of: int  # the last position that is read
-    perspective: "Perspective"  # whose verdicts count, and by which rule
+    @property
+    @abstractmethod
+    def _outcomes(self) -> "OutcomeSource": ...
 
     def elo(
         self,
@@ -198,7 +232,7 @@ class TournamentView:
             "ties": ties,
             "bootstraps": bootstraps,
         }
-        return Rows(EloRow, tuple(elo_rows(self._reading, chosen)))
+        return Rows(EloRow, tuple(elo_rows(self._outcomes, chosen)))
 
     def bradley_terry(
         self,
@@ -227,31 +261,41 @@ class TournamentView:
             "resamples": bootstraps,
             "seed": seed,
         }
-        return Rows(BradleyTerryRow, tuple(bradley_terry_rows(self._reading, chosen)))
+        return Rows(BradleyTerryRow, tuple(bradley_terry_rows(self._outcomes, chosen)))
 
     def win_rates(self) -> Rows[WinRateRow]:
         """Return wins, losses and ties of each pair of entrants on each dimension."""
         from commands.runs.results import win_rate_rows
 
-        return Rows(WinRateRow, tuple(win_rate_rows(self._reading)))
+        return Rows(WinRateRow, tuple(win_rate_rows(self._outcomes)))
 
     def fragility(self) -> Rows[FragilityRow]:
         """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
         from commands.runs.results import fragility_rows
 
-        return Rows(FragilityRow, tuple(fragility_rows(self._reading)))
+        return Rows(FragilityRow, tuple(fragility_rows(self._outcomes)))
+
+    def outcomes(self) -> Rows[OutcomeRow]:
+        """Return every planned comparison, or every imported battle, with its outcome or status."""
+        from commands.runs.results import outcome_rows
+
+        return Rows(OutcomeRow, tuple(outcome_rows(self._outcomes)))
+
+
+@dataclass(frozen=True)
+class TournamentView(OutcomesView):
+    """A tournament up to a position of its ledger: later events change nothing here."""
+
+    ledger: Path
+    tournament: "StreamId"
+    as_of: int  # the last position that is read
+    perspective: "Perspective"  # whose verdicts count, and by which rule
 
     def bias(self) -> Rows[BiasRow]:
         """Return what is known of the judges' biases, by the recorded verdicts."""
         from commands.runs.results import bias_rows
 
         return Rows(BiasRow, tuple(bias_rows(self._reading)))
-
-    def outcomes(self) -> Rows[OutcomeRow]:
-        """Return every planned comparison of two responses, with its outcome or status."""
-        from commands.runs.results import outcome_rows
-
-        return Rows(OutcomeRow, tuple(outcome_rows(self._reading)))
 
     def responses(self) -> Rows[ResponseRow]:
         """Return every planned response."""
@@ -277,6 +321,10 @@ class TournamentView:
 
         return Rows(MetricRow, tuple(metric_rows(self.ledger, self.tournament, self.as_of)))
 
+    @property
+    def _outcomes(self) -> "JudgedTournament":
+        return self._reading
+
     @cached_property
     def _reading(self) -> "JudgedTournament":
         from commands.runs.choices import tournament_at
@@ -286,3 +334,14 @@ class TournamentView:
         with Ledger.read_only(self.ledger) as opened:
             state = tournament_at(opened, self.tournament, self.as_of)
         return judged_tournament(state, self.ledger, self.as_of, self.perspective, str)
+
+
+@dataclass(frozen=True)
+class SetView(OutcomesView):
+    """An imported set of battles up to a position of its ledger."""
+
+    selected: "SelectedSet"
+
+    @property
+    def _outcomes(self) -> "SelectedSet":
+        return self.selected

@@ -4,7 +4,7 @@ Samples of one cluster share a prompt and are not independent: their deviations 
 they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024).
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import ceil, exp, isnan, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -91,7 +91,7 @@ class Estimate(NamedTuple):
     high: float | None
 
 
-def estimate_ratio(quotient: RatioTerms, clusters: Sequence[str], scale: Scale) -> Estimate:
+def estimate_ratio(quotient: RatioTerms, clusters: Sequence[Hashable], scale: Scale) -> Estimate:
     """Estimate a quotient R = sum y / sum x, or exp R.
 
     The standard error is sqrt(C / (C - 1) sum over C clusters of (sum of (y - R x) / sum x)^2):
@@ -151,7 +151,7 @@ def _where(quotient: RatioTerms, mask: NDArray[np.bool_]) -> RatioTerms:
     return RatioTerms(quotient.numerators[mask], quotient.denominators[mask])
 
 
-def _places(clusters: Sequence[str]) -> NDArray[np.intp]:
+def _places(clusters: Sequence[Hashable]) -> NDArray[np.intp]:
     """Number the clusters, (n,)."""
     number = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     return np.array([number[cluster] for cluster in clusters], dtype=np.intp)

@@ -20,7 +20,7 @@ from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.parameters import bradley_terry_parameters, bradley_terry_settings
+from commands.runs.parameters import bradley_terry_parameters
 from commands.runs.workspace import require_sound
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
@@ -179,7 +179,7 @@ def _records(source: JudgedTournament) -> Iterator[Fields]:
 
 def _ratings_of_tournament(source: JudgedTournament) -> Fields:
     """Rate a tournament's entrants by its recorded settings; print which are not comparable."""
-    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), {})
+    parameters = bradley_terry_parameters(source.settings("bradley_terry"), {})
     boards = by_dimension(source.settlements, parameters, source.roster)
     _say_order(boards)
     return rating_records(
@@ -192,13 +192,13 @@ def _ratings_of_imported(selection: Selection, name: str) -> Fields:
     require_no_tournament(selection)
     imported, parameters = read_set(selection, name), BradleyTerryParameters()
     among = rate_with_anchors(imported.battles, parameters, soft=True)
-    judges, boards = imported.judges, [board_of(name, among.ratings)]
+    boards = [board_of(name, among.ratings)]
     _say_order(boards)
     return rating_records(
         boards,
         parameters,
         arena=name,
-        judge_model=judges[0] if len(judges) == 1 else None,
+        judge_model=imported.judge_id,
         sources={entrant: among.source(entrant) for entrant in among.ratings.entrants},
     )
 

@@ -32,7 +32,7 @@ from commands.settings.starting.prompts_csv import read_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now
-from projections.tournament.settlement import Account
+from projections.tournament.compared import Account
 
 
 @command

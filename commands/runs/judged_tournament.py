@@ -1,18 +1,25 @@
 """A tournament as of a position, with the outcomes by one judge, or by the majority of a panel."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from commands.errors import Spelling, as_option
+from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import judge_of, on_dimension, require_jury
+from commands.runs.parameters import settings_of
+from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, JudgeId
 from ledger.store import Ledger
+from projections.battles.columns import Battles
+from projections.battles.settled import settled_battles
 from projections.fold import Projection, State, fold
+from projections.tournament.compared import Compared, account_of
 from projections.tournament.jury import settle_by_majority
-from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
+from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
@@ -66,6 +73,22 @@ class JudgedTournament:
             settled = settle(self.state, prompts, self.judge, self.rule)
         return by_dimension(self.state, settled)
 
+    @property
+    def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
+        """The settlements, by dimension."""
+        return {**self.settlements}
+
+    def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:  # noqa: ARG002
+        """Return the battles to rate, by dimension; each outcome is a whole one."""
+        return {
+            dimension: settled_battles(group, ties="half")
+            for dimension, group in self.settlements.items()
+        }
+
+    def settings(self, section: str) -> Mapping[str, object]:
+        """Return a section of the settings as the tournament recorded it; empty if it did not."""
+        return settings_of(self.state, section)
+
     def folded(self, projection: Projection[State]) -> State:
         """Fold the same events by another projection."""
         with Ledger.read_only(self.ledger) as opened:
@@ -78,6 +101,10 @@ class JudgedTournament:
             f"{dimension}: {account_of(group).sentence()}"
             for dimension, group in self.settlements.items()
         )
+
+
+OutcomeSource: TypeAlias = JudgedTournament | SelectedSet
+"""What a projection of outcomes shows: a tournament's, or an imported set's."""
 
 
 class Perspective(NamedTuple):

@@ -15,8 +15,15 @@ from projections.tournament.state import Tournament
 Parameters = TypeVar("Parameters")
 
 
+def settings_of(state: Tournament, section: str) -> Mapping[str, object]:
+    """Return a section of the settings as a tournament recorded it; empty if it did not."""
+    configured = json.loads(state.opening.configuration) if state.opening else {}
+    found: Mapping[str, object] = configured.get(section, {})
+    return found
+
+
 def elo_parameters(
-    state: Tournament, chosen: Mapping[str, object], spelling: Spelling = as_option
+    settings: Mapping[str, object], chosen: Mapping[str, object], spelling: Spelling = as_option
 ) -> EloParameters:
     """Return the recorded Elo parameters, overridden by the chosen ones.
 
@@ -26,16 +33,11 @@ def elo_parameters(
     Raises:
         ConfigurationError: A value is out of range, or asks for too few resamples.
     """
-    recorded = {"bootstraps": BOOTSTRAPS, **_recorded(state, "elo"), "k_sweep": ()}
+    recorded = {"bootstraps": BOOTSTRAPS, **settings, "k_sweep": ()}
     parameters = _overridden(EloParameters, recorded, chosen, spelling)
     if parameters.bootstraps and chosen.get("bootstraps") is not None:
         _require_resamples(spelling("bootstraps"), parameters.bootstraps, LEVEL)
     return parameters
-
-
-def bradley_terry_settings(state: Tournament) -> Mapping[str, object]:
-    """Return [bradley_terry] as the tournament recorded it; empty if it did not."""
-    return _recorded(state, "bradley_terry")
 
 
 def bradley_terry_parameters(
@@ -85,9 +87,3 @@ def _overridden(
 def _require_resamples(named: str, resamples: int, level: float) -> None:
     if why := too_few_resamples(resamples, level):
         raise ConfigurationError([f"{named} {resamples}: {why}"])
-
-
-def _recorded(state: Tournament, section: str) -> Mapping[str, object]:
-    configured = json.loads(state.opening.configuration) if state.opening else {}
-    found: Mapping[str, object] = configured.get(section, {})
-    return found

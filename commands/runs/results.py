@@ -1,46 +1,49 @@
-"""A tournament's results as typed rows: ratings, win rates, outcomes, spend, metrics."""
+"""Results as typed rows: ratings, win rates, outcomes, spend and metrics.
+
+What rests on battles is of a tournament or of an imported set.
+"""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from commands.runs import rows
-from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.parameters import (
     bradley_terry_parameters,
-    bradley_terry_settings,
     elo_parameters,
     require_anchor,
 )
 from commands.spending.endpoints import endpoint_spend
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.battles.settled import settled_battles
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
+from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
 from projections.ratings.standings import standings, win_rates
-from projections.ratings.tournament import by_dimension
 from projections.tournament.matches import planned_responses
 from projections.tournament.spend import spend_of
 from projections.tournament.state import Tournament
 
 
-def elo_rows(source: JudgedTournament, chosen: Mapping[str, object]) -> Iterator[rows.EloRow]:
+def elo_rows(source: OutcomeSource, chosen: Mapping[str, object]) -> Iterator[rows.EloRow]:
     """Yield Elo ratings; chosen parameters override the recorded settings.
 
     Raises:
         ConfigurationError: A value is out of range, or asks for too few resamples.
+        CannotRate: A battle has a weight.
     """
-    parameters = elo_parameters(source.state, chosen, str)
-    for dimension, group in source.settlements.items():
+    parameters = elo_parameters(source.settings("elo"), chosen, str)
+    for dimension, group in source.compared.items():
         for each in standings(dimension, group, source.roster, parameters).rows:
             yield rows.EloRow(dimension, *each[:-1])
 
 
 def bradley_terry_rows(
-    source: JudgedTournament, chosen: Mapping[str, object]
+    source: OutcomeSource, chosen: Mapping[str, object]
 ) -> Iterator[rows.BradleyTerryRow]:
     """Yield Bradley-Terry ratings; chosen parameters override the recorded settings.
 
@@ -48,22 +51,22 @@ def bradley_terry_rows(
         ConfigurationError: A value is out of range, or the anchor is not an entrant.
         CannotRate: The ratings cannot be computed.
     """
-    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), chosen, str)
+    parameters = bradley_terry_parameters(source.settings("bradley_terry"), chosen, str)
     require_anchor(parameters, source.roster)
-    for board in by_dimension(source.settlements, parameters, source.roster):
-        for place in board.rows:
-            yield rows.BradleyTerryRow.of(board.name, place)
+    for name, battles in source.rated_battles(parameters.ties).items():
+        for place in leaderboard(name, battles, parameters, source.roster).rows:
+            yield rows.BradleyTerryRow.of(name, place)
 
 
-def fragility_rows(source: JudgedTournament) -> Iterator[rows.FragilityRow]:
+def fragility_rows(source: OutcomeSource) -> Iterator[rows.FragilityRow]:
     """Yield how few prompts decide who is ahead, by the recorded Bradley-Terry settings.
 
     Raises:
         CannotRate: The ratings cannot be computed.
     """
-    parameters = bradley_terry_parameters(bradley_terry_settings(source.state), {})
-    for dimension, group in source.settlements.items():
-        for each in fragility(settled_battles(group, ties="half"), parameters):
+    parameters = bradley_terry_parameters(source.settings("bradley_terry"), {})
+    for dimension, battles in source.rated_battles(parameters.ties).items():
+        for each in fragility(battles, parameters):
             yield rows.FragilityRow.of(dimension, each)
 
 
@@ -78,15 +81,15 @@ def bias_rows(source: JudgedTournament) -> Iterator[rows.BiasRow]:
             yield rows.BiasRow(each.dimension, each.judge, *each.figure)
 
 
-def win_rate_rows(source: JudgedTournament) -> Iterator[rows.WinRateRow]:
+def win_rate_rows(source: OutcomeSource) -> Iterator[rows.WinRateRow]:
     """Yield wins, losses and ties by dimension and pair of entrants."""
-    settlements = [each for group in source.settlements.values() for each in group]
-    yield from map(rows.WinRateRow.of, win_rates(settlements))
+    compared = chain.from_iterable(source.compared.values())
+    yield from map(rows.WinRateRow.of, win_rates(compared))
 
 
-def outcome_rows(source: JudgedTournament) -> Iterator[rows.OutcomeRow]:
-    """Yield every planned comparison with its status."""
-    for group in source.settlements.values():
+def outcome_rows(source: OutcomeSource) -> Iterator[rows.OutcomeRow]:
+    """Yield every planned comparison, or every imported battle, with its status."""
+    for group in source.compared.values():
         yield from map(rows.OutcomeRow.of, group)
 
 

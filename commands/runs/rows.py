@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from projections.ratings.bradley_terry.leaderboard import LeaderboardRow
     from projections.ratings.fragility import Fragility
     from projections.ratings.standings import WinRate
+    from projections.tournament.compared import Compared
     from projections.tournament.matches import PlannedResponse
-    from projections.tournament.settlement import Settlement
     from projections.tournament.state import Tournament
 
 
@@ -135,10 +135,10 @@ class BiasRow(NamedTuple):
 
 
 class OutcomeRow(NamedTuple):
-    """The outcome of one planned comparison of two responses."""
+    """The outcome of one planned comparison of two responses, or of an imported battle."""
 
-    dimension: str
-    prompt: str
+    dimension: str  # or the imported set
+    prompt: str | None  # None: an imported battle without an id
     entrant_a: str
     entrant_b: str
     order: str | None  # only if the policy counts each order on its own
@@ -146,17 +146,16 @@ class OutcomeRow(NamedTuple):
     winner: str | None
 
     @classmethod
-    def of(cls, settlement: "Settlement") -> "OutcomeRow":
-        """Return the row of a pairing, or of one of its orders."""
-        pairing = settlement.pairing
+    def of(cls, compared: "Compared") -> "OutcomeRow":
+        """Return the row of a pairing, of one of its orders, or of an imported battle."""
         return cls(
-            pairing.rubric.dimension,
-            pairing.prompt.prompt_id,
-            pairing.a.entrant.entrant_id,
-            pairing.b.entrant.entrant_id,
-            order=settlement.order,
-            status=settlement.status,
-            winner=settlement.winner,
+            compared.dimension,
+            compared.prompt_id,
+            compared.entrant_a,
+            compared.entrant_b,
+            order=compared.order,
+            status=compared.status,
+            winner=compared.winner,
         )
 
 

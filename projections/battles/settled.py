@@ -23,24 +23,20 @@ from projections.battles.soft_scores import (
     margin_of,
 )
 from projections.intervals import Floats
+from projections.tournament.compared import Compared, decided_or_tied
 from projections.tournament.matches import Match
-from projections.tournament.settlement import Settlement, decided_or_tied, reply_of
+from projections.tournament.settlement import Settlement, reply_of
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import SCORE_PARSER, parse_judge_scores
 from projections.verdicts.policies import CONCATENATE, Rule
 
 
-def settled_battles(settlements: Iterable[Settlement], *, ties: TieRule) -> Battles:
-    """Return the battles that count for a rating: decided pairs, and ties if they count half."""
+def settled_battles(compared: Iterable[Compared], *, ties: TieRule) -> Battles:
+    """Return the battles that count for a rating: the decided, and ties if they count half."""
     return battles_of(
-        Battle(
-            settlement.pairing.a.entrant.entrant_id,
-            settlement.pairing.b.entrant.entrant_id,
-            score,
-            settlement.pairing.prompt.prompt_id,
-        )
-        for settlement in settlements
-        if (score := settlement.score) is not None and (score != TIE or ties == "half")
+        Battle(each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
+        for each in compared
+        if (score := each.score) is not None and (score != TIE or ties == "half")
     )
 
 

@@ -98,10 +98,10 @@ def judged_battles(settlements: Iterable[Settlement]) -> Battles:
     """
     return battles_of(
         Battle(
-            settlement.pairing.a.entrant.entrant_id,
-            settlement.pairing.b.entrant.entrant_id,
+            settlement.entrant_a,
+            settlement.entrant_b,
             TIE if settlement.score is None else settlement.score,
-            settlement.pairing.prompt.prompt_id,
+            settlement.prompt_id,
         )
         for settlement in settlements
         if settlement.outcome is not None

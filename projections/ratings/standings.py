@@ -1,25 +1,19 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ledger.events.ratings import EloParameters
-from ledger.identity import Dimension, EntrantId, PromptId
+from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
 from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
 from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate
-from projections.tournament.settlement import (
-    FAILURES,
-    Account,
-    Settlement,
-    account_of,
-    decided_or_tied,
-)
+from projections.tournament.compared import FAILURES, Account, Compared, account_of, decided_or_tied
 
 FEWEST_PROMPTS: Final = 10
 """On which an entrant must be met to have an interval: on fewer K holds its rating in place."""
@@ -28,7 +22,7 @@ FEWEST_PROMPTS: Final = 10
 class Standing(NamedTuple):
     """One entrant's Elo rating; None if it has no battle that counts."""
 
-    entrant_id: EntrantId
+    entrant_id: str
     rating: float | None
     lower: float | None  # of the 95 % interval by resampling prompts; None: there is none
     upper: float | None
@@ -39,7 +33,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True)
 class Standings:
-    """A dimension's entrants, best first, then the unrated in roster order."""
+    """The entrants on a dimension or in a set, best first, then the unrated in roster order."""
 
     dimension: Dimension
     k: float
@@ -52,15 +46,19 @@ class Standings:
 
 def standings(
     dimension: Dimension,
-    settlements: Sequence[Settlement],
-    roster: Sequence[EntrantId],
+    compared: Sequence[Compared],
+    roster: Sequence[str],
     parameters: EloParameters,
 ) -> Standings:
-    """Compute a dimension's standings from its settlements."""
-    battles = settled_battles(settlements, ties=parameters.ties)
+    """Compute the standings on a dimension, or in an imported set.
+
+    Raises:
+        CannotRate: A battle has a weight, and Elo cannot use weights.
+    """
+    battles = settled_battles(compared, ties=parameters.ties)
     by_k = rate(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
     ratings = by_k[parameters.k]
-    judged = {each.pairing.prompt.prompt_id for each in decided_or_tied(settlements)}
+    judged = {each.cluster for each in decided_or_tied(compared)}
     resampled = bootstrap(battles, parameters, k=parameters.k, n_prompts=len(judged))
     rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))
     unrated = [name for name in roster if name not in battles.entrants]
@@ -71,7 +69,7 @@ def standings(
         ratings=ratings,
         bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
-        account=account_of(settlements),
+        account=account_of(compared),
     )
 
 
@@ -90,7 +88,7 @@ def _rated(
     sem = ratings.order_sem()
     for i, name in enumerate(ratings.entrants):
         yield Standing(
-            EntrantId(name),
+            name,
             rating=float(means[i]),
             lower=known(bounds[i, 0]),
             upper=known(bounds[i, 1]),
@@ -103,9 +101,9 @@ def _rated(
 class WinRate(NamedTuple):
     """One pair of entrants on one dimension; a comes before b in the alphabet."""
 
-    dimension: Dimension
-    entrant_a: EntrantId
-    entrant_b: EntrantId
+    dimension: str
+    entrant_a: str
+    entrant_b: str
     a_wins: int
     b_wins: int
     ties: int
@@ -130,30 +128,39 @@ class WinRate(NamedTuple):
         return None if low is None or high is None else Interval(low, high)
 
 
-def win_rates(settlements: Iterable[Settlement]) -> tuple[WinRate, ...]:
+def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     """Count outcomes by pair of entrants: dimensions in their order, then pairs by name."""
     counts: defaultdict[_Pair, Counter[str]] = defaultdict(Counter)
-    scores: defaultdict[_Pair, list[tuple[PromptId, float]]] = defaultdict(list)
-    for settlement in settlements:
-        pairing = settlement.pairing
-        first, second = pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id
+    scores: defaultdict[_Pair, list[_Score]] = defaultdict(list)
+    for each in compared:
+        first, second = each.entrant_a, each.entrant_b
         a, b = sorted((first, second))
-        key = (pairing.rubric.dimension, a, b)
-        won: dict[EntrantId | None, str] = {a: "a", b: "b", None: settlement.status}
-        counts[key][won[settlement.winner]] += 1
-        if (score := settlement.score) is not None:
-            scores[key].append((pairing.prompt.prompt_id, score if a == first else 1 - score))
+        key = (each.dimension, a, b)
+        won: dict[str | None, str] = {a: "a", b: "b", None: each.status}
+        counts[key][won[each.winner]] += 1
+        if (score := each.score) is not None:
+            taken = score if a == first else 1 - score
+            scores[key].append(_Score(each.cluster, taken, each.weight))
     ordered = list(dict.fromkeys(dimension for dimension, *_ in counts))
     keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))
     return tuple(_win_rate(key, counts[key], scores[key]) for key in keys)
 
 
-_Pair: TypeAlias = tuple[Dimension, EntrantId, EntrantId]
+_Pair: TypeAlias = tuple[str, str, str]
 
 
-def _win_rate(key: _Pair, count: Counter[str], scores: Sequence[tuple[PromptId, float]]) -> WinRate:
-    prompts = [prompt for prompt, _ in scores]
-    taken = np.array([score for _, score in scores], dtype=np.float64)
+class _Score(NamedTuple):
+    """What the first entrant of a pair took on a prompt, and how often it counts."""
+
+    prompt: Hashable
+    taken: float
+    weight: float
+
+
+def _win_rate(key: _Pair, count: Counter[str], scores: Sequence[_Score]) -> WinRate:
+    prompts = [each.prompt for each in scores]
+    taken = np.array([each.taken for each in scores], dtype=np.float64)
+    weight = np.array([each.weight for each in scores], dtype=np.float64)
     return WinRate(
         *key,
         a_wins=count["a"],
@@ -161,5 +168,5 @@ def _win_rate(key: _Pair, count: Counter[str], scores: Sequence[tuple[PromptId, 
         ties=count["tie"],
         inconsistent=count["inconsistent"],
         missing=count["pending"] + sum(count[reason] for reason in FAILURES),
-        share=estimate_ratio(RatioTerms(taken, np.ones_like(taken)), prompts, "share"),
+        share=estimate_ratio(RatioTerms(weight * taken, weight), prompts, "share"),
     )

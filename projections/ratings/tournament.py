@@ -17,7 +17,8 @@ from projections.ratings.bradley_terry.leaderboard import (
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.tournament.settlement import Settlement, decided_or_tied
+from projections.tournament.compared import decided_or_tied
+from projections.tournament.settlement import Settlement
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
 """What became of pairings, by dimension."""

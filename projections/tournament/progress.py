@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.tournament.compared import Account, account_of
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
@@ -18,7 +19,7 @@ from projections.tournament.matches import (
     planned_responses,
     response_status,
 )
-from projections.tournament.settlement import Account, account_of, by_dimension, settle
+from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery

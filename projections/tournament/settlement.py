@@ -1,17 +1,14 @@
-"""Settlement: the outcome or status of every planned pairing, and their counts.
+"""Settlement: the outcome or status of every planned pairing."""
 
-planned = decided + tie + inconsistent + failed (by reason) + pending, always.
-"""
-
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, Dimension, EntrantId, Json, PromptId
+from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.tournament.compared import SCORES, Counted
 from projections.tournament.matches import (
     Match,
     Pairing,
@@ -63,9 +60,7 @@ def _is_whole(failure: JudgeQueryFailed, parser: str) -> bool:
 
 
 Status: TypeAlias = Outcome | FailureReason | Literal["abstained", "no_response", "pending"]
-FAILURES = (*get_args(FailureReason), "abstained", "no_response")
 _OUTCOMES: Final[Mapping[str, Outcome]] = {each: each for each in get_args(Outcome)}
-_SCORES: Final[Mapping[str, float]] = {"a": 1.0, "b": 0.0, "tie": 0.5}
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -85,46 +80,47 @@ class Settlement(NamedTuple):
     @property
     def score(self) -> float | None:
         """What a took: 1, 0, or 1/2 of a tie; None unless the pairing was decided or tied."""
-        return _SCORES.get(self.status)
+        return SCORES.get(self.status)
+
+    @property
+    def dimension(self) -> Dimension:
+        """The dimension."""
+        return self.pairing.rubric.dimension
+
+    @property
+    def prompt_id(self) -> PromptId:
+        """The prompt's id."""
+        return self.pairing.prompt.prompt_id
+
+    @property
+    def cluster(self) -> PromptId:
+        """The prompt's id, which tells prompts apart."""
+        return self.pairing.prompt.prompt_id
+
+    @property
+    def entrant_a(self) -> EntrantId:
+        """The one that the roster names first."""
+        return self.pairing.a.entrant.entrant_id
+
+    @property
+    def entrant_b(self) -> EntrantId:
+        """The other."""
+        return self.pairing.b.entrant.entrant_id
 
     @property
     def winner(self) -> EntrantId | None:
         """The entrant that won, if any."""
-        winners = {"a": self.pairing.a, "b": self.pairing.b}
-        cell = winners.get(self.status)
-        return None if cell is None else cell.entrant.entrant_id
-
-
-@dataclass(frozen=True)
-class Account:
-    """Counts of a dimension's pairings, or of their orders, by status."""
-
-    planned: int
-    decided: int
-    tie: int
-    inconsistent: int
-    failed: tuple[tuple[str, int], ...]  # (reason, count), only reasons that occurred
-    pending: int
-    counted: Literal["pairs", "orders"] = "pairs"
+        return {"a": self.entrant_a, "b": self.entrant_b}.get(self.status)
 
     @property
-    def n_failed(self) -> int:
-        """How many pairings have no verdict for a recorded reason."""
-        return sum(count for _, count in self.failed)
+    def weight(self) -> float:
+        """How often it counts: once."""
+        return 1.0
 
-    def sentence(self) -> str:
-        """Return the counts as a sum that equals the number planned."""
-        failed = "".join(f" + {count} {reason}" for reason, count in self.failed)
-        return (
-            f"{self.planned} {self.counted} = {self.decided} decided + {self.tie} tied"
-            f" + {self.inconsistent} inconsistent{failed} + {self.pending} pending"
-        )
-
-    def fields(self) -> Mapping[str, Json]:
-        """Return the counts as JSON."""
-        counts = {**asdict(self), "failed": dict(self.failed)}
-        del counts["counted"]  # the rule says it
-        return counts
+    @property
+    def counted(self) -> Counted:
+        """A pair, or one of its orders."""
+        return "orders" if self.order else "pairs"
 
 
 def settle(
@@ -151,21 +147,6 @@ def settle(
     )
 
 
-def account_of(settlements: Iterable[Settlement]) -> Account:
-    """Count settlements by status."""
-    settlements = tuple(settlements)
-    counts = Counter(settlement.status for settlement in settlements)
-    return Account(
-        planned=counts.total(),
-        decided=counts["a"] + counts["b"],
-        tie=counts["tie"],
-        inconsistent=counts["inconsistent"],
-        failed=tuple((reason, counts[reason]) for reason in FAILURES if counts[reason]),
-        pending=counts["pending"],
-        counted="orders" if any(settlement.order for settlement in settlements) else "pairs",
-    )
-
-
 def by_dimension(
     tournament: Tournament, settlements: Iterable[Settlement]
 ) -> dict[Dimension, tuple[Settlement, ...]]:
@@ -176,11 +157,6 @@ def by_dimension(
     for settlement in settlements:
         groups[settlement.pairing.rubric.dimension].append(settlement)
     return {dimension: tuple(group) for dimension, group in groups.items()}
-
-
-def decided_or_tied(settlements: Iterable[Settlement]) -> list[Settlement]:
-    """Return the settlements that were decided or tied, in order."""
-    return [each for each in settlements if each.score is not None]
 
 
 def win_shares(

@@ -16,7 +16,7 @@ from commands.cli.tables.bradley_terry import notes as said
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.parameters import bradley_terry_settings, require_anchor
+from commands.runs.parameters import require_anchor
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.settled import BY_SCORES
@@ -48,7 +48,7 @@ def bt(
         _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
     selection = pinned(selection)
     source = read_verdicts(selection)
-    parameters = model.parameters(bradley_terry_settings(source.state))
+    parameters = model.parameters(source.settings("bradley_terry"))
     scoring = soft.settled(parameters.ties)
     rated = _rated(source, selection, kind, parameters, scoring)
     return with_source(rated.table(pairwise), source)

@@ -14,7 +14,7 @@ from projections.battles.columns import Battles
 from projections.battles.settled import scored_orders, settled_battles
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.rate import Zero
-from projections.tournament.settlement import account_of
+from projections.tournament.compared import account_of
 
 
 class RatedBoards(NamedTuple):

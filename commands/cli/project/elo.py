@@ -8,7 +8,7 @@ from commands.cli.shared.views import ratings_view
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.judged_tournament import OutcomeSource
 from commands.runs.parameters import elo_parameters
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
@@ -36,7 +36,7 @@ class EloOptions(NamedTuple):
 
 
 @ratings_view
-def elo(source: JudgedTournament, options: EloOptions) -> Table:
+def elo(source: OutcomeSource, options: EloOptions) -> Table:
     """Compute Elo ratings. Options override the recorded settings.
 
     [elo] and TOURNEY_ELO_K change nothing here until the next `tourney run` or `tourney apply`.
@@ -44,10 +44,10 @@ def elo(source: JudgedTournament, options: EloOptions) -> Table:
     Example: tourney project elo --k 16
     """
     chosen = {**options._asdict(), "k_sweep": numbers_of(options.k_sweep)}
-    parameters = elo_parameters(source.state, chosen)
+    parameters = elo_parameters(source.settings("elo"), chosen)
     rated = [
         standings(dimension, group, source.roster, parameters)
-        for dimension, group in source.settlements.items()
+        for dimension, group in source.compared.items()
     ]
     return elo_table(rated, parameters, *source.judges)
 

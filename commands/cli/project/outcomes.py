@@ -1,6 +1,7 @@
 """`tourney project winrates`, `matches`, `responses`, `progress`, `spend` and `imported`."""
 
 from dataclasses import replace
+from itertools import chain
 
 from commands.cli.shared import options
 from commands.cli.shared.command import command
@@ -8,6 +9,7 @@ from commands.cli.shared.ledger import position_of
 from commands.cli.shared.output import Writer
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.shared.views import (
+    battles_view,
     outcomes_view,
     ratings_view,
     table_command_without_rule,
@@ -19,14 +21,14 @@ from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.spending.endpoints import endpoint_spend
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
 from projections.ratings.standings import win_rates
+from projections.tournament.compared import account_of
 from projections.tournament.progress import progress as progress_of
-from projections.tournament.settlement import account_of
 from projections.tournament.spend import spend_of
 from projections.verdicts.policies import MAJORITY, RECORDED
 
@@ -43,28 +45,26 @@ def imported(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -
     writer.write(imported_ratings_table(found))
 
 
-@outcomes_view
-def matches(source: JudgedTournament) -> Table:
+@battles_view
+def matches(source: OutcomeSource) -> Table:
     """List every pair of responses with its outcome.
 
     Example: tourney project matches --json
     """
-    settlements = (each for group in source.settlements.values() for each in group)
-    return tables.matches_table(
-        settlements, notes=notes_of(source), facts={"judge": source.judge_id}
-    )
+    compared = chain.from_iterable(source.compared.values())
+    return tables.matches_table(compared, notes=notes_of(source), facts={"judge": source.judge_id})
 
 
 @ratings_view
-def winrates(source: JudgedTournament) -> Table:
+def winrates(source: OutcomeSource) -> Table:
     """Count wins, losses and ties by pair of entrants.
 
     Example: tourney project winrates --format csv
     """
-    settlements = [each for group in source.settlements.values() for each in group]
-    counted = account_of(settlements).counted
+    compared = [each for group in source.compared.values() for each in group]
+    counted = account_of(compared).counted
     return tables.winrates_table(
-        win_rates(settlements),
+        win_rates(compared),
         counted=counted,
         notes=notes_of(source),
         facts={"judge": source.judge_id},

@@ -12,8 +12,8 @@ from commands.cli.shared import options
 from commands.cli.shared.imported_set import read_set, require_no_tournament, votes_of
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import (
+    battles_view,
     outcomes_view,
-    table_command_without_diff,
     table_command_without_rule,
     tournament_view,
     with_source,
@@ -27,13 +27,10 @@ from commands.cli.tables.reliability import (
 )
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.results import bias_rows, fragility_rows
-from commands.runs.rows import FragilityRow
-from ledger.events.ratings import BradleyTerryParameters
 from projections.battles import settled
 from projections.battles.soft_scores import TEMPERATURE
-from projections.ratings.fragility import fragility as fragility_of
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
@@ -54,29 +51,15 @@ def agreement(source: JudgedTournament) -> Table:
     return agreement_table(shown, by_order=source.rule.policy == CONCATENATE)
 
 
-@table_command_without_diff
-def fragility(
-    selection: Selection,
-    name: Annotated[
-        str | None, options.of_set("Of this imported set of battles instead of the tournament.")
-    ] = None,
-) -> Table:
+@battles_view
+def fragility(source: OutcomeSource) -> Table:
     """Show how few prompts decide who is ahead, by Bradley-Terry.
 
     Example: tourney project fragility --json
     """
-    if name is not None:
-        require_no_tournament(selection)
-        imported = read_set(selection, name)
-        found = fragility_of(imported.battles.battles(soft=True), BradleyTerryParameters())
-        return fragility_table(
-            (FragilityRow.of(name, each) for each in found),
-            facts={"battles": name, "as_of": imported.as_of},
-        )
-    source = read_verdicts(selection)
-    rows = fragility_rows(source)
-    table = fragility_table(rows, notes=notes_of(source), facts={"judge": source.judge_id})
-    return with_source(table, source)
+    return fragility_table(
+        fragility_rows(source), notes=notes_of(source), facts={"judge": source.judge_id}
+    )
 
 
 @tournament_view
@@ -149,7 +132,7 @@ def temperature(
         facts={
             "battles": name,
             "against": against,
-            "judges": list(judged.judges),
+            "judges": list(judged.judge_names),
             "made_at": made_at,
             "as_of": judged.as_of,
         },

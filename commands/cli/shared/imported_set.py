@@ -1,40 +1,38 @@
 """An imported set of battles, as the shared options select it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Annotated, NamedTuple
 
+from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at
-from commands.cli.shared.reading import Selection
+from commands.cli.shared.reading import Selection, read_verdicts
 from commands.errors import ConfigurationError
-from ledger.events.imports import BattlesImported
+from commands.importing.imported_set import SelectedSet, imported_set
+from commands.runs.judged_tournament import OutcomeSource
 from ledger.store import Ledger
 from projections.battles.columns import Battles
-from projections.battles.imported import BattleTable, table_of
-from projections.battles.imported_sets import IMPORTED_BATTLES
-from projections.fold import fold
 from projections.verdicts.policies import RECORDED
 
 
-@dataclass(frozen=True)
-class SelectedSet:
-    """An imported set of battles, and the last position read."""
+class SetOptions(NamedTuple):
+    """The imported set of battles that is read instead of a tournament."""
 
-    name: str
-    events: Sequence[BattlesImported]
-    as_of: int
+    name: Annotated[
+        str | None, options.of_set("Use this imported set of battles instead of the tournament.")
+    ] = None
 
-    @cached_property
-    def battles(self) -> BattleTable:
-        """The battles as columns."""
-        return table_of(self.events)
 
-    @property
-    def judges(self) -> list[str]:
-        """The judges, in alphabetical order."""
-        return sorted(
-            {judge for event in self.events for judge in event.judges.values if judge is not None}
-        )
+def read_outcomes(selection: Selection, chosen: SetOptions) -> OutcomeSource:
+    """Read the chosen set of battles, or without one the selected tournament.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: An option names something unknown, or contradicts another.
+        NothingRecorded: There is no such tournament.
+    """
+    if chosen.name is None:
+        return read_verdicts(selection)
+    require_no_tournament(selection)
+    return read_set(selection, chosen.name)
 
 
 def read_set(selection: Selection, name: str) -> SelectedSet:
@@ -45,12 +43,7 @@ def read_set(selection: Selection, name: str) -> SelectedSet:
         ConfigurationError: There is no such set.
     """
     with Ledger.read_only(selection.path) as opened:
-        as_of = head_at(opened, selection.as_of).position
-        battles = fold(IMPORTED_BATTLES, opened.read(until=as_of, types={"BattlesImported"}))
-    if name not in battles.names:
-        known = ", ".join(battles.names) or "none, see `tourney import battles --help`"
-        raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
-    return SelectedSet(name, battles.of([name]).events, as_of)
+        return imported_set(opened, name, head_at(opened, selection.as_of).position)
 
 
 def votes_of(selection: Selection, name: str, option: str) -> Battles:

@@ -16,9 +16,14 @@ from commands.cli.shared.ledger import (
 )
 from commands.cli.tables.table import judged_by
 from commands.runs.choices import rule_of
-from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
+from commands.runs.judged_tournament import (
+    JudgedTournament,
+    OutcomeSource,
+    Perspective,
+    judged_tournament,
+)
 from ledger.store import Ledger
-from projections.tournament.settlement import account_of
+from projections.tournament.compared import account_of
 from projections.verdicts import policies
 from projections.verdicts.parsers import PARSERS
 
@@ -76,17 +81,18 @@ def note_of(rule: policies.Rule) -> str:
     return f"Outcomes by {rule.policy} from {replies}{counted}. They are not on record."
 
 
-def notes_of(source: JudgedTournament) -> tuple[str, ...]:
-    """Return the notes on who judged, and on how many pairs have which outcome."""
-    return (judged_by(source.judges), *source.accounts, *_doubts(source))
+def notes_of(source: OutcomeSource) -> tuple[str, ...]:
+    """Return the notes on who judged, and on how many pairs or battles have which outcome."""
+    judged = [judged_by(source.judges)] if source.judges else []
+    return (*judged, *source.accounts, *_doubts(source))
 
 
 _TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
 
 
-def _doubts(source: JudgedTournament) -> Iterator[str]:
+def _doubts(source: OutcomeSource) -> Iterator[str]:
     """Yield warnings of dimensions on which the verdicts hardly rank anybody."""
-    for dimension, group in source.settlements.items():
+    for dimension, group in source.compared.items():
         account = account_of(group)
         n_judged = account.decided + account.tie + account.inconsistent
         if account.inconsistent > _TOO_MANY * n_judged:
@@ -96,7 +102,8 @@ def _doubts(source: JudgedTournament) -> Iterator[str]:
                 " for nobody; `tourney project bias` shows why."
             )
         if account.tie == n_judged > 0:
-            yield f"WARNING: {dimension}: all judged pairs are tied, so nobody is better."
+            tied = f"all judged {account.counted} are tied"
+            yield f"WARNING: {dimension}: {tied}, so nobody is better."
 
 
 def read_verdicts(selection: Selection) -> JudgedTournament:

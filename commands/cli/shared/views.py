@@ -4,22 +4,25 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
-from inspect import Parameter
+from inspect import Parameter, Signature
 from typing import Concatenate, Final, TypeAlias
 
 from commands.cli.shared.command import Command, command_with, parameters_of
+from commands.cli.shared.imported_set import SetOptions, read_outcomes
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import Selection, note_of, read_verdicts
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError, as_option
+from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import position_at
-from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.settings.environment import variable
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.store import Ledger
 from projections.verdicts.policies import MAJORITY, RECORDED
 
 View: TypeAlias = Callable[Concatenate[JudgedTournament, ...], Table]
+BattlesView: TypeAlias = Callable[Concatenate[OutcomeSource, ...], Table]
 TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
 _RATED_BY: Final = {
     "elo": ("elo", EloParameters.__struct_fields__),
@@ -39,9 +42,14 @@ def outcomes_view(view: View) -> Command:
     return table_command(_read_first(view), without={"diff"})
 
 
-def ratings_view(view: View) -> Command:
-    """Turn a view of outcomes into a command with --policy, --parser and --diff."""
-    return table_command(_read_first(view))
+def battles_view(view: BattlesView) -> Command:
+    """Turn a view of outcomes, or of an imported set's battles, into a command with --name."""
+    return table_command(_read_either(view), without={"diff"})
+
+
+def ratings_view(view: BattlesView) -> Command:
+    """Turn a view of outcomes, or of imported battles, into a command with --name and --diff."""
+    return table_command(_read_either(view))
 
 
 def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
@@ -64,11 +72,6 @@ def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
     groups = {"selection": Selection, "writer": Writer}
     shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=groups[name]) for name in groups]
     return command_with(show, [*parameters_of(table_of)[1:], *shared], without)
-
-
-def table_command_without_diff(table_of: TableOf) -> Command:
-    """Turn a function that reads on its own into a command without --diff."""
-    return table_command(table_of, without={"diff"})
 
 
 def ignored_variables(environ: Mapping[str, str]) -> Iterator[str]:
@@ -99,6 +102,21 @@ def _read_first(view: View) -> TableOf:
     return table_of
 
 
+def _read_either(view: BattlesView) -> TableOf:
+    """Return a function that reads the chosen set or tournament, and returns a view of it."""
+
+    def table_of(selection: Selection, /, chosen: SetOptions, **own: object) -> Table:
+        source = read_outcomes(selection, chosen)
+        return with_source(view(source, **own), source)
+
+    own = parameters_of(view)[1:]
+    chosen = Parameter("chosen", Parameter.KEYWORD_ONLY, annotation=SetOptions)
+    signature = Signature([*parameters_of(table_of)[:1], *own, chosen])
+    table_of.__signature__ = signature  # type: ignore[attr-defined]  # table_command reads it
+    table_of.__name__, table_of.__doc__ = view.__name__, view.__doc__
+    return table_of
+
+
 def _difference(then: Table, now: Table) -> Table:
     """Compare the tables of two positions, which must be by the same judge."""
     before, after = then.facts.get("judge"), now.facts.get("judge")
@@ -109,8 +127,11 @@ def _difference(then: Table, now: Table) -> Table:
     return difference_table(then, now)
 
 
-def with_source(table: Table, source: JudgedTournament) -> Table:
-    """Add to a table which tournament it is of, and the rule unless it is the recorded one."""
+def with_source(table: Table, source: OutcomeSource) -> Table:
+    """Add to a table what it is of, and the rule unless it is the recorded one."""
+    if isinstance(source, SelectedSet):
+        notes = (source.judged, *table.notes)
+        return replace(table, facts=table.facts | source.facts, notes=notes)
     facts, notes, rule = source.facts | table.facts, table.notes, source.rule
     if rule != RECORDED:
         facts |= {"policy": rule.policy, "parser": rule.parser}

@@ -16,7 +16,8 @@ def elo_table(
 ) -> Table:
     """Return a row for each entrant on each dimension, best first, with a column for each other K.
 
-    The judges are the one whose verdicts count, or several whose majority counts.
+    The judges are the one whose verdicts count, or several whose majority counts; an imported set
+    says on its own who decided.
     """
     standings = tuple(standings)
     swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
@@ -33,7 +34,7 @@ def elo_table(
         ),
         rows=rows,
         notes=(
-            judged_by(judges),
+            *([judged_by(judges)] if judges else []),
             *_account_notes(standings, parameters),
             *(
                 f"{row['entrant']} has no rating on {row['dimension']}: no decided battles."

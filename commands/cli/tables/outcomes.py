@@ -1,7 +1,7 @@
 """Win rates, matches, responses and progress as tables."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import Final
 
 from commands.cli.tables.table import Table, columns
 from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
@@ -9,14 +9,15 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Json
 from projections.ratings.standings import WinRate
+from projections.tournament.compared import Compared, Counted
 from projections.tournament.matches import planned_responses
 from projections.tournament.progress import Progress
-from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
 
-_TITLES: Final = {
+_TITLES: Final[Mapping[Counted, str]] = {
     "pairs": "Wins by pair of entrants, each pair of responses counted once",
     "orders": "Wins by pair of entrants, each pair of responses counted twice, once in each order",
+    "battles": "Wins by pair of entrants, each imported battle counted once",
 }
 _NOTE: Final = "A's share counts a tie as half a win. Interval: Wilson's, clustered by prompt."
 
@@ -24,7 +25,7 @@ _NOTE: Final = "A's share counts a tie as half a win. Interval: Wilson's, cluste
 def winrates_table(
     rows: Iterable[WinRate],
     *,
-    counted: Literal["pairs", "orders"] = "pairs",
+    counted: Counted = "pairs",
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
@@ -46,14 +47,14 @@ def winrates_table(
 
 
 def matches_table(
-    settlements: Iterable[Settlement],
+    compared: Iterable[Compared],
     *,
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
-    """Return a row for each pair of responses, or for each of its orders, with its outcome."""
-    settlements = tuple(settlements)
-    by_order = any(each.order for each in settlements)
+    """Return a row for each pair of responses, order of one, or imported battle."""
+    compared = tuple(compared)
+    by_order = any(each.order for each in compared)
     return Table(
         schema="tourney/matches@1",
         title="Matches",
@@ -64,7 +65,7 @@ def matches_table(
         ),
         rows=tuple(
             {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
-            for row in map(OutcomeRow.of, settlements)
+            for row in map(OutcomeRow.of, compared)
         ),
         notes=notes,
         facts={**(facts or {})},

@@ -20,7 +20,8 @@ from projections.ratings.judge_bias.panel import Families, jury_figures
 from projections.ratings.judge_bias.transitivity import transitivity
 from projections.ratings.style import Coefficient
 from projections.ratings.tournament import style_controlled
-from projections.tournament.settlement import Settlement, by_dimension, decided_or_tied, settle
+from projections.tournament.compared import decided_or_tied
+from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 
 _STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")

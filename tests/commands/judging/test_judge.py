@@ -14,8 +14,9 @@ from ledger.events.judging import PairReconciled
 from ledger.events.money import Usage
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
+from projections.tournament.compared import account_of
 from projections.tournament.progress import AskingRules
-from projections.tournament.settlement import account_of, settle
+from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED
 from tests.support.builders.commands import (

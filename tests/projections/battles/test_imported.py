@@ -78,6 +78,23 @@ def test_battles_of_one_id_are_of_one_prompt_in_all_files() -> None:
     assert table.prompts == table.battles(soft=True).prompts == ("q1", "q2")
 
 
+def test_battles_of_a_set_are_compared_as_pairings_are() -> None:
+    """One battle without a prompt's id is not on the prompt of another."""
+    unnamed = imported_battles(("x", "z"), ("y", "y"), weights=CodedColumn((2.0,)))
+
+    found = table_of([JUDGED, unnamed]).compared("arena")
+
+    assert [tuple(each) for each in found] == [
+        ("arena", "q1", 0, "y", "x", "a", 1.0),
+        ("arena", "q2", 1, "x", "y", "tie", 3.0),
+        ("arena", "q1", 0, "y", "z", "no verdict", 1.0),
+        ("arena", "q1", 0, "z", "x", "tie", 1.0),
+        ("arena", None, 2, "x", "y", "a", 2.0),
+        ("arena", None, 3, "z", "y", "a", 2.0),
+    ]
+    assert {each.order for each in found} == {None}
+
+
 def test_judges_preferences_can_be_read_more_steeply() -> None:
     """JudgeArena's 0.9 and 0.1 of marks 7 and 1, and 1 and 7; people gave none."""
     said = imported_battles(

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ledger.events.judging import FailureReason
 from ledger.events.registry import Event
+from projections.tournament.compared import Account, account_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.settlement import Account, account_of, by_dimension
+from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
 from tests.support.builders.events import known, opened, prompt, responses, verdict
 from tests.support.builders.worlds import (

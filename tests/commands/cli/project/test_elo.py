@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.errors import ConfigurationError
-from commands.runs.parameters import elo_parameters
+from commands.runs.parameters import elo_parameters, settings_of
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from ledger.store import Ledger
@@ -30,14 +30,16 @@ def configured(elo: str) -> Tournament:
 
 def test_a_tournament_opened_before_there_were_intervals_has_them() -> None:
     """An interval is a projection, and free: no old ledger needs to go without."""
-    assert elo_parameters(configured("{}"), {}).bootstraps == 400
+    assert elo_parameters(settings_of(configured("{}"), "elo"), {}).bootstraps == 400
 
 
 def test_what_is_chosen_goes_before_what_is_recorded() -> None:
     """As every option does; what is not chosen stays as recorded."""
     state = configured('{"bootstraps": 50, "k": 24}')
 
-    found = elo_parameters(state, {"bootstraps": 0, "k": None, "k_sweep": (1, 4)})
+    found = elo_parameters(
+        settings_of(state, "elo"), {"bootstraps": 0, "k": None, "k_sweep": (1, 4)}
+    )
 
     assert (found.bootstraps, found.k, found.k_sweep) == (0, 24.0, (1.0, 4.0))
 
@@ -45,7 +47,7 @@ def test_what_is_chosen_goes_before_what_is_recorded() -> None:
 def test_an_option_out_of_range_is_named() -> None:
     """The user wrote an option, not a field of an event."""
     with pytest.raises(ConfigurationError, match=r"--bootstraps -1: .* >= 0"):
-        elo_parameters(configured("{}"), {"bootstraps": -1})
+        elo_parameters(settings_of(configured("{}"), "elo"), {"bootstraps": -1})
 
 
 def test_settings_that_no_run_recorded_yet_change_no_rating(

@@ -10,8 +10,6 @@ from commands.cli.project.bt_options import ModelOptions, weights_of
 from commands.cli.project.elo import numbers_of
 from commands.errors import ConfigurationError
 from commands.runs.parameters import elo_parameters
-from projections.tournament.state import Tournament
-from tests.support.builders.events import STREAM
 
 BILLION = 10**9
 ALMOST_SURE = 0.9999999999999999  # whose quantile is none
@@ -31,13 +29,13 @@ ALMOST_SURE = 0.9999999999999999  # whose quantile is none
 def test_what_no_elo_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
     """Ratings of NaN, or of a program that runs for ever, tell nobody what was mistyped."""
     with pytest.raises(ConfigurationError, match=fault):
-        elo_parameters(Tournament(STREAM), chosen)
+        elo_parameters({}, chosen)
 
 
 def test_no_k_of_a_sweep_is_endless() -> None:
     """A sweep is read by the same rule as K."""
     with pytest.raises(ConfigurationError, match=r"--k-sweep.* <= 1000000"):
-        elo_parameters(Tournament(STREAM), {"k_sweep": numbers_of("16,inf")})
+        elo_parameters({}, {"k_sweep": numbers_of("16,inf")})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +68,7 @@ def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
 
     assert enough.parameters({}).resamples == 40
     assert ModelOptions(resamples=1).parameters({}).resamples == 1
-    assert elo_parameters(Tournament(STREAM), {"bootstraps": 40}).bootstraps == 40
+    assert elo_parameters({}, {"bootstraps": 40}).bootstraps == 40
 
 
 def test_an_anchor_is_at_a_rating_that_can_be() -> None:

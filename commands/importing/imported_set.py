@@ -1,0 +1,112 @@
+"""Read an imported set of battles: what projections show instead of a tournament's outcomes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from commands.errors import ConfigurationError
+from ledger.events.imports import BattlesImported, battles_stream, set_of
+from ledger.events.ratings import TieModel
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, Json
+from ledger.store import Ledger
+from projections.battles.columns import Battles
+from projections.battles.imported import BattleTable, table_of
+from projections.battles.imported_sets import IMPORTED_BATTLES
+from projections.fold import fold
+from projections.tournament.compared import Compared, account_of
+
+_BATTLES = frozenset({"BattlesImported"})
+
+
+@dataclass(frozen=True)
+class SelectedSet:
+    """An imported set of battles, and the last position read."""
+
+    name: str
+    events: Sequence[BattlesImported]
+    as_of: int
+
+    @cached_property
+    def battles(self) -> BattleTable:
+        """The battles as columns."""
+        return table_of(self.events)
+
+    @cached_property
+    def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
+        """The battles as comparisons, under the set's name."""
+        return {Dimension(self.name): self.battles.compared(self.name)}
+
+    def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:
+        """Return the battles to rate, by preferences where a tie may be half a win."""
+        return {self.name: self.battles.battles(soft=ties == "half")}
+
+    @property
+    def roster(self) -> list[str]:
+        """The entrants' names, in alphabetical order."""
+        return list(self.battles.entrants)
+
+    def settings(self, section: str) -> Mapping[str, object]:  # noqa: ARG002  # a set has none
+        """Return no settings: the defaults hold."""
+        return {}
+
+    @property
+    def judges(self) -> tuple[JudgeSettings, ...]:
+        """The settings of judges, of which others' are not known."""
+        return ()
+
+    @cached_property
+    def judge_names(self) -> list[str]:
+        """The names of the judges, in alphabetical order."""
+        judges = (judge for event in self.events for judge in event.judges.values)
+        return sorted({judge for judge in judges if judge is not None})
+
+    @property
+    def judge_id(self) -> str | None:
+        """The judge, if there is exactly one."""
+        return self.judge_names[0] if len(self.judge_names) == 1 else None
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """The set, its judges and the position, which every result in JSON names."""
+        judges: list[Json] = [*self.judge_names]
+        return {
+            "battles": self.name,
+            "as_of": self.as_of,
+            "judge": self.judge_id,
+            "judges": judges,
+        }
+
+    @property
+    def judged(self) -> str:
+        """Who decided the battles, in a sentence."""
+        people = "people's votes" if self.battles.is_human.any() else ""
+        word = "judge" if len(self.judge_names) == 1 else "judges"
+        judges = f"{word} {', '.join(self.judge_names)}" if self.judge_names else ""
+        return f"{self.name}: {' and '.join(filter(None, (people, judges)))}."
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """A sentence that accounts for every battle."""
+        (battles,) = self.compared.values()
+        return (f"{self.name}: {account_of(battles).sentence()}",)
+
+
+def imported_set(ledger: Ledger, name: str, as_of: int) -> SelectedSet:
+    """Read an imported set of battles up to a position; other sets are not read.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: There is no such set.
+    """
+    stream = battles_stream(name)
+    battles = fold(IMPORTED_BATTLES, ledger.read(stream=stream, until=as_of, types=_BATTLES))
+    if not battles.chunks:
+        known = ", ".join(imported_names(ledger)) or "none, see `tourney import battles --help`"
+        raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
+    return SelectedSet(name, battles.events, as_of)
+
+
+def imported_names(ledger: Ledger) -> list[str]:
+    """Return the names of the imported sets that have battles, in order of their first import."""
+    return [*filter(None, map(set_of, ledger.streams(types=_BATTLES)))]

@@ -1,0 +1,126 @@
+"""What all comparisons of two entrants share, and their counts.
+
+Pairings of a tournament: planned = decided + tie + inconsistent + failed (by reason) + pending.
+Imported battles: decided + tie + without a verdict.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, get_args
+
+from ledger.events.judging import FailureReason, Order
+from ledger.identity import Json
+
+NO_VERDICT: Final = "no verdict"  # of an imported battle, for whatever reason
+FAILURES = (*get_args(FailureReason), "abstained", "no_response", NO_VERDICT)
+SCORES: Final[Mapping[str, float]] = {"a": 1.0, "b": 0.0, "tie": 0.5}
+"""What a took, by status."""
+
+Counted: TypeAlias = Literal["pairs", "orders", "battles"]
+
+
+class Compared(Protocol):
+    """Two entrants compared on a prompt: a pairing of a tournament, or an imported battle."""
+
+    @property
+    def dimension(self) -> str:
+        """The dimension, or the imported set."""
+
+    @property
+    def prompt_id(self) -> str | None:
+        """The prompt's id, if it has one."""
+
+    @property
+    def cluster(self) -> Hashable:
+        """What tells prompts apart, with or without an id."""
+
+    @property
+    def entrant_a(self) -> str:
+        """The one entrant."""
+
+    @property
+    def entrant_b(self) -> str:
+        """The other."""
+
+    @property
+    def order(self) -> Order | None:
+        """The order shown, where each counts for itself."""
+
+    @property
+    def status(self) -> str:
+        """The outcome, or why there is none."""
+
+    @property
+    def score(self) -> float | None:
+        """What a took: 1, 0, or 1/2 of a tie; None unless decided or tied."""
+
+    @property
+    def winner(self) -> str | None:
+        """The entrant that won, if any."""
+
+    @property
+    def weight(self) -> float:
+        """How often it counts."""
+
+    @property
+    def counted(self) -> Counted:
+        """What it is one of."""
+
+
+ComparedT = TypeVar("ComparedT", bound=Compared)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Counts of a dimension's pairings, or of their orders, by status."""
+
+    planned: int
+    decided: int
+    tie: int
+    inconsistent: int
+    failed: tuple[tuple[str, int], ...]  # (reason, count), only reasons that occurred
+    pending: int
+    counted: Counted = "pairs"
+
+    @property
+    def n_failed(self) -> int:
+        """How many pairings have no verdict for a recorded reason."""
+        return sum(count for _, count in self.failed)
+
+    def sentence(self) -> str:
+        """Return the counts as a sum that equals the number planned."""
+        has_verdict = f"{self.planned} {self.counted} = {self.decided} decided + {self.tie} tied"
+        if self.counted == "battles":
+            return f"{has_verdict} + {self.n_failed} without a verdict"
+        failed = "".join(f" + {count} {reason}" for reason, count in self.failed)
+        return f"{has_verdict} + {self.inconsistent} inconsistent{failed} + {self.pending} pending"
+
+    def fields(self) -> Mapping[str, Json]:
+        """Return the counts as JSON."""
+        counts = {**asdict(self), "failed": dict(self.failed)}
+        del counts["counted"]  # the rule says it
+        return counts
+
+
+def account_of(compared: Iterable[Compared]) -> Account:
+    """Count what was compared, all of one kind, by status."""
+    kinds, statuses = set[Counted](), list[str]()
+    for each in compared:
+        kinds.add(each.counted)
+        statuses.append(each.status)
+    counts = Counter(statuses)
+    return Account(
+        planned=counts.total(),
+        decided=counts["a"] + counts["b"],
+        tie=counts["tie"],
+        inconsistent=counts["inconsistent"],
+        failed=tuple((reason, counts[reason]) for reason in FAILURES if counts[reason]),
+        pending=counts["pending"],
+        counted=kinds.pop() if kinds else "pairs",
+    )
+
+
+def decided_or_tied(compared: Iterable[ComparedT]) -> list[ComparedT]:
+    """Return what was decided or tied, in order."""
+    return [each for each in compared if each.score is not None]

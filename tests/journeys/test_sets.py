@@ -1,0 +1,159 @@
+"""An imported set is shown as a tournament is: Elo, win rates, matches, fragility."""
+
+import json
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tourney as library
+from tests.support.command_line.launching import Tourney, launch
+from tests.support.command_line.settled import fields
+
+HEADER = "model_a,model_b,winner,question_id,source,judge_model\n"
+PAIRS = (("zoe", "amy"), ("amy", "kim"), ("kim", "zoe"))
+WINNERS = ("model_a", "tie", "model_b", "model_a", "no verdict")
+N_BATTLES = 45
+ALONE = ("elo --bootstraps 40 --permutations 20", "winrates", "matches", "fragility", "bt")
+
+
+def battles() -> str:
+    """Return battles of three entrants on fifteen prompts, by people and by a judge."""
+    rows = zip(cycle(PAIRS), islice(cycle(WINNERS), N_BATTLES), cycle((",human,", ",,opus")))
+    return HEADER + "".join(
+        f"{a},{b},{winner},q{n // 3}{by}\n" for n, ((a, b), winner, by) in enumerate(rows)
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a ledger that holds a set of battles, and no tournament."""
+    found = tmp_path_factory.mktemp("sets")
+    (found / "battles.csv").write_text(battles())
+    launch(found, "import", "battles", "battles.csv", "--name", "arena")
+    return found
+
+
+@pytest.fixture
+def tourney(folder: Path) -> Tourney:
+    """Give a function that runs the command line in the folder."""
+    return partial(launch, folder)
+
+
+@pytest.mark.parametrize("words", ALONE)
+def test_a_set_needs_no_tournament(tourney: Tourney, words: str) -> None:
+    """Who has battles alone gets each table of them, and what it is of."""
+    shown = tourney("project", *words.split(), "--name", "arena")
+    found = fields(tourney("project", *words.split(), "--name", "arena", "--json"))
+
+    assert shown.returncode == 0, shown.stderr
+    assert "arena: 45 battles = 27 decided + 9 tied + 9 without a verdict" in shown.stdout
+    assert (found["battles"], found["as_of"]) == ("arena", 1)
+    assert {row["dimension"] for row in found["rows"]} == {"arena"}
+
+
+def test_elo_of_a_set_is_that_of_its_decided_battles(tourney: Tourney) -> None:
+    """Of who won, with ties dropped or as half, and by the defaults of [elo]."""
+    dropped, half = (
+        fields(tourney("project", "elo", "--name", "arena", "--ties", ties, "--json"))
+        for ties in ("drop", "half")
+    )
+
+    assert (dropped["parameters"]["k"], dropped["judge"], dropped["judges"]) == (
+        16,
+        "opus",
+        ["opus"],
+    )
+    assert sum(row["n_matches"] for row in dropped["rows"]) == 2 * 27
+    assert sum(row["n_matches"] for row in half["rows"]) == 2 * (27 + 9)
+    assert sum(row["rating"] for row in half["rows"]) == pytest.approx(3 * 1400)
+    assert all(row["ci95_low"] < row["rating"] < row["ci95_high"] for row in half["rows"])
+
+
+def test_win_rates_of_a_set_count_every_battle(tourney: Tourney) -> None:
+    """Those without a verdict are missing, not tied."""
+    found = fields(tourney("project", "winrates", "--name", "arena", "--json"))
+    counts = ("a_wins", "b_wins", "ties", "inconsistent", "missing")
+
+    assert [(row["entrant_a"], row["entrant_b"]) for row in found["rows"]] == [
+        ("amy", "kim"),
+        ("amy", "zoe"),
+        ("kim", "zoe"),
+    ]
+    assert [sum(row[name] for name in counts) for row in found["rows"]] == [15, 15, 15]
+    assert sum(row["missing"] for row in found["rows"]) == 9
+
+
+def test_what_changed_in_a_set_is_shown(folder: Path, tmp_path: Path) -> None:
+    """As of a tournament: then, now, and the change."""
+    (tmp_path / "tournament.db").write_bytes((folder / "tournament.db").read_bytes())
+    (tmp_path / "more.csv").write_text(f"{HEADER}zoe,amy,model_a,q99,human,\n")
+    launch(tmp_path, "import", "battles", "more.csv", "--name", "arena")
+
+    found = fields(
+        launch(tmp_path, "project", "winrates", "--name", "arena", "--diff", "1", "--json")
+    )
+
+    changes = {
+        (row["entrant_a"], row["entrant_b"]): row["win_rate_change"] for row in found["rows"]
+    }
+    assert changes.pop(("amy", "zoe")) < 0
+    assert set(changes.values()) == {0}
+
+
+@pytest.mark.parametrize("command", ["elo", "winrates", "matches", "fragility", "bt"])
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--name arenas", "no battles were imported as 'arenas'; there are: arena"),
+        ("--name arena --judge opus", "apply to a tournament's battles: leave out --name"),
+    ],
+)
+def test_a_set_that_there_is_not_is_refused(
+    tourney: Tourney, command: str, words: str, why: str
+) -> None:
+    """In the same words by each command."""
+    done = tourney("project", command, *words.split())
+
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+def test_elo_takes_no_weights(tmp_path: Path) -> None:
+    """It says so, and what does; win rates count a battle by its weight."""
+    rows = "a,b,model_a,q1,3\nb,a,model_a,q2,1\n"
+    (tmp_path / "weighed.csv").write_text(f"model_a,model_b,winner,question_id,weight\n{rows}")
+    launch(tmp_path, "import", "battles", "weighed.csv", "--name", "weighed")
+
+    refused = launch(tmp_path, "project", "elo", "--name", "weighed")
+    [row] = fields(launch(tmp_path, "project", "winrates", "--name", "weighed", "--json"))["rows"]
+
+    assert "Elo cannot use weights" in refused.stderr
+    assert "use Bradley-Terry, or remove the weights" in refused.stderr
+    assert (row["a_wins"], row["b_wins"], row["win_rate"]) == (1, 1, 0.75)
+
+
+def test_python_reads_a_set_as_the_command_line_does(folder: Path, tourney: Tourney) -> None:
+    """The same rows to the last digit, with no tournament on the ledger."""
+    view = library.read_set(folder / "tournament.db", name="arena", as_of=1)
+    by_library: dict[str, library.Rows[Any]] = {
+        "elo --k 32 --bootstraps 40": view.elo(k=32, bootstraps=40),
+        "bt": view.bradley_terry(),
+        "bt --ties davidson": view.bradley_terry(ties="davidson"),
+        "winrates": view.win_rates(),
+        "fragility": view.fragility(),
+        "matches": view.outcomes(),
+    }
+
+    for words, rows in by_library.items():
+        found = fields(tourney("project", *words.split(), "--name", "arena", "--json"))["rows"]
+        names = [name for name in rows.kind._fields if name != "order"]
+        read = [{name: getattr(row, name) for name in names} for row in rows]
+        assert read
+        assert json.loads(json.dumps(read)) == [
+            {name: row[name] for name in names} for row in found
+        ], words
+    with pytest.raises(library.TourneyError, match="no battles were imported as 'x'"):
+        library.read_set(folder / "tournament.db", name="x")

@@ -1,0 +1,36 @@
+"""What became of comparisons, counted; the counts of pairings are tested with settlements."""
+
+from collections.abc import Sequence
+
+from ledger.events.imports import CodedColumn, Winner
+from projections.battles.imported import ComparedBattle, table_of
+from projections.tournament.compared import account_of, decided_or_tied
+from tests.support.builders.battles import imported_battles
+
+
+def battles(winners: Sequence[Winner]) -> tuple[ComparedBattle, ...]:
+    """Return battles of x and y."""
+    n = len(winners)
+    event = imported_battles(("x",) * n, ("y",) * n, winners=CodedColumn.of(winners))
+    return table_of([event]).compared("arena")
+
+
+def test_every_imported_battle_is_in_the_account() -> None:
+    """Without a verdict is no tie; nothing is pending, and nothing inconsistent."""
+    account = account_of(battles(["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]))
+
+    assert account.sentence() == "5 battles = 2 decided + 2 tied + 1 without a verdict"
+    assert account.fields()["failed"] == {"no verdict": 1}
+    assert account.n_failed == 1
+
+
+def test_nothing_compared_is_no_pair() -> None:
+    """As before anything was imported or planned."""
+    assert account_of([]).sentence() == "0 pairs = 0 decided + 0 tied + 0 inconsistent + 0 pending"
+
+
+def test_only_what_was_decided_or_tied_has_a_score() -> None:
+    """What a took, and who won."""
+    found = decided_or_tied(battles(["model_b", "no verdict", "tie", "model_a"]))
+
+    assert [(each.score, each.winner) for each in found] == [(0.0, "y"), (0.5, None), (1.0, "x")]
