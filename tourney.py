@@ -10,7 +10,7 @@ What a method needs is imported when it is called, so that `import tourney` take
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -172,6 +172,7 @@ def read_set(
     ledger: str | PathLike[str] = "tournament.db",
     *,
     name: str,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     as_of: int | str | datetime | None = None,
 ) -> "SetView":
     """Return an imported set of battles as recorded now, or as of an earlier position.
@@ -179,6 +180,8 @@ def read_set(
     Args:
         ledger: The ledger's file; it needs no tournament.
         name: The set's name, as `tourney import battles --name` gave it.
+        where: Only battles with this value, or one of these, by column, such as
+            {"category": "math"}.
         as_of: The last position to read, or a time: a datetime, or text in ISO 8601.
 
     Raises:
@@ -187,8 +190,12 @@ def read_set(
     from commands.importing.imported_set import imported_set
     from ledger.store import Ledger
 
+    kept = {
+        column: [values] if isinstance(values, str) else values
+        for column, values in (where or {}).items()
+    }
     with Ledger.read_only(Path(ledger)) as opened:
-        return SetView(imported_set(opened, name, _last_position(opened, as_of)))
+        return SetView(imported_set(opened, name, _last_position(opened, as_of), kept, str))
 
 
 def _last_position(opened: "Ledger", as_of: int | str | datetime | None) -> int:

@@ -10,15 +10,16 @@ import typer
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
 from commands.cli.shared.command import Command, command, command_with, parameters_of
-from commands.cli.shared.imported_set import read_set, require_no_tournament
+from commands.cli.shared.imported_set import SetOptions, read_outcomes
 from commands.cli.shared.ledger import head_at
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Selection, read_verdicts
+from commands.cli.shared.reading import Selection
 from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.bradley_terry.notes import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
+from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import bradley_terry_parameters
 from commands.runs.workspace import require_sound
@@ -50,10 +51,6 @@ _SEVERAL: Final = (
 OutputOption: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="The file to write. Default: standard output.")
 ]
-NameOption: TypeAlias = Annotated[
-    str | None,
-    options.of_set("Export this imported set. Default: the tournament's own battles."),
-]
 
 
 def _without_diff(act: Command) -> Command:
@@ -77,9 +74,7 @@ def export_events(
 
 @app.command(name="battles")
 @_without_diff
-def export_battles(
-    selection: Selection, output: OutputOption = None, name: NameOption = None
-) -> None:
+def export_battles(selection: Selection, chosen: SetOptions, output: OutputOption = None) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
     The suffix of the file decides: .csv, .jsonl or .parquet.
@@ -87,23 +82,24 @@ def export_battles(
     Example: tourney export battles -o battles.csv
     """
     require_suffix(output)
-    if name is None:
-        source = _said(selection)
+    source = read_outcomes(selection, chosen)
+    if isinstance(source, JudgedTournament):
+        _say_accounts(source)
         n_dimensions = len({record["dimension"] for record in _records(source)})
         if n_dimensions > 1:
             say(_SEVERAL.format(n_dimensions))
         columns = {**plain.COLUMNS, "dimension": str}
         write_records(_records(source), output, columns=columns, row_of=plain.row_of)
     else:
-        require_no_tournament(selection)
-        records = of_imported(read_set(selection, name).events)
-        write_records(records, output, columns=plain.COLUMNS, row_of=plain.row_of)
+        write_records(
+            of_imported(source.events), output, columns=plain.COLUMNS, row_of=plain.row_of
+        )
 
 
 @app.command(name="elo-ratings")
 @_without_diff
 def export_elo_ratings(
-    selection: Selection, output: OutputOption = None, name: NameOption = None
+    selection: Selection, chosen: SetOptions, output: OutputOption = None
 ) -> None:
     """Write Bradley-Terry ratings in JudgeArena's format, or as a table of them.
 
@@ -113,10 +109,12 @@ def export_elo_ratings(
     Example: tourney export elo-ratings -o elo_ratings.json
     """
     require_suffix(output, ".json")
-    if name is None:
-        records = _ratings_of_tournament(_said(selection))
+    source = read_outcomes(selection, chosen)
+    if isinstance(source, JudgedTournament):
+        _say_accounts(source)
+        records = _ratings_of_tournament(source)
     else:
-        records = _ratings_of_imported(selection, name)
+        records = _ratings_of_imported(source)
     if output is None or output.suffix == ".json":
         text = json.dumps(records, indent=2, allow_nan=False)
         write([f"{text}\n".encode()], output)
@@ -162,12 +160,10 @@ def _only_entrant(source: EvaluationReading) -> str:
     return entrants[0]
 
 
-def _said(selection: Selection) -> JudgedTournament:
-    """Read a tournament, and print how many of its pairs have which outcome."""
-    source = read_verdicts(selection)
+def _say_accounts(source: JudgedTournament) -> None:
+    """Print how many of a tournament's pairs have which outcome."""
     for account in source.accounts:
         say(account)
-    return source
 
 
 def _records(source: JudgedTournament) -> Iterator[Fields]:
@@ -187,10 +183,9 @@ def _ratings_of_tournament(source: JudgedTournament) -> Fields:
     )
 
 
-def _ratings_of_imported(selection: Selection, name: str) -> Fields:
+def _ratings_of_imported(imported: SelectedSet) -> Fields:
     """Rate the entrants of imported battles by default settings; print which are not comparable."""
-    require_no_tournament(selection)
-    imported, parameters = read_set(selection, name), BradleyTerryParameters()
+    name, parameters = imported.name, BradleyTerryParameters()
     among = rate_with_anchors(imported.battles, parameters, soft=True)
     boards = [board_of(name, among.ratings)]
     _say_order(boards)

@@ -1,10 +1,11 @@
 """Read an imported set of battles: what projections show instead of a tournament's outcomes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, Spelling, as_option, shortened
 from ledger.events.imports import BattlesImported, battles_stream, set_of
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
@@ -13,6 +14,7 @@ from ledger.store import Ledger
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
 from projections.battles.imported_sets import IMPORTED_BATTLES
+from projections.battles.selection import Where, battles_where, values_of
 from projections.fold import fold
 from projections.tournament.compared import Compared, account_of
 
@@ -26,6 +28,7 @@ class SelectedSet:
     name: str
     events: Sequence[BattlesImported]
     as_of: int
+    where: Where = field(default_factory=dict)  # which of its battles these are; empty: all
 
     @cached_property
     def battles(self) -> BattleTable:
@@ -70,12 +73,22 @@ class SelectedSet:
     def facts(self) -> dict[str, Json]:
         """The set, its judges and the position, which every result in JSON names."""
         judges: list[Json] = [*self.judge_names]
+        where: dict[str, Json] = {name: sorted(kept) for name, kept in self.where.items()}
         return {
             "battles": self.name,
             "as_of": self.as_of,
             "judge": self.judge_id,
             "judges": judges,
+            **({"where": where} if where else {}),
         }
+
+    @property
+    def selected_by(self) -> tuple[str, ...]:
+        """A sentence on which of the battles these are; none if they are all."""
+        if not self.where:
+            return ()
+        columns = (f"{name}={' or '.join(sorted(kept))}" for name, kept in self.where.items())
+        return (f"{self.name}: only battles of {', '.join(columns)}.",)
 
     @property
     def judged(self) -> str:
@@ -92,19 +105,61 @@ class SelectedSet:
         return (f"{self.name}: {account_of(battles).sentence()}",)
 
 
-def imported_set(ledger: Ledger, name: str, as_of: int) -> SelectedSet:
-    """Read an imported set of battles up to a position; other sets are not read.
+def imported_set(
+    ledger: Ledger,
+    name: str,
+    as_of: int,
+    where: Where | None = None,
+    spelling: Spelling = as_option,
+) -> SelectedSet:
+    """Read an imported set of battles up to a position, or some of them; other sets are not read.
 
     Raises:
         LedgerError: The ledger cannot be read.
-        ConfigurationError: There is no such set.
+        ConfigurationError: There is no such set, or no such battle in it.
     """
     stream = battles_stream(name)
     battles = fold(IMPORTED_BATTLES, ledger.read(stream=stream, until=as_of, types=_BATTLES))
     if not battles.chunks:
         known = ", ".join(imported_names(ledger)) or "none, see `tourney import battles --help`"
         raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
-    return SelectedSet(name, battles.events, as_of)
+    if not where:
+        return SelectedSet(name, battles.events, as_of)
+    _require_known(name, where, values_of(battles.events), spelling("where"))
+    events = tuple(battles_where(battles.events, where))
+    if not events:
+        raise ConfigurationError([f"{spelling('where')}: no battle of {name!r} has all of these"])
+    return SelectedSet(name, events, as_of, where)
+
+
+def _require_known(
+    name: str, where: Where, known: Mapping[str, Sequence[str]], option: str
+) -> None:
+    """Require that a set has the columns, and the values in them.
+
+    Raises:
+        ConfigurationError: It does not; the error lists what there is.
+    """
+    faults = [
+        f"{option} {column}={value}: {why}"
+        for column, kept in where.items()
+        for value in kept
+        if (why := _unknown(name, column, value, known))
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def _unknown(name: str, column: str, value: str, known: Mapping[str, Sequence[str]]) -> str | None:
+    """Return what a set has instead of a column or of a value; None if it has that."""
+    if column not in known:
+        there_are = "; ".join(f"{each}: {shortened(values)}" for each, values in known.items())
+        return f"{name!r} has no column {column!r}; it has {there_are}"
+    if value in known[column]:
+        return None
+    close = get_close_matches(value, known[column], n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"it has {shortened(known[column])}"
+    return f"{name!r} has no such battle; {hint}"
 
 
 def imported_names(ledger: Ledger) -> list[str]:

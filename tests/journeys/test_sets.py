@@ -121,6 +121,88 @@ def test_a_set_that_there_is_not_is_refused(
     assert why in done.stderr
 
 
+TOPICS = """model_a,model_b,winner,question_id,category,language,judge_model
+zoe,amy,model_a,q1,math,en,opus
+amy,zoe,model_a,q2,math,de,opus
+zoe,amy,tie,q3,code,en,gpt
+kim,amy,model_b,q4,code,de,gpt
+"""
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a ledger of a set whose battles have categories and languages."""
+    found = tmp_path_factory.mktemp("topics")
+    (found / "topics.csv").write_text(TOPICS)
+    launch(found, "import", "battles", "topics.csv", "--name", "topics")
+    return found
+
+
+@pytest.mark.parametrize(
+    "command", ["elo --bootstraps 0", "winrates", "matches", "bt", "fragility"]
+)
+def test_some_battles_of_a_set_are_shown_alone(topics: Path, command: str) -> None:
+    """By category, with a line that says so; entrants without a battle there are not listed."""
+    words = ("project", *command.split(), "--name", "topics", "--where", "category=math")
+
+    shown = launch(topics, *words)
+    found = fields(launch(topics, *words, "--json"))
+
+    assert shown.returncode == 0, shown.stderr
+    assert "topics: only battles of category=math." in shown.stdout
+    assert "topics: 2 battles = 2 decided + 0 tied + 0 without a verdict" in shown.stdout
+    assert "kim" not in shown.stdout
+    assert found["where"] == {"category": ["math"]}
+    assert (found["judge"], found["judges"]) == ("opus", ["opus"])
+
+
+def test_several_columns_must_all_be_right(topics: Path) -> None:
+    """Values of one column are alternatives; Python takes the same."""
+    where = ("--where", "language=en", "--where", "category=math", "--where", "category=code")
+
+    found = fields(launch(topics, "project", "matches", "--name", "topics", *where, "--json"))
+    chosen = {"language": "en", "category": ["math", "code"]}
+    view = library.read_set(topics / "tournament.db", name="topics", where=chosen)
+
+    assert [row["prompt"] for row in found["rows"]] == ["q1", "q3"]
+    assert [row.prompt for row in view.outcomes()] == ["q1", "q3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            "--name topics --where topic=math",
+            (
+                "--where topic=math: 'topics' has no column 'topic'; it has category: code, math;"
+                " language: de, en; judge: gpt, opus; source: llm-judge"
+            ),
+        ),
+        (
+            "--name topics --where category=maths",
+            "--where category=maths: 'topics' has no such battle; did you mean 'math'?",
+        ),
+        (
+            "--name topics --where language=zh",
+            "--where language=zh: 'topics' has no such battle; it has de, en",
+        ),
+        (
+            "--name topics --where judge=opus --where category=code",
+            "--where: no battle of 'topics' has all of these",
+        ),
+        ("--name topics --where math", "--where 'math': write it as category=math"),
+        ("--where category=math", "--where selects battles of an imported set: add --name"),
+        ("--name topics --judge opus", "a set's judge is chosen by --where judge=NAME"),
+    ],
+)
+def test_battles_that_there_are_not_are_refused(topics: Path, words: str, why: str) -> None:
+    """With the columns and values that there are."""
+    done = launch(topics, "project", "winrates", *words.split())
+
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
 def test_elo_takes_no_weights(tmp_path: Path) -> None:
     """It says so, and what does; win rates count a battle by its weight."""
     rows = "a,b,model_a,q1,3\nb,a,model_a,q2,1\n"

@@ -4,12 +4,16 @@ With soft scores, which say by how much a response won, they are JudgeArena's so
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from commands.cli.project import bt_options
 from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, facts_of
 from commands.cli.project.bt_imported import corrected_set, of_imported, with_imported
-from commands.cli.shared.imported_set import votes_of
+from commands.cli.shared.imported_set import (
+    SetOptions,
+    read_set,
+    require_no_tournament,
+    votes_of,
+)
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import table_command, with_source
 from commands.cli.tables.bradley_terry import notes as said
@@ -33,17 +37,24 @@ def bt(
     kind: bt_options.TableKind,
     soft: bt_options.SoftOptions,
     pairwise: bt_options.PairOptions,
+    chosen: SetOptions,
 ) -> Table:
     """Compute Bradley-Terry ratings. Options override the recorded settings.
 
     Example: tourney project bt --unit prompts
     """
-    kind.require_consistent(soft)
-    if kind.name is not None:
+    kind.require_consistent(soft, chosen.name)
+    where = chosen.kept
+    if chosen.name is not None:
+        require_no_tournament(selection)
         parameters = model.parameters({})
         scoring = soft.settled(parameters.ties)
-        rate = of_imported if kind.truth is None else partial(corrected_set, truth=kind.truth)
-        return rate(selection, kind.name, parameters, scoring).table(pairwise)
+        imported = read_set(selection, chosen.name, where)
+        if kind.truth is None:
+            return of_imported(imported, parameters, scoring).table(pairwise)
+        votes = votes_of(selection, kind.truth, "--truth")
+        rated = corrected_set(imported, parameters, scoring, votes, kind.truth)
+        return rated.table(pairwise)
     if soft.temperature is not None:
         _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
     selection = pinned(selection)

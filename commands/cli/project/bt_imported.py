@@ -4,13 +4,15 @@ import numpy as np
 
 from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, facts_of
 from commands.cli.project.bt_options import SoftOptions
-from commands.cli.shared.imported_set import read_set, require_no_tournament, votes_of
+from commands.cli.shared.imported_set import read_set
 from commands.cli.shared.reading import Selection, notes_of
 from commands.cli.tables.bradley_terry import notes as said
 from commands.errors import ConfigurationError
+from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
+from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable
 from projections.battles.voted import with_votes
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
@@ -62,19 +64,15 @@ def with_imported(
 
 
 def of_imported(
-    selection: Selection,
-    name: str,
-    parameters: BradleyTerryParameters,
-    scoring: SoftOptions,
+    imported: SelectedSet, parameters: BradleyTerryParameters, scoring: SoftOptions
 ) -> RatedBoards:
     """Rate the entrants of imported battles alone."""
-    require_no_tournament(selection)
-    imported = read_set(selection, name)
+    name = imported.name
     battles = scoring.applied_to(imported.battles)
     if scoring.temperature is not None and not _has_preferences(battles):
         raise ConfigurationError([f"--temperature: {name!r} has no judge's preferences"])
-    notes = _imported_notes(name, battles, scoring)
-    facts: dict[str, Json] = {**scoring._asdict(), "battles": name, "as_of": imported.as_of}
+    notes = [*imported.selected_by, *_imported_notes(name, battles, scoring)]
+    facts: dict[str, Json] = {**scoring._asdict(), **imported.facts}
     among = rate_with_anchors(battles, parameters, soft=scoring.is_soft)
     if not battles.is_human.all():
         notes.append(said.among_note(name, among))
@@ -99,24 +97,22 @@ def _has_preferences(battles: BattleTable) -> bool:
 
 
 def corrected_set(
-    selection: Selection,
-    name: str,
+    imported: SelectedSet,
     parameters: BradleyTerryParameters,
     scoring: SoftOptions,
-    *,
+    votes: Battles,
     truth: str,
 ) -> RatedBoards:
-    """Rate the entrants of an imported set by its judge, corrected by people's votes."""
-    require_no_tournament(selection)
-    imported = read_set(selection, name)
+    """Rate the entrants of an imported set by its judge, corrected by the votes of another."""
+    name = imported.name
     table = scoring.applied_to(imported.battles.where(~imported.battles.is_human))
-    votes = votes_of(selection, truth, "--truth")
     judged = with_votes(table.battles(soft=scoring.is_soft), votes)
     found = {name: rate_with_votes(judged, parameters)}
-    facts = {**scoring._asdict(), "battles": name, "as_of": imported.as_of, "truth": truth}
+    notes = _imported_notes(name, table, scoring)
+    facts = {**scoring._asdict(), **imported.facts, "truth": truth}
     return RatedBoards(
         [board_of(name, found[name].ratings)],
         parameters,
-        notes=(*_imported_notes(name, table, scoring), *said.truth_notes(name, found[name], truth)),
+        notes=(*imported.selected_by, *notes, *said.truth_notes(name, found[name], truth)),
         facts=facts | said.truth_facts(found),
     )

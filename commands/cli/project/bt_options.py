@@ -90,27 +90,24 @@ class TableKind(NamedTuple):
             "Rate together with this imported set of battles.", "--with", metavar="NAME"
         ),
     ] = None
-    name: Annotated[
-        str | None, options.of_set("Rate this imported set of battles instead of the tournament.")
-    ] = None
     truth: Annotated[
         str | None,
         options.of_set("Correct the judge by the human votes of this imported set."),
     ] = None
 
-    def require_consistent(self, soft: "SoftOptions") -> None:
+    def require_consistent(self, soft: "SoftOptions", name: str | None) -> None:
         """Refuse several kinds, and options for imported battles without any.
 
         Raises:
             ConfigurationError: They are given.
         """
         others = (self.overall_by, self.control, self.with_set)
-        if sum(each is not None for each in (*others, self.name)) > 1:
+        if sum(each is not None for each in (*others, name)) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
         if self.truth is not None and any(each is not None for each in others):
             raise ConfigurationError(["--truth works with none of --overall, --control, --with"])
         for option, value in (("--prefs", soft.prefs), ("--made-at", soft.made_at)):
-            if value is not None and self.with_set is None and self.name is None:
+            if value is not None and self.with_set is None and name is None:
                 raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
 
 

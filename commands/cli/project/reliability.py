@@ -9,7 +9,12 @@ import typer
 
 from commands.cli.project.bt_options import MadeAtOption, require_temperature
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import read_set, require_no_tournament, votes_of
+from commands.cli.shared.imported_set import (
+    SetOptions,
+    read_set,
+    require_no_tournament,
+    votes_of,
+)
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import (
     battles_view,
@@ -102,12 +107,7 @@ def temperature(
     against: Annotated[
         str, options.of_set("Imported set with human votes to compare against.", metavar="NAME")
     ],
-    name: Annotated[
-        str | None,
-        options.of_set(
-            "Imported set with a judge's preferences, instead of the tournament's scores."
-        ),
-    ] = None,
+    chosen: SetOptions,
     made_at: MadeAtOption = None,
 ) -> Table:
     """Fit the temperature of a judge's scores.
@@ -118,24 +118,22 @@ def temperature(
     """
     require_temperature("--made-at", made_at)
     selection = pinned(selection)
-    if name is None:
+    where = chosen.kept
+    if chosen.name is None:
         if made_at is not None:
             raise ConfigurationError(["--made-at applies to imported preferences: add --name"])
         return _of_tournament(selection, against)
     require_no_tournament(selection)
     made_at = TEMPERATURE if made_at is None else made_at
-    judged = read_set(selection, name)
+    judged = read_set(selection, chosen.name, where)
     marked = settled.scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
-        [settled.calibrate_judge(name, marked, votes_of(selection, against, "--against"))],
-        notes=[f"{name}: preferences are taken as made at temperature {made_at:g} (--made-at)."],
-        facts={
-            "battles": name,
-            "against": against,
-            "judges": list(judged.judge_names),
-            "made_at": made_at,
-            "as_of": judged.as_of,
-        },
+        [settled.calibrate_judge(judged.name, marked, votes_of(selection, against, "--against"))],
+        notes=[
+            *judged.selected_by,
+            f"{judged.name}: preferences are taken as made at temperature {made_at:g} (--made-at).",
+        ],
+        facts={**judged.facts, "against": against, "made_at": made_at},
     )
 
 

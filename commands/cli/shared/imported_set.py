@@ -2,6 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
+import typer
+
 from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at
 from commands.cli.shared.reading import Selection, read_verdicts
@@ -10,6 +12,7 @@ from commands.importing.imported_set import SelectedSet, imported_set
 from commands.runs.judged_tournament import OutcomeSource
 from ledger.store import Ledger
 from projections.battles.columns import Battles
+from projections.battles.selection import COLUMNS, Where
 from projections.verdicts.policies import RECORDED
 
 
@@ -19,6 +22,31 @@ class SetOptions(NamedTuple):
     name: Annotated[
         str | None, options.of_set("Use this imported set of battles instead of the tournament.")
     ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Only its battles with this value, such as category=math; repeatable. Columns:"
+            f" {', '.join(COLUMNS)}.",
+        ),
+    ] = None
+
+    @property
+    def kept(self) -> Where:
+        """By column the values that are kept.
+
+        Raises:
+            ConfigurationError: There is no set to select from, or no column in an option.
+        """
+        if self.where and self.name is None:
+            raise ConfigurationError(["--where selects battles of an imported set: add --name"])
+        kept: dict[str, list[str]] = {}
+        for each in self.where or ():
+            column, is_given, value = each.partition("=")
+            if not is_given:
+                raise ConfigurationError([f"--where {each!r}: write it as category=math"])
+            kept.setdefault(column, []).append(value)
+        return kept
 
 
 def read_outcomes(selection: Selection, chosen: SetOptions) -> OutcomeSource:
@@ -29,21 +57,22 @@ def read_outcomes(selection: Selection, chosen: SetOptions) -> OutcomeSource:
         ConfigurationError: An option names something unknown, or contradicts another.
         NothingRecorded: There is no such tournament.
     """
+    where = chosen.kept
     if chosen.name is None:
         return read_verdicts(selection)
     require_no_tournament(selection)
-    return read_set(selection, chosen.name)
+    return read_set(selection, chosen.name, where)
 
 
-def read_set(selection: Selection, name: str) -> SelectedSet:
-    """Read an imported set of battles.
+def read_set(selection: Selection, name: str, where: Where | None = None) -> SelectedSet:
+    """Read an imported set of battles, or some of them.
 
     Raises:
         LedgerError: The ledger cannot be read.
-        ConfigurationError: There is no such set.
+        ConfigurationError: There is no such set, or no such battle in it.
     """
     with Ledger.read_only(selection.path) as opened:
-        return imported_set(opened, name, head_at(opened, selection.as_of).position)
+        return imported_set(opened, name, head_at(opened, selection.as_of).position, where)
 
 
 def votes_of(selection: Selection, name: str, option: str) -> Battles:
@@ -68,4 +97,6 @@ def require_no_tournament(selection: Selection) -> None:
     chosen = (selection.tournament, selection.judge, selection.dimension)
     if any(chosen) or selection.rule != RECORDED:
         options = "--tournament, --judge, --dimension, --policy and --parser"
-        raise ConfigurationError([f"{options} apply to a tournament's battles: leave out --name"])
+        instead = "a set's judge is chosen by --where judge=NAME" if selection.judge else ""
+        why = f"{options} apply to a tournament's battles: leave out --name"
+        raise ConfigurationError(["; ".join(filter(None, (why, instead)))])

@@ -130,7 +130,7 @@ def _difference(then: Table, now: Table) -> Table:
 def with_source(table: Table, source: OutcomeSource) -> Table:
     """Add to a table what it is of, and the rule unless it is the recorded one."""
     if isinstance(source, SelectedSet):
-        notes = (source.judged, *table.notes)
+        notes = (source.judged, *source.selected_by, *table.notes)
         return replace(table, facts=table.facts | source.facts, notes=notes)
     facts, notes, rule = source.facts | table.facts, table.notes, source.rule
     if rule != RECORDED:

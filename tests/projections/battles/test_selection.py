@@ -1,0 +1,72 @@
+"""Some battles of a set: by category, language, judge and source."""
+
+import pytest
+from hypothesis import given
+
+from ledger.events.imports import BattlesImported, CodedColumn
+from projections.battles.selection import COLUMNS, Where, battles_where, values_of
+from tests.support.builders.battles import imported_battles
+from tests.support.builders.events import key
+from tests.support.strategies.imports import battles_imported
+
+MIXED = imported_battles(
+    ("x", "y", "x", "z"),
+    ("y", "z", "z", "y"),
+    categories=CodedColumn.of([("math", "code"), (), ("code",), ("math",)]),
+    languages=CodedColumn.of(["en", "de", None, "de"]),
+    judges=CodedColumn.of([None, "opus", "opus", "gpt"]),
+    sources=CodedColumn.of(["human", "llm-judge", "llm-judge", "llm-judge"]),
+)
+PLAIN = imported_battles(file_digest=key("plain"))
+
+
+@pytest.mark.parametrize(
+    ("where", "places"),
+    [
+        ({"category": ["math"]}, [0, 3]),
+        ({"category": ["math", "code"]}, [0, 2, 3]),
+        ({"category": ["math"], "language": ["de"]}, [3]),
+        ({"judge": ["opus"]}, [1, 2]),
+        ({"source": ["human"], "language": ["en", "de"]}, [0]),
+        ({"judge": ["opus"], "category": ["math"]}, []),
+    ],
+)
+def test_a_battle_stays_that_has_a_value_in_each_column(where: Where, places: list[int]) -> None:
+    """Several values of one column are alternatives; a battle may have several categories."""
+    everything = [*MIXED.battles()]
+
+    found = [*battles_where([MIXED], where)]
+
+    battles = [battle for event in found for battle in event.battles()]
+    assert battles == [everything[place] for place in places]
+    assert len(found) == bool(places)
+
+
+def test_entrants_of_other_battles_are_not_named() -> None:
+    """They would stand in each table without a battle."""
+    [event] = battles_where([MIXED, PLAIN], {"category": ["math"], "language": ["en"]})
+
+    assert event.entrants == ("x", "y")
+    assert (event.file_digest, event.format, event.chunk) == (key("file"), "plain", 1)
+
+
+def test_the_columns_that_say_something_are_listed() -> None:
+    """With their values in alphabetical order: what there is to choose from."""
+    assert values_of([PLAIN, MIXED]) == {
+        "category": ["code", "math"],
+        "language": ["de", "en"],
+        "judge": ["gpt", "opus"],
+        "source": ["human", "llm-judge"],
+    }
+    assert values_of([PLAIN]) == {"source": ["human"]}
+    assert values_of([]) == {}
+
+
+@given(event=battles_imported())
+def test_every_value_that_is_listed_selects_battles(event: BattlesImported) -> None:
+    """And all values of a column together those that have any there."""
+    for column, values in values_of([event]).items():
+        for value in values:
+            [found] = battles_where([event], {column: [value]})
+            assert value in values_of([found])[column]
+        assert column in COLUMNS
