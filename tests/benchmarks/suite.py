@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.commands import asking, cold, importing, judging, limited, status
+from tests.benchmarks.commands import asking, cold, importing, judging, limited, sets, status
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
 from tests.benchmarks.ratings import (
     bradley_terry,
@@ -46,4 +46,5 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "judges": judges.measure,
     "cold": cold.measure,
     "importing": importing.measure,
+    "sets": sets.measure,
 }
