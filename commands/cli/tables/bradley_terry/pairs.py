@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import numpy as np
+
 from commands.cli.tables.table import Column, Table, columns
 from commands.runs.rows import BradleyTerryPair
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from projections.ratings.bradley_terry.comparisons import Adjustment, pairs
+from projections.intervals import Floats
+from projections.ratings.bradley_terry.comparisons import Adjustment, p_better, pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 
 _TOGETHER: Final = "Low, high and p hold for all pairs at once"
 _METHOD: Final[Mapping[Adjustment, str]] = {
@@ -26,7 +30,7 @@ def pairs_table(
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
     """Return a row for each pair of entrants of a group, the largest difference first."""
-    percent = f"{100 * parameters.level:g} %"
+    boards, percent = tuple(boards), f"{100 * parameters.level:g} %"
     return Table(
         schema="tourney/bt-pairs@1",
         title="Bradley-Terry, differences of all pairs",
@@ -43,7 +47,29 @@ def pairs_table(
             for pair in pairs(board.ratings, adjustment)
         ),
         notes=(*notes, f"{_TOGETHER}: {_METHOD[adjustment].format(seed=parameters.seed)}."),
-        facts={"parameters": parameters.fields, "adjustment": adjustment, **(facts or {})},
+        facts={
+            "parameters": parameters.fields,
+            "adjustment": adjustment,
+            "fits": {board.name: _matrices(board.ratings) for board in boards},
+            **(facts or {}),
+        },
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("difference",),
     )
+
+
+def _matrices(ratings: BradleyTerryRatings) -> Json:
+    """Return what is known of all pairs, (n, n) each; entrants in alphabetical order."""
+    return {
+        "entrants": list(ratings.entrants),
+        "covariance": known_values(ratings.covariance),
+        "p_better": known_values(p_better(ratings)),
+    }
+
+
+def known_values(values: Floats) -> Json:
+    """Return numbers of any shape as lists, with null for those that are not finite."""
+    known = values.astype(object)
+    known[~np.isfinite(values)] = None
+    numbers: Json = known.tolist()
+    return numbers

@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import numpy as np
-
 from commands.cli.tables.bradley_terry.notes import order_notes
+from commands.cli.tables.bradley_terry.pairs import known_values
 from commands.cli.tables.table import Table, columns
 from commands.errors import counted, joined_names
 from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
-from projections.intervals import Floats
-from projections.ratings.bradley_terry.comparisons import p_better
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated
 from projections.ratings.bradley_terry.rate import Zero
@@ -175,23 +172,12 @@ def _notes(
 
 
 def _fit(board: Leaderboard) -> Json:
-    """Return the fields of a fit beyond its rows; entrants in alphabetical order."""
+    """Return the fields of a fit beyond its rows; `bt --pairs` has its matrices."""
     ratings = board.ratings
     return {
-        "entrants": list(ratings.entrants),
-        "covariance": _known(ratings.covariance),
-        "p_better": _known(p_better(ratings)),
         "groups": [list(group) for group in board.groups],
         "above": [list(pair) for pair in board.above],
         "anchor": ratings.parameters.anchor,
-        "nu": _known(ratings.nu),
+        "nu": known_values(ratings.nu),
         "n_without_fit": ratings.n_without_fit,
     }
-
-
-def _known(values: Floats) -> Json:
-    """Return numbers of any shape as lists, with null for those that are not finite."""
-    known = values.astype(object)
-    known[~np.isfinite(values)] = None
-    numbers: Json = known.tolist()
-    return numbers

@@ -42,6 +42,20 @@ def test_each_pair_is_a_row_the_largest_difference_first(adjustment: Adjustment,
     assert table.facts["adjustment"] == adjustment
 
 
+def test_json_has_the_matrices_of_all_pairs() -> None:
+    """Who tests a difference needs the covariance; null stands where nothing is known."""
+    fought = battles_of(played({**GAMES, ("zoe", "ann"): (5, 0, 0)}))
+    table = pairs_table([leaderboard("utility", fought, PLAIN)], PLAIN, "max-t")
+
+    fit = json.loads(rendered(table, Format.JSON))["fits"]["utility"]
+
+    assert fit["entrants"] == ["ann", "bob", "cleo", "zoe"]
+    assert fit["covariance"][3] == [None] * 4
+    assert sum(fit["covariance"][0][:3]) == pytest.approx(0, abs=1e-6)  # the mean is held
+    assert fit["p_better"][0][1] + fit["p_better"][1][0] == pytest.approx(1)
+    assert fit["p_better"][0][0] is None
+
+
 def test_an_adjustment_is_one_of_pairs() -> None:
     """It would change nothing in the table of ratings."""
     assert PairOptions().adjustment is None
