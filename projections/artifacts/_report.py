@@ -78,11 +78,12 @@ def _notes(board: Leaderboard) -> Iterator[str]:
     for place in board.rows:
         if place.no_interval is not None:
             yield f"{place.entrant} has no interval and no rank: {place.no_interval}."
-    if board.ratings.n_without_fit:
-        yield (
-            f"Resamples without a finite fit: {board.ratings.n_without_fit};"
-            " they count as beyond both bounds."
-        )
+    if board.ratings.n_without_fit.any():
+        of_groups = enumerate(board.ratings.n_without_fit.tolist(), start=1)
+        counts = [f"{n} in group {number}" for number, n in of_groups if n]
+        several = len(board.groups) > 1
+        found = ", ".join(counts) if several else str(board.ratings.n_without_fit.sum())
+        yield f"Resamples without a finite fit: {found}; they count as beyond both bounds."
     if len(board.groups) > 1:
         yield " ".join(("Compare ratings within a group only.", *_order(board)))
 

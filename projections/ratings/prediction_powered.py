@@ -124,7 +124,7 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
         support=support,
         nu=np.zeros(1),
         n_battles=np.bincount(met, minlength=n),
-        n_without_fit=0,
+        n_without_fit=np.zeros(1, dtype=np.intp),
     )
     n_voted = int(battles.has_vote.sum())
     return CorrectedRatings(ratings, battles, found.share, 1 / sqrt(n_voted - 2))

@@ -219,6 +219,7 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         support=support,
         nu=np.full(len(components), np.nan),
         n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),
+        n_without_fit=np.zeros(len(components), dtype=np.intp),
     )
 
 

@@ -66,7 +66,8 @@ class BradleyTerryRatings:
         support: What each rating rests on, within its component.
         nu: (n_components,) Davidson's parameter of ties; 0 where no tie is an outcome.
         n_battles: (n,) how often each entrant met another.
-        n_without_fit: How many resamples had no finite fit; they count as beyond both bounds.
+        n_without_fit: (n_components,) how many resamples had no finite fit; they count as beyond
+            both bounds.
     """
 
     parameters: BradleyTerryParameters
@@ -80,7 +81,7 @@ class BradleyTerryRatings:
     support: Support
     nu: Floats
     n_battles: NDArray[np.intp]
-    n_without_fit: int
+    n_without_fit: NDArray[np.intp]
 
     def rows(self) -> tuple[Rating, ...]:
         """Return the ratings one by one, in order of name."""
@@ -195,12 +196,13 @@ def _assembled(
     n = len(battles.entrants)
     rating, lower, upper = np.full((3, n), np.nan)
     covariance, freedom = np.full((2, n, n), np.nan)
-    nu = np.full(len(components), np.nan)
+    nu, n_without_fit = np.full(len(components), np.nan), np.zeros(len(components), dtype=np.intp)
     for number, component in enumerate(rated):
         if component is not None:
             members = components.members(number)
             uncertainty = component.uncertainty
             rating[members], nu[number] = component.rating, component.nu
+            n_without_fit[number] = uncertainty.n_without_fit
             lower[members], upper[members] = uncertainty.lower, uncertainty.upper
             covariance[np.ix_(members, members)] = uncertainty.covariance
             freedom[np.ix_(members, members)] = uncertainty.freedom
@@ -216,5 +218,5 @@ def _assembled(
         support=support,
         nu=nu,
         n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
-        n_without_fit=sum(each.uncertainty.n_without_fit for each in rated if each is not None),
+        n_without_fit=n_without_fit,
     )

@@ -250,6 +250,10 @@ def test_a_bound_that_nobody_knows_is_explained() -> None:
         "Resamples without a finite fit: [0-9]+; they count as beyond both bounds.", source
     )
     assert "has no interval" not in section(*RING)
+    both = section(
+        ("ann", "bob"), ("bob", "ann"), ("cleo", "dan"), ("dan", "cleo"), parameters=parameters
+    )
+    assert re.search("finite fit: [0-9]+ in group 1, [0-9]+ in group 2; they count", both)
 
 
 def test_names_are_shown_and_never_run() -> None:

@@ -11,7 +11,7 @@ from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.ratings.bradley_terry.component import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, Unrated
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.ratings.bradley_terry.rate import Zero
 
 
@@ -33,16 +33,21 @@ def _unanchored_notes(
 
 def _no_interval_notes(board: Leaderboard) -> Iterator[str]:
     """Yield notes on ratings without an interval, by reason."""
-    reasons: dict[str, list[str]] = {}
-    for place in board.rows:
-        if place.no_interval is not None:
-            reasons.setdefault(place.no_interval, []).append(place.entrant)
-    for reason, names in reasons.items():
+    for reason, names in _by_reason((place.no_interval, place) for place in board.rows).items():
         have = "has" if len(names) == 1 else "have"
         yield f"{board.name}: {joined_names(names)} {have} no interval ({reason})."
 
 
-_WHY: Final[Mapping[Unrated, str]] = {
+def _by_reason(found: Iterable[tuple[str | None, LeaderboardRow]]) -> dict[str, list[str]]:
+    """Return the entrants to whom each reason applies, in their order."""
+    names: dict[str, list[str]] = {}
+    for reason, place in found:
+        if reason is not None:
+            names.setdefault(reason, []).append(place.entrant)
+    return names
+
+
+_WHY: Final[Mapping[str, str]] = {
     "undefeated": "undefeated: above the others, by an unknown number",
     "winless": "winless: below the others, by an unknown number",
     "one-way": "above some and below others, by unknown numbers",
@@ -158,17 +163,15 @@ def _notes(
     elif parameters.anchor is not None:
         yield from _unanchored_notes(board, parameters.anchor, zeros)
     yield from order_notes(board)
-    reasons: dict[Unrated, list[str]] = {}
-    for place in board.rows:
-        if place.reason is not None:
-            reasons.setdefault(place.reason, []).append(place.entrant)
-    for reason, entrants in reasons.items():
+    for reason, entrants in _by_reason((place.reason, place) for place in board.rows).items():
         be = "is" if len(entrants) == 1 else "are"
         yield f"{board.name}: {joined_names(entrants)} {be} {_WHY[reason]}."
     yield from _no_interval_notes(board)
-    if board.ratings.n_without_fit:
-        resamples = counted(board.ratings.n_without_fit, "resample")
-        yield f"{board.name}: {resamples} had no finite fit and count as beyond both bounds."
+    for number, n in enumerate(board.ratings.n_without_fit.tolist(), start=1):
+        if n:
+            group = f" of group {number}" if len(board.groups) > 1 else ""
+            resamples = f"{n:,} of {counted(parameters.resamples, 'resample')}{group}"
+            yield f"{board.name}: {resamples} had no finite fit and count as beyond both bounds."
 
 
 def _fit(board: Leaderboard) -> Json:
@@ -179,5 +182,5 @@ def _fit(board: Leaderboard) -> Json:
         "above": [list(pair) for pair in board.above],
         "anchor": ratings.parameters.anchor,
         "nu": known_values(ratings.nu),
-        "n_without_fit": ratings.n_without_fit,
+        "n_without_fit": ratings.n_without_fit.tolist(),
     }

@@ -115,7 +115,7 @@ def test_resamples_without_a_finite_fit_are_found_out(interval: IntervalKind) ->
     ratings = rate(battles_of(rows), parameters)
 
     some = interval == "multinomial"
-    assert (ratings.n_without_fit > 0, bool(ratings.upper[0] == inf)) == (some, some)
+    assert (bool(ratings.n_without_fit.all()), bool(ratings.upper[0] == inf)) == (some, some)
 
 
 def test_a_score_between_is_refused() -> None:

@@ -90,7 +90,7 @@ def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
 
     found = leaderboard("factuality", battles_of(few), parameters)
 
-    assert found.ratings.n_without_fit > 5
+    assert found.ratings.n_without_fit.tolist() > [5]
     assert {place.no_interval for place in found.rows} == {
         "too many resamples of prompts have no fit"
     }

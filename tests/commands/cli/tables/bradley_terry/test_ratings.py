@@ -94,6 +94,23 @@ def test_what_holds_for_one_dimension_only_is_said() -> None:
     assert "group" not in few
 
 
+def test_resamples_without_a_fit_are_counted_by_group() -> None:
+    """Added up they were more than there are resamples."""
+    parameters = replace(PLAIN, interval="multinomial", resamples=40)
+    twos = (("ann", "bob"), ("bob", "ann"), ("cleo", "dan"), ("dan", "cleo"))
+    board = leaderboard("utility", battles_of(beaten(*twos)), parameters)
+    table = bt_table([board], parameters)
+
+    found = json.loads(rendered(table, Format.JSON))["fits"]["utility"]["n_without_fit"]
+    told = [note for note in table.notes if "no finite fit" in note]
+
+    which = [f"{n} of 40 resamples of group {number}" for number, n in enumerate(found, start=1)]
+    ending = "had no finite fit and count as beyond both bounds."
+    assert told == [f"utility: {each} {ending}" for each in which]
+    assert len(found) == 2
+    assert all(10 < n < 40 for n in found)
+
+
 def test_whom_the_anchor_does_not_hold_is_told() -> None:
     """An anchor that nobody can be compared with would otherwise seem to have been obeyed."""
     anchored = replace(PLAIN, anchor="zoe", anchor_rating=1500.0)
