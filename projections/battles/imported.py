@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ledger.events.imports import SIGNS, BattlesImported, CodedColumn, Winner
 from projections.battles.columns import Battles
 from projections.battles.soft_scores import margin_of, soft_scores
-from projections.tournament.compared import NO_VERDICT, SCORES, Counted
+from projections.tournament.compared import STATUS_OF, ComparedBattle
 
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -24,48 +24,10 @@ _TOOK: Final[Mapping[Winner, float]] = {
     "tie (bothbad)": 0.5,
     "no verdict": np.nan,
 }
-_STATUS: Final[Mapping[Winner, str]] = {
-    "model_a": "a",
-    "model_b": "b",
-    "tie": "tie",
-    "tie (bothbad)": "tie",
-    "no verdict": NO_VERDICT,
-}
 _COLUMNS: Final = ("a", "b", "winner", "pref", "prompt", "weight", "is_human")
 _UNKNOWN: Final = -1  # the number of a prompt, before it gets one of its own
 _PLACE_OF: Final = np.zeros(ord(SIGNS[-1]) + 1, dtype=np.intp)  # by sign
 _PLACE_OF[[ord(sign) for sign in SIGNS]] = np.arange(len(SIGNS))
-
-
-class ComparedBattle(NamedTuple):
-    """A battle of an imported set, as one of its comparisons."""
-
-    dimension: str  # the set
-    prompt_id: str | None
-    cluster: int  # the number of the prompt, with or without an id
-    entrant_a: str
-    entrant_b: str
-    status: str  # a, b, tie, or no verdict
-    weight: float
-
-    @property
-    def order(self) -> None:
-        """None: each battle is in the order in which its file has it."""
-
-    @property
-    def score(self) -> float | None:
-        """What a took: 1, 0, or 1/2 of a tie; None without a verdict."""
-        return SCORES.get(self.status)
-
-    @property
-    def winner(self) -> str | None:
-        """The entrant that won, if any."""
-        return {"a": self.entrant_a, "b": self.entrant_b}.get(self.status)
-
-    @property
-    def counted(self) -> Counted:
-        """A battle."""
-        return "battles"
 
 
 @dataclass(frozen=True)
@@ -132,7 +94,7 @@ class BattleTable:
     def compared(self, name: str) -> tuple[ComparedBattle, ...]:
         """Return the battles of a set as its comparisons, in order."""
         columns = (self.prompt, self.a, self.b, self.winner, self.weight)
-        statuses = [_STATUS[winner] for winner in WINNERS]
+        statuses = [STATUS_OF[winner] for winner in WINNERS]
         ids = dict(enumerate(self.prompts))
         return tuple(
             ComparedBattle(

@@ -1,23 +1,22 @@
 """Reliability of judges: each one's consistency and biases, and agreement between judges."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, JudgeId, PromptId
 from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
+from projections.tournament.compared import Compared, win_shares
 from projections.tournament.matches import Match, match_of, pairings
 from projections.tournament.settlement import (
     Settlement,
-    Status,
     by_dimension,
     failure_of,
     settle,
     verdict_of,
-    win_shares,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule, swap_consistent
@@ -30,8 +29,8 @@ FLEISS: Final = "Fleiss' kappa"
 class Measure(NamedTuple):
     """One figure about one or more judges; value is None where not defined."""
 
-    dimension: Dimension
-    judges: tuple[JudgeId, ...]
+    dimension: str
+    judges: tuple[str, ...]
     name: str
     value: float | None
     n: int  # on how many it rests
@@ -91,12 +90,31 @@ def _figures(
 ) -> Iterator[tuple[tuple[JudgeId, ...], Figure]]:
     for name, matches in asked.items():
         yield from (((name,), figure) for figure in _habits(tournament, matches, parser))
-    for pair in combinations(settled, 2):
-        both = _judged_by_all([settled[name] for name in pair])
-        yield from ((pair, figure) for figure in _of_two(both))
-    present = tuple(name for name, group in settled.items() if any(map(_is_judged, group)))
+    yield from compare_judges(
+        {
+            name: {place: each for place, each in enumerate(group) if _is_judged(each)}
+            for name, group in settled.items()
+        }
+    )
+
+
+JudgeT = TypeVar("JudgeT", bound=str)
+
+
+def compare_judges(
+    judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
+) -> Iterator[tuple[tuple[JudgeT, ...], Figure]]:
+    """Yield the agreement of each two judges, and of all that judged anything.
+
+    Args:
+        judged: By judge, then by what was judged: the outcome. Two judges name the entrants of a
+            comparison in the same order.
+    """
+    for pair in combinations(judged, 2):
+        yield from ((pair, figure) for figure in _of_two(_judged_by_all(judged, pair)))
+    present = tuple(name for name, outcomes in judged.items() if outcomes)
     if len(present) > 1:
-        found = fleiss(_statuses(_judged_by_all([settled[name] for name in present])))
+        found = fleiss(_statuses(_judged_by_all(judged, present)))
         yield from (
             (present, figure) for figure in _chance_corrected(found, "agreement of all", FLEISS)
         )
@@ -113,10 +131,10 @@ def _habits(
     failures = Counter(failure_of(tournament, key) for key in keys if verdicts[key] is None)
     n_replies = said.total() + sum(failures[reason] for reason in _FAULTS)
     yield _order_consistency(matches, verdicts)
-    yield _rate("share of A", said["A"], said["A"] + said["B"])
-    yield _rate("tie rate", said["TIE"], said.total())
+    yield rate_of("share of A", said["A"], said["A"] + said["B"])
+    yield rate_of("tie rate", said["TIE"], said.total())
     for reason in _FAULTS:
-        yield _rate(f"{reason} rate", failures[reason], n_replies)
+        yield rate_of(f"{reason} rate", failures[reason], n_replies)
 
 
 def _order_consistency(
@@ -128,16 +146,21 @@ def _order_consistency(
         if forward is not None and swapped is not None:
             outcomes.append(swap_consistent(forward, swapped))
     n_consistent = sum(outcome != "inconsistent" for outcome in outcomes)
-    return _rate("order consistency", n_consistent, len(outcomes))
+    return rate_of("order consistency", n_consistent, len(outcomes))
 
 
-def _rate(name: str, n: int, of: int) -> Figure:
+def rate_of(name: str, n: int, of: int) -> Figure:
+    """Return the figure of a share; no value without a case."""
     return name, n / of if of else None, of
 
 
-def _judged_by_all(groups: Sequence[Sequence[Settlement]]) -> list[tuple[Settlement, ...]]:
-    """Return the pairings on which each judge has an outcome, one settlement per judge."""
-    return [row for row in zip(*groups, strict=True) if all(map(_is_judged, row))]
+def _judged_by_all(
+    judged: Mapping[JudgeT, Mapping[Hashable, Compared]], names: Sequence[JudgeT]
+) -> list[list[Compared]]:
+    """Return what each of some judges judged, one outcome per judge."""
+    first, *others = (judged[name] for name in names)
+    shared = (item for item in first if all(item in other for other in others))
+    return [[judged[name][item] for name in names] for item in shared]
 
 
 def _is_judged(settlement: Settlement) -> bool:
@@ -146,13 +169,14 @@ def _is_judged(settlement: Settlement) -> bool:
     return match is not None and not match.is_identical and settlement.outcome is not None
 
 
-def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
-    """Yield the agreement of two judges on pairings, and their rank correlation of entrants."""
+def _of_two(rows: Sequence[Sequence[Compared]]) -> Iterator[Figure]:
+    """Yield the agreement of two judges, and their rank correlation of entrants."""
     labels = _statuses(rows)
     found = cohen([row[0] for row in labels], [row[1] for row in labels])
     yield from _chance_corrected(found, "agreement", COHEN)
     shares, others = (
-        win_shares((row[n] for row in rows), lambda cell: cell.entrant.entrant_id) for n in (0, 1)
+        win_shares((row[n] for row in rows), lambda each: (each.entrant_a, each.entrant_b))
+        for n in (0, 1)
     )
     both = [entrant for entrant in shares if entrant in others]
     sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
@@ -160,8 +184,8 @@ def _of_two(rows: Sequence[Sequence[Settlement]]) -> Iterator[Figure]:
     yield "Kendall's tau-b", kendall(*sides), len(both)
 
 
-def _statuses(rows: Sequence[Sequence[Settlement]]) -> list[list[Status]]:
-    """Return the category that each judge gave each pairing: `a` is the roster's first entrant."""
+def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
+    """Return the category that each judge gave: `a` is the same entrant for each."""
     return [[each.status for each in row] for row in rows]
 
 

@@ -14,8 +14,9 @@ from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.identity import Dimension, EntrantId, PromptId
+from projections.tournament.compared import win_shares
 from projections.tournament.matches import PlannedResponse, planned_response
-from projections.tournament.settlement import Settlement, win_shares
+from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import holds_gold
 
@@ -119,7 +120,7 @@ def against_verdicts(
     return tuple(
         calibration
         for dimension, group in settlements.items()
-        for calibration in _calibrations(claims, win_shares(group, _place_of), dimension)
+        for calibration in _calibrations(claims, win_shares(group, _places_of), dimension)
     )
 
 
@@ -134,6 +135,10 @@ class _Claim(NamedTuple):
 
 def _place_of(cell: PlannedResponse) -> _Place:
     return cell.entrant.entrant_id, cell.prompt.prompt_id
+
+
+def _places_of(settlement: Settlement) -> tuple[_Place, _Place]:
+    return _place_of(settlement.pairing.a), _place_of(settlement.pairing.b)
 
 
 def _claims(tournament: Tournament) -> tuple[_Claim, ...]:

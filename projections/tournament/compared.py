@@ -4,11 +4,13 @@ Pairings of a tournament: planned = decided + tie + inconsistent + failed (by re
 Imported battles: decided + tie + without a verdict.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, get_args
+from statistics import fmean
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, get_args
 
+from ledger.events.imports import Winner
 from ledger.events.judging import FailureReason, Order
 from ledger.identity import Json
 
@@ -16,6 +18,15 @@ NO_VERDICT: Final = "no verdict"  # of an imported battle, for whatever reason
 FAILURES = (*get_args(FailureReason), "abstained", "no_response", NO_VERDICT)
 SCORES: Final[Mapping[str, float]] = {"a": 1.0, "b": 0.0, "tie": 0.5}
 """What a took, by status."""
+
+STATUS_OF: Final[Mapping[Winner, str]] = {
+    "model_a": "a",
+    "model_b": "b",
+    "tie": "tie",
+    "tie (bothbad)": "tie",
+    "no verdict": NO_VERDICT,
+}
+"""The status of an imported battle, by who won."""
 
 Counted: TypeAlias = Literal["pairs", "orders", "battles"]
 
@@ -68,7 +79,39 @@ class Compared(Protocol):
         """What it is one of."""
 
 
+Key = TypeVar("Key", bound=Hashable)
 ComparedT = TypeVar("ComparedT", bound=Compared)
+
+
+class ComparedBattle(NamedTuple):
+    """A battle of an imported set, as one of its comparisons."""
+
+    dimension: str  # the set
+    prompt_id: str | None
+    cluster: int  # the number of the prompt, with or without an id
+    entrant_a: str
+    entrant_b: str
+    status: str  # a, b, tie, inconsistent or no verdict
+    weight: float = 1.0
+
+    @property
+    def order(self) -> None:
+        """None: each battle is in the order in which its file has it."""
+
+    @property
+    def score(self) -> float | None:
+        """What a took: 1, 0, or 1/2 of a tie; None without a verdict."""
+        return SCORES.get(self.status)
+
+    @property
+    def winner(self) -> str | None:
+        """The entrant that won, if any."""
+        return {"a": self.entrant_a, "b": self.entrant_b}.get(self.status)
+
+    @property
+    def counted(self) -> Counted:
+        """A battle."""
+        return "battles"
 
 
 @dataclass(frozen=True)
@@ -124,3 +167,15 @@ def account_of(compared: Iterable[Compared]) -> Account:
 def decided_or_tied(compared: Iterable[ComparedT]) -> list[ComparedT]:
     """Return what was decided or tied, in order."""
     return [each for each in compared if each.score is not None]
+
+
+def win_shares(
+    compared: Iterable[ComparedT], keys: Callable[[ComparedT], tuple[Key, Key]]
+) -> dict[Key, float]:
+    """Return the share of what was decided and tied that each took; keys name both sides."""
+    scores: defaultdict[Key, list[float]] = defaultdict(list)
+    for each in compared:
+        if each.score is not None:
+            for key, score in zip(keys(each), (each.score, 1.0 - each.score), strict=True):
+                scores[key].append(score)
+    return {key: fmean(taken) for key, taken in scores.items()}

@@ -1,8 +1,6 @@
 """Settlement: the outcome or status of every planned pairing."""
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from statistics import fmean
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
@@ -12,7 +10,6 @@ from projections.tournament.compared import SCORES, Counted
 from projections.tournament.matches import (
     Match,
     Pairing,
-    PlannedResponse,
     match_of,
     pairings,
     response_status,
@@ -157,18 +154,6 @@ def by_dimension(
     for settlement in settlements:
         groups[settlement.pairing.rubric.dimension].append(settlement)
     return {dimension: tuple(group) for dimension, group in groups.items()}
-
-
-def win_shares(
-    settlements: Iterable[Settlement], key: Callable[[PlannedResponse], Key]
-) -> dict[Key, float]:
-    """Return the share of decided and tied pairs that the responses of each key took."""
-    scores: defaultdict[Key, list[float]] = defaultdict(list)
-    for each in settlements:
-        if each.score is not None:
-            scores[key(each.pairing.a)].append(each.score)
-            scores[key(each.pairing.b)].append(1.0 - each.score)
-    return {taken_by: fmean(taken) for taken_by, taken in scores.items()}
 
 
 def _recorded(

@@ -203,6 +203,24 @@ def test_battles_that_there_are_not_are_refused(topics: Path, words: str, why: s
     assert why in done.stderr
 
 
+def test_agreement_is_of_the_judges_of_a_set(topics: Path, tourney: Tourney) -> None:
+    """Kappa of judges that judged the same; who is alone is shown alone."""
+    twice = TOPICS + TOPICS.split("\n", 1)[1].replace("opus", "gpt").replace("model_b", "tie")
+    (topics / "twice.csv").write_text(twice)
+    launch(topics, "import", "battles", "twice.csv", "--name", "twice")
+
+    found = fields(launch(topics, "project", "agreement", "--name", "twice", "--json"))
+    shown = launch(topics, "project", "agreement", "--name", "twice").stdout
+    alone = fields(tourney("project", "agreement", "--name", "arena", "--json"))
+
+    rows = {(row["judges"], row["measure"]): (row["value"], row["n"]) for row in found["rows"]}
+    assert rows["gpt, opus", "agreement"] == (1.0, 2)
+    assert (found["battles"], found["judges"]) == ("twice", ["gpt", "opus"])
+    assert "Kappa: (agreement - by chance) / (1 - by chance). Each pair has one" in shown
+    assert "A share of A far from 0.5" not in shown
+    assert {row["judges"] for row in alone["rows"]} == {"opus"}
+
+
 def test_elo_takes_no_weights(tmp_path: Path) -> None:
     """It says so, and what does; win rates count a battle by its weight."""
     rows = "a,b,model_a,q1,3\nb,a,model_a,q2,1\n"

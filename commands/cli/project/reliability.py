@@ -32,21 +32,25 @@ from commands.cli.tables.reliability import (
 )
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.results import bias_rows, fragility_rows
 from projections.battles import settled
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
+from projections.reliability.jurors import jury_agreement
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
 
-@outcomes_view
-def agreement(source: JudgedTournament) -> Table:
+@battles_view
+def agreement(source: OutcomeSource) -> Table:
     """Show how consistent judges are and how they agree.
 
     Example: tourney project agreement --json
     """
+    if isinstance(source, SelectedSet):
+        return agreement_table(jury_agreement(source.name, source.events))
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)

@@ -12,6 +12,7 @@ from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import COHEN, FLEISS, Measure
 from projections.reliability.calibration import Bin, Calibration
+from projections.reliability.jurors import AS_RECORDED
 
 _CASES: Final[Mapping[str, str]] = {
     "order consistency": "pairs",
@@ -23,7 +24,12 @@ _CASES: Final[Mapping[str, str]] = {
 _SLOTS: Final = "A share of A far from 0.5 shows a bias for the first or the second slot."
 _KAPPA: Final = (
     "Kappa: (agreement - by chance) / (1 - by chance). Each {case} has one category: its first"
-    " entrant in the roster won, its second won, tie, or inconsistent."
+    " entrant won, its second won, tie, or inconsistent."
+)
+_NO_JUDGES: Final = "No judge is named in these battles, so there is nothing to compare."
+_RECORDED: Final = (
+    "Majority: the outcome that most judges voted for, none if two have as many; inconsistent ones"
+    " have no vote. As recorded: what the file says of the jury."
 )
 _CHANCE: Final[Mapping[str, str]] = {
     COHEN: "Cohen's kappa (Cohen 1960): chance is taken from each judge's own shares.",
@@ -34,7 +40,8 @@ _CHANCE: Final[Mapping[str, str]] = {
 def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> Table:
     """Return a row for each measure of one judge, or of several, over pairs or single orders."""
     measures = tuple(measures)
-    kappas = [said for name, said in _CHANCE.items() if any(each.name == name for each in measures)]
+    names = {each.name for each in measures}
+    kappas = [said for name, said in _CHANCE.items() if name in names]
     definition = _KAPPA.format(case="order" if by_order else "pair")
     return Table(
         schema="tourney/agreement@1",
@@ -55,7 +62,12 @@ def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> T
             }
             for each in measures
         ),
-        notes=(_SLOTS, *((definition, *kappas) if kappas else ())),
+        notes=(
+            *([] if measures else [_NO_JUDGES]),
+            *([_SLOTS] if "share of A" in names else []),
+            *((definition, *kappas) if kappas else ()),
+            *([_RECORDED] if AS_RECORDED in names else []),
+        ),
     )
 
 

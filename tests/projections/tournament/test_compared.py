@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ledger.events.imports import CodedColumn, Winner
-from projections.battles.imported import ComparedBattle, table_of
-from projections.tournament.compared import account_of, decided_or_tied
+from projections.battles.imported import table_of
+from projections.tournament.compared import ComparedBattle, account_of, decided_or_tied
 from tests.support.builders.battles import imported_battles
 
 

@@ -1,0 +1,109 @@
+"""Agreement of the judges of imported battles, from what each of them said.
+
+A battle that a jury decided has the vote of each juror. Else what judges said of the same two
+entrants on the same prompt is put together; several verdicts of one judge there, as of both orders,
+are one outcome: theirs where they are equal, else inconsistent.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid
+from ledger.events.judging import Outcome
+from projections.reliability.agreement import Figure, Measure, compare_judges, rate_of
+from projections.tournament.compared import ComparedBattle
+from projections.verdicts.policies import majority
+
+AS_RECORDED: Final = "majority as recorded"
+WITH_MAJORITY: Final = "agreement with the majority"
+_OUTCOMES: Final[Mapping[JurorSaid, Outcome]] = {
+    "model_a": "a",
+    "model_b": "b",
+    "tie": "tie",
+    "tie (bothbad)": "tie",
+    "inconsistent": "inconsistent",
+}
+_OTHER_WAY: Final[Mapping[Outcome, Outcome]] = {"a": "b", "b": "a"}
+_Judged: TypeAlias = dict[str, dict[Hashable, ComparedBattle]]
+_FEWEST: Final = 2  # votes of a majority
+
+
+def jury_agreement(name: str, events: Iterable[BattlesImported]) -> tuple[Measure, ...]:
+    """Measure the judges of an imported set: each alone, each two, and all together."""
+    battles = [battle for event in events for battle in event.battles()]
+    said = _verdicts(battles)
+    judged: _Judged = {
+        judge: {
+            item: ComparedBattle(name, None, 0, *item[1:], status=_joined(outcomes))
+            for item, outcomes in sorted(given.items(), key=str)
+        }
+        for judge, given in sorted(said.items())
+    }
+    figures = [*_habits(said, judged), *compare_judges(judged), *_of_juries(battles)]
+    return tuple(Measure(name, judges, *figure) for judges, figure in figures)
+
+
+_Item: TypeAlias = tuple[Hashable, str, str]
+"""A prompt and two entrants in alphabetical order."""
+
+
+def _verdicts(battles: Sequence[ImportedBattle]) -> dict[str, dict[_Item, list[Outcome]]]:
+    """Return by judge what it said of each item; `a` is the first entrant in the alphabet."""
+    found: defaultdict[str, defaultdict[_Item, list[Outcome]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for place, battle in enumerate(battles):
+        first, second = sorted((battle.model_a, battle.model_b))
+        prompt = place if battle.question_id is None else battle.question_id
+        for judge, vote in _votes(battle):
+            outcome = _OUTCOMES.get(vote)
+            if outcome is not None:
+                is_same = first == battle.model_a
+                turned = outcome if is_same else _OTHER_WAY.get(outcome, outcome)
+                found[judge][prompt, first, second].append(turned)
+    return {judge: dict(given) for judge, given in found.items()}
+
+
+def _votes(battle: ImportedBattle) -> Iterator[tuple[str, JurorSaid]]:
+    """Yield what each judge of a battle said."""
+    if battle.votes:
+        yield from battle.votes
+    elif battle.judge_model is not None:
+        yield battle.judge_model, battle.winner
+
+
+def _joined(outcomes: Sequence[Outcome]) -> Outcome:
+    return outcomes[0] if len(set(outcomes)) == 1 else "inconsistent"
+
+
+_Measured: TypeAlias = tuple[tuple[str, ...], Figure]
+
+
+def _habits(
+    said: Mapping[str, Mapping[_Item, Sequence[Outcome]]], judged: _Judged
+) -> Iterator[_Measured]:
+    """Yield each judge's own figures."""
+    for judge, outcomes in judged.items():
+        statuses = [each.status for each in outcomes.values()]
+        repeated = [each for each in said[judge].values() if len(each) > 1]
+        n_equal = sum(_joined(each) != "inconsistent" for each in repeated)
+        yield (judge,), rate_of("order consistency", n_equal, len(repeated))
+        yield (judge,), rate_of("tied share", statuses.count("tie"), len(statuses))
+        yield (judge,), rate_of("inconsistent share", statuses.count("inconsistent"), len(statuses))
+
+
+def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[_Measured]:
+    """Yield how often each juror voted as the majority, and whether that is what was recorded."""
+    agreed: defaultdict[str, list[bool]] = defaultdict(list)
+    recorded: list[bool] = []
+    for battle in battles:
+        votes = {judge: _OUTCOMES[vote] for judge, vote in battle.votes if vote in _OUTCOMES}
+        if len(votes) >= _FEWEST:
+            found = majority(votes.values())
+            recorded.append(found == _OUTCOMES.get(battle.winner, "inconsistent"))
+            for judge, outcome in votes.items():
+                agreed[judge].append(outcome == found)
+    for judge, equal in sorted(agreed.items()):
+        yield (judge,), rate_of(WITH_MAJORITY, sum(equal), len(equal))
+    if recorded:
+        yield tuple(sorted(agreed)), rate_of(AS_RECORDED, sum(recorded), len(recorded))

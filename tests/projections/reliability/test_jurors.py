@@ -1,0 +1,102 @@
+"""Agreement of judges of imported battles, from each juror's vote or each judge's battles."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid, JurorVote, Winner
+from projections.reliability.jurors import AS_RECORDED, WITH_MAJORITY, jury_agreement
+from tests.support.builders.events import key
+
+Figures = dict[tuple[str, str], tuple[float | None, int]]
+
+
+def battle(
+    winner: Winner, *said: JurorSaid, prompt: str | None = None, judge: str | None = None
+) -> ImportedBattle:
+    """Return a battle of x and y, with the votes of ann, bob and cy."""
+    votes = tuple(map(JurorVote, ("ann", "bob", "cy"), said))
+    return ImportedBattle("x", "y", winner, None, prompt, "llm-judge", judge, votes=votes)
+
+
+def swapped(found: ImportedBattle) -> ImportedBattle:
+    """Return a battle with the entrants in the other slots."""
+    return found._replace(model_a=found.model_b, model_b=found.model_a)
+
+
+def figures(battles: Sequence[ImportedBattle]) -> Figures:
+    """Return every figure and on how much it rests, by judges and name."""
+    event = BattlesImported.of(
+        battles, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
+    )
+    found = jury_agreement("arena", [event])
+    assert {each.dimension for each in found} <= {"arena"}
+    return {(" ".join(each.judges), each.name): (each.value, each.n) for each in found}
+
+
+JURY = (
+    battle("model_a", "model_a", "model_a", "model_b"),
+    battle("model_a", "model_a", "model_a", "tie"),
+    battle("no verdict", "model_b", "model_a", "inconsistent"),
+    battle("model_b", "tie", "tie", "no verdict"),
+)
+
+
+def test_kappa_is_of_the_jurors_votes() -> None:
+    """Ann a a b t, bob a a a t: of 16 chance gives 2 * 3 + 1, so kappa is (12 - 7) / (16 - 7)."""
+    found = figures(JURY)
+
+    assert found["ann bob", "agreement"] == (3 / 4, 4)
+    assert found["ann bob", "agreement by chance"] == (7 / 16, 4)
+    assert found["ann bob", "Cohen's kappa"] == pytest.approx((5 / 9, 4))
+    assert found["ann cy", "agreement"] == (0.0, 3)
+    assert found["ann bob cy", "agreement of all"] == pytest.approx((2 / 9, 3))
+    assert found["cy", "inconsistent share"] == (1 / 3, 3)
+    assert found["bob", "tied share"] == (1 / 4, 4)
+
+
+def test_the_majority_is_computed_and_compared_with_the_record() -> None:
+    """The last row says model_b where two of two found a tie; an even vote is none."""
+    found = figures(JURY)
+
+    assert found["ann bob cy", AS_RECORDED] == (3 / 4, 4)
+    assert found["ann", WITH_MAJORITY] == (3 / 4, 4)
+    assert found["bob", WITH_MAJORITY] == (3 / 4, 4)
+    assert found["cy", WITH_MAJORITY] == (1 / 3, 3)
+
+
+def test_a_single_vote_is_no_majority() -> None:
+    """The others failed."""
+    found = figures([battle("model_a", "model_a", "no verdict", "no verdict")])
+
+    assert {name for _, name in found} == {"order consistency", "tied share", "inconsistent share"}
+
+
+def test_judges_with_battles_of_their_own_are_joined_by_prompt_and_entrants() -> None:
+    """Both orders of a judge are one outcome, in whatever slots the entrants stood."""
+    rows = [
+        battle("model_a", prompt="q1", judge="opus"),
+        swapped(battle("model_b", prompt="q1", judge="opus")),
+        battle("model_a", prompt="q2", judge="opus"),
+        swapped(battle("model_a", prompt="q2", judge="opus")),
+        swapped(battle("tie (bothbad)", prompt="q3", judge="opus")),
+        swapped(battle("model_b", prompt="q1", judge="gpt")),
+        battle("model_a", prompt="q2", judge="gpt"),
+        battle("tie", prompt="q3", judge="gpt"),
+        battle("no verdict", prompt="q4", judge="gpt"),
+        battle("model_a", judge="gpt"),
+        battle("model_a", prompt="q1"),
+    ]
+
+    found = figures(rows)
+
+    assert found["opus", "order consistency"] == (1 / 2, 2)
+    assert found["gpt", "order consistency"] == (None, 0)
+    assert found["gpt", "tied share"] == (1 / 4, 4)
+    assert found["gpt opus", "agreement"] == (2 / 3, 3)
+    assert ("gpt opus", AS_RECORDED) not in found
+
+
+def test_battles_by_people_alone_name_no_judge() -> None:
+    """Nobody can be compared with anybody."""
+    assert figures([battle("model_a", prompt="q1")]) == {}
