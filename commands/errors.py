@@ -1,6 +1,7 @@
 """The errors that a user can correct, and helpers for wording them: counts, lists, options."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from traceback import extract_tb
@@ -62,12 +63,22 @@ class NothingRecorded(TourneyError):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, stream: str | None, place: Path, held: Sequence[str] = ()) -> None:
-        """Take the tournament that was named, and those that the ledger holds."""
+    def __init__(
+        self,
+        stream: str | None,
+        place: Path,
+        held: Sequence[str] = (),
+        imported: Sequence[str] = (),
+    ) -> None:
+        """Take the tournament that was named, and what the ledger holds: tournaments, sets."""
         lacking = "no tournament" if stream is None else f"no tournament {stream!r}"
         others = f"it holds {', '.join(map(repr, held))}; name one of these or" if held else "name"
         remedy = "another ledger, or start with `tourney run`"
-        super().__init__(f"{place} holds {lacking}; {others} {remedy}")
+        sets = ""
+        if imported and not held:
+            command = f"tourney project elo --name {shlex.quote(imported[0])}"
+            sets = f"; of imported battles it holds {shortened(imported)}, see `{command}`"
+        super().__init__(f"{place} holds {lacking}{sets}; {others} {remedy}")
         self.stream, self.place, self.held = stream, place, tuple(held)
 
 

@@ -35,7 +35,8 @@ def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_optio
     if name is None and streams:
         return streams[0]
     if name not in streams:
-        raise NothingRecorded(name, ledger.path, streams)
+        sets = map(set_of, ledger.streams(types={"BattlesImported"}))
+        raise NothingRecorded(name, ledger.path, streams, [*filter(None, sets)])
     return StreamId(name)
 
 

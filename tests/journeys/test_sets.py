@@ -103,6 +103,15 @@ def test_what_changed_in_a_set_is_shown(folder: Path, tmp_path: Path) -> None:
     assert set(changes.values()) == {0}
 
 
+def test_who_has_sets_alone_is_told_how_to_read_them(tourney: Tourney) -> None:
+    """Not sent to start a tournament, with battles at hand."""
+    done = tourney("project", "elo")
+
+    assert done.returncode == 2
+    assert "tournament.db holds no tournament; of imported battles it holds arena" in done.stderr
+    assert "see `tourney project elo --name arena`; name another ledger" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["elo", "winrates", "matches", "fragility", "bt"])
 @pytest.mark.parametrize(
     ("words", "why"),

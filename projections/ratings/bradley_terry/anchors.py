@@ -5,7 +5,7 @@ what judging did to the scale.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -18,6 +18,7 @@ from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable
+from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Rating, rate
 
 
@@ -27,6 +28,8 @@ class AnchoredRatings:
 
     ratings: BradleyTerryRatings
     human: BradleyTerryRatings
+    judged_with: Mapping[str, int]
+    """By entrant its group among the battles that no person voted on: they link its members."""
 
     def source(self, entrant: str) -> RatingSource:
         """Say who rated an entrant: human, if it has human votes, which makes it an anchor."""
@@ -39,24 +42,42 @@ class AnchoredRatings:
         The two scales have no common zero, so the mean over the anchors of one component in both is
         subtracted. Anchors without a rating, and those alone in a component, are left out.
         """
+        return {name: each for group in self._differences for name, each in group.items()}
+
+    @property
+    def judged_differences(self) -> Mapping[str, float]:
+        """The differences that tell something of judges, whose battles link two anchors there.
+
+        Without such battles an anchor's two ratings are one, whatever the judges said.
+        """
+        linked = (group for group in self._differences if self._are_linked(group))
+        return {name: each for group in linked for name, each in group.items()}
+
+    @property
+    def mae(self) -> float | None:
+        """The mean absolute of the judged differences; None if there are none."""
+        differences = self.judged_differences.values()
+        return fmean(map(abs, differences)) if differences else None
+
+    @property
+    def _differences(self) -> list[dict[str, float]]:
+        """Each group's differences."""
         groups: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
         for row in self.ratings.rows():
             alone = self._anchors.get(row.entrant)
             if alone is not None and alone.rating is not None and row.rating is not None:
                 together = groups[row.component, alone.component]
                 together[row.entrant] = row.rating - alone.rating
-        return {
-            name: difference - fmean(group.values())
+        return [
+            {name: each - fmean(group.values()) for name, each in group.items()}
             for group in groups.values()
             if len(group) > 1
-            for name, difference in group.items()
-        }
+        ]
 
-    @property
-    def mae(self) -> float | None:
-        """The mean absolute difference; None where no two anchors can be compared."""
-        differences = self.differences.values()
-        return fmean(map(abs, differences)) if differences else None
+    def _are_linked(self, anchors: Collection[str]) -> bool:
+        """Say whether judges' battles link any two of some anchors."""
+        met = [self.judged_with[name] for name in anchors if name in self.judged_with]
+        return len(set(met)) < len(met)
 
     @cached_property
     def _anchors(self) -> Mapping[str, Rating]:
@@ -84,8 +105,19 @@ def rate_with_anchors(
     imported = others.battles(soft=soft)
     human = others.where(others.is_human).battles(soft=soft)
     together = imported if battles is None else join_battles(battles, imported)
+    judged = others.where(~others.is_human).battles(soft=soft)
+    all_judged = judged if battles is None else join_battles(battles, judged)
     point_only = replace(parameters, anchor=None, interval="sandwich")
-    return AnchoredRatings(ratings=rate(together, parameters), human=rate(human, point_only))
+    return AnchoredRatings(
+        rate(together, parameters), rate(human, point_only), _linked_groups(all_judged)
+    )
+
+
+def _linked_groups(battles: Battles) -> dict[str, int]:
+    """Return by entrant the number of its group: its battles link it to all others there."""
+    either_way = np.append(battles.a, battles.b), np.append(battles.b, battles.a)
+    label = components_of(len(battles.entrants), *either_way).label
+    return {battles.entrants[i]: int(label[i]) for i in np.unique(either_way[0])}
 
 
 def join_battles(battles: Battles, others: Battles) -> Battles:

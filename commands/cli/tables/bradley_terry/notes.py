@@ -88,11 +88,12 @@ def soft_scores_note(temperature: float, made_at: float | None = None) -> str:
 def among_note(name: str, among: AnchoredRatings) -> str:
     """Return the note on how far the anchors' ratings are from those by human votes alone."""
     if among.mae is None:
-        return f"{name}: no MAE (human votes alone compare no two anchors)."
-    return (
-        f"{name}: MAE {among.mae:.1f} Elo of {len(among.differences)} anchors against human votes"
-        " alone."
-    )
+        return (
+            f"{name}: no MAE (no two anchors are compared by human votes and linked by judges'"
+            " battles, too)."
+        )
+    n_anchors = len(among.judged_differences)
+    return f"{name}: MAE {among.mae:.1f} Elo of {n_anchors} anchors against human votes alone."
 
 
 def truth_notes(name: str, found: CorrectedRatings, truth: str) -> Iterator[str]:

@@ -46,7 +46,8 @@ def test_anchors_that_judges_left_alone_do_not_move() -> None:
         by_people(by_judges(("new", "ann"), ("ann", "new"))), PLAIN, soft=True
     )
 
-    assert found.mae == pytest.approx(0, abs=1e-6)
+    assert list(found.differences.values()) == pytest.approx([0, 0, 0], abs=1e-6)
+    assert found.mae is None  # 0 would say that the judges agree with people
 
 
 def test_judges_who_disagree_with_people_show_in_the_mean_difference() -> None:
@@ -66,6 +67,19 @@ def test_an_undefeated_anchor_is_left_out_of_the_difference() -> None:
 
     assert set(found.differences) == {"ann", "bob", "cleo"}
     assert found.source("top") == "human"
+
+
+def test_a_group_that_judges_do_not_link_is_not_in_the_mean_difference() -> None:
+    """Its zeros would make judges look better than they are."""
+    upset = by_judges(("cleo",) * 6, ("ann",) * 6)
+    apart = imported_battles(("x", "y"), ("y", "x"))
+
+    alone = rate_with_anchors(by_people(upset), PLAIN, soft=True)
+    beside = rate_with_anchors(by_people(upset, apart), PLAIN, soft=True)
+
+    assert set(beside.differences) == {"ann", "bob", "cleo", "x", "y"}
+    assert set(beside.judged_differences) == {"ann", "bob", "cleo"}
+    assert beside.mae == pytest.approx(alone.mae, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +103,7 @@ def test_the_scale_may_hang_from_the_evaluated() -> None:
     found = rate_with_anchors(table, replace(PLAIN, anchor="new", anchor_rating=0.0), soft=True)
 
     assert found.ratings.rating[found.ratings.entrants.index("new")] == pytest.approx(0)
-    assert found.mae == pytest.approx(0, abs=1e-6)
+    assert list(found.differences.values()) == pytest.approx([0, 0, 0], abs=1e-6)
 
 
 def test_a_tournament_joins_the_anchors() -> None:
