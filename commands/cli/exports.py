@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeAlias, cast
 
 import typer
 
+from commands.cli.project.bt_options import ModelOptions
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
 from commands.cli.shared.command import Command, command, command_with, parameters_of
@@ -21,9 +22,8 @@ from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.parameters import bradley_terry_parameters
+from commands.runs.parameters import require_anchor
 from commands.runs.workspace import require_sound
-from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.identity import Fields
 from ledger.store import Ledger
@@ -99,9 +99,14 @@ def export_battles(selection: Selection, chosen: SetOptions, output: OutputOptio
 @app.command(name="elo-ratings")
 @_without_diff
 def export_elo_ratings(
-    selection: Selection, chosen: SetOptions, output: OutputOption = None
+    selection: Selection,
+    chosen: SetOptions,
+    model: ModelOptions,
+    output: OutputOption = None,
 ) -> None:
     """Write Bradley-Terry ratings in JudgeArena's format, or as a table of them.
+
+    Options override the recorded settings.
 
     The suffix of the file decides: .json is JudgeArena's document, as on standard output; .csv,
     .jsonl and .parquet have one row per entrant and dimension.
@@ -112,9 +117,9 @@ def export_elo_ratings(
     source = read_outcomes(selection, chosen)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
-        records = _ratings_of_tournament(source)
+        records = _ratings_of_tournament(source, model)
     else:
-        records = _ratings_of_imported(source)
+        records = _ratings_of_imported(source, model)
     if output is None or output.suffix == ".json":
         text = json.dumps(records, indent=2, allow_nan=False)
         write([f"{text}\n".encode()], output)
@@ -173,9 +178,10 @@ def _records(source: JudgedTournament) -> Iterator[Fields]:
             yield record | {"dimension": dimension}
 
 
-def _ratings_of_tournament(source: JudgedTournament) -> Fields:
-    """Rate a tournament's entrants by its recorded settings; print which are not comparable."""
-    parameters = bradley_terry_parameters(source.settings("bradley_terry"), {})
+def _ratings_of_tournament(source: JudgedTournament, model: ModelOptions) -> Fields:
+    """Rate a tournament's entrants; print which are not comparable."""
+    parameters = model.parameters(source.settings("bradley_terry"))
+    require_anchor(parameters, source.roster)
     boards = by_dimension(source.settlements, parameters, source.roster)
     _say_order(boards)
     return rating_records(
@@ -183,10 +189,12 @@ def _ratings_of_tournament(source: JudgedTournament) -> Fields:
     )
 
 
-def _ratings_of_imported(imported: SelectedSet) -> Fields:
-    """Rate the entrants of imported battles by default settings; print which are not comparable."""
-    name, parameters = imported.name, BradleyTerryParameters()
-    among = rate_with_anchors(imported.battles, parameters, soft=True)
+def _ratings_of_imported(imported: SelectedSet, model: ModelOptions) -> Fields:
+    """Rate the entrants of imported battles; print which are not comparable."""
+    name, parameters = imported.name, model.parameters(imported.settings("bradley_terry"))
+    require_anchor(parameters, imported.roster)
+    soft = parameters.ties == "half"
+    among = rate_with_anchors(imported.battles, parameters, soft=soft)
     boards = [board_of(name, among.ratings)]
     _say_order(boards)
     return rating_records(

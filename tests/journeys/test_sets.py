@@ -1,5 +1,6 @@
 """An imported set is shown as a tournament is: Elo, win rates, matches, fragility."""
 
+import csv
 import json
 from functools import partial
 from itertools import cycle, islice
@@ -228,6 +229,33 @@ def test_agreement_is_of_the_judges_of_a_set(topics: Path, tourney: Tourney) -> 
     assert "Kappa: (agreement - by chance) / (1 - by chance). Each pair has one" in shown
     assert "A share of A far from 0.5" not in shown
     assert {row["judges"] for row in alone["rows"]} == {"opus"}
+
+
+def test_ratings_and_battles_of_a_set_are_exported(folder: Path, tourney: Tourney) -> None:
+    """From an anchor, with the interval that is asked, as the suffix says."""
+    options = ("--name", "arena", "--anchor", "amy=1200", "--interval", "bayesian", "--seed", "3")
+    for suffix in ("json", "jsonl", "csv"):
+        done = tourney("export", "elo-ratings", *options, "-o", f"ratings.{suffix}")
+        assert done.returncode == 0, done.stderr
+    shown = fields(tourney("project", "bt", *options, "--json"))["rows"]
+    battles = tourney("export", "battles", "--name", "arena", "--where", "judge=opus")
+
+    written = json.loads((folder / "ratings.json").read_text())
+    lines = [json.loads(line) for line in (folder / "ratings.jsonl").read_text().splitlines()]
+    with (folder / "ratings.csv").open(newline="") as file:
+        table = [*csv.DictReader(file)]
+    expected = {row["entrant"]: [row[name] for name in ("rating", "low", "high")] for row in shown}
+    for rows in (written["ratings"], lines, table):
+        found = {
+            row["model"]: [float(row[name]) for name in ("rating", "ci_low", "ci_high")]
+            for row in rows
+        }
+        assert found == {name: pytest.approx(each, abs=1e-3) for name, each in expected.items()}
+    assert (written["interval"], written["seed"]) == ("bayesian", 3)
+    assert expected["amy"][0] == pytest.approx(1200)
+    assert {json.loads(line).get("judge_model") for line in battles.stdout.splitlines()} == {"opus"}
+    refused = tourney("export", "elo-ratings", "--name", "arena", "--anchor", "amie")
+    assert "the anchor 'amie' is not an entrant; known: amy, kim, zoe" in refused.stderr
 
 
 def test_elo_takes_no_weights(tmp_path: Path) -> None:
