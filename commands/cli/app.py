@@ -66,11 +66,7 @@ _PROJECTIONS: Final = (
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
-        Entry(
-            "run",
-            "init",
-            "Write the files of a new tournament: settings, prompts, a rubric, instructions.",
-        ),
+        Entry("run", "init", "Write the files of a new tournament."),
         Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
         Entry("run", "run", "Run a tournament: generate, judge, rate, write artifacts."),
         Entry(

@@ -90,7 +90,9 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Write the files of a new tournament: settings, prompts, a rubric, instructions.
+    """Write the files of a new tournament.
+
+    They are settings, prompts, a rubric, and the judge's instructions; other files stay.
 
     Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
     """
