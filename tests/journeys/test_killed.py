@@ -31,7 +31,7 @@ from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
 from tests.providers.anthropic.exchange import Fault, Shares
 from tests.providers.anthropic.process import FakeProcess
-from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said, completion
+from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
 from tests.support.command_line.launching import launch
@@ -113,6 +113,7 @@ def require_done(folder: Path, fake: FakeProcess, *, n_paid: int = N_QUERIES) ->
     assert done.code == 0, done.err
     bill = fake.bill()
     paid.require_paid_as_recorded(folder, bill)
+    paid.require_spent_as_billed(folder, bill)
     assert len(paid.verdicts_in(folder)) == N_QUERIES
     assert len(bill.paid) == n_paid
 
@@ -240,6 +241,7 @@ def test_failures_by_reason_are_counted_and_asked_again_where_it_can_help(
     bill, verdicts = fake.bill(), paid.verdicts_in(folder)
     without = {key: reasons for key, reasons in failures_in(folder).items() if key not in verdicts}
     paid.require_paid_as_recorded(folder, bill)
+    paid.require_spent_as_billed(folder, bill)
     assert first.code == second.code == 6, second.err
     assert len(verdicts) + len(without) == N_QUERIES
     assert {tuple(reasons) for reasons in without.values()} == {
@@ -314,17 +316,22 @@ def test_killed_while_queries_are_sent_one_by_one(
     assert len(bill.n_paid_by_digest) == len(paid.verdicts_in(folder)) == N_QUERIES
     assert n_again <= lost.total() <= 8
     assert set(lost.values()) <= {1}
+    recorded, billed = paid.usages_in(folder), Counter(map(paid.usage_of, bill.paid))
+    assert not recorded - billed
+    assert (billed - recorded).total() == n_again
+    usd = paid.usd_of(recorded.elements(), in_batch=False)
+    assert paid.spent_usd(folder) == pytest.approx(usd, abs=1e-9)
 
 
 @pytest.mark.parametrize("death", direct_kills(2400), ids=str)
 def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     """The same, at a server of another maker."""
     with FakeOpenAI() as server:
-        settings = paid.settings(
-            judge={"provider": "endpoint", "base_url": server.url, "model": MODEL}
-        )
+        served = {"provider": "endpoint", "base_url": server.url, "model": MODEL}
+        settings = paid.settings(judge={**served, "prices": "prices.toml"})
         text = settings.replace('provider = "anthropic-batch"\n', "")
         (folder / "tournament.toml").write_text(text, encoding="utf-8")
+        (folder / "prices.toml").write_text(PRICES, encoding="utf-8")
         killed = begin(folder, JUDGE, os.environ, death=death).wait()
         done = run_warm(folder, JUDGE, os.environ)
 
@@ -332,6 +339,8 @@ def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     asked, lost = Counter(map(str, server.traffic.asked)), perhaps_billed(folder)
     assert len(asked) == len(paid.verdicts_in(folder)) == N_QUERIES
     assert asked.total() - N_QUERIES <= lost.total() <= 8
+    once = {str(body): server.usd_of(body) for body in server.traffic.asked}
+    assert paid.spent_usd(folder) == pytest.approx(fsum(once.values()), abs=1e-9)
 
 
 SERVED: Final = """
@@ -386,37 +395,39 @@ def charges_in(folder: Path) -> list[Charge]:
     return [each for step in steps if isinstance(step, RequestsSettled) for each in step.charges]
 
 
-def n_asked_in(folder: Path, maker: FakeOpenAI) -> Counter[Digest]:
-    """Return how often the server was asked for each response."""
+def bills_in(folder: Path, maker: FakeOpenAI) -> dict[Digest, list[float]]:
+    """Return what the server bills for each response, request by request."""
     state = workspace(Paths(folder / "tournament.toml"))
     with state.recorder(print) as recorder:
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         cells = planned_responses(recorder.state, bank)
     keys = {(each.entrant.temperature, each.prompt.text): each.response_key for each in cells}
-    asked = ((body["temperature"], body["messages"][0]["content"]) for body in maker.traffic.asked)  # type: ignore[index]  # a chat
-    return Counter(keys[each] for each in asked)  # type: ignore[index]  # as sent
-
-
-def billed_usd(maker: FakeOpenAI) -> float:
-    """Return what the server bills for all that it was asked."""
-    usages = (completion(body, maker.traffic.say(body))["usage"] for body in maker.traffic.asked)
-    return fsum(
-        (each["prompt_tokens"] * 2.0 + each["completion_tokens"] * 10.0) / 1e6  # type: ignore[index]  # JSON
-        for each in usages
-    )
+    bills: dict[Digest, list[float]] = {}
+    for body in maker.traffic.asked:
+        key = keys[body["temperature"], body["messages"][0]["content"]]  # type: ignore[index]  # a chat, as sent
+        bills.setdefault(key, []).append(maker.usd_of(body))
+    return bills
 
 
 def require_all_told(folder: Path, maker: FakeOpenAI) -> tuple[float, float]:
-    """Compare the bill with the ledger, request by request; return dollars spent and at risk."""
+    """Compare the bill with the ledger, request by request; return dollars spent and at risk.
+
+    An answer on record cost what it is billed for; each further one was perhaps billed.
+    """
     charges = charges_in(folder)
-    told = Counter(each.request for each in charges if each.fate in {"answered", "perhaps billed"})
-    lost_usd = fsum(each.usd or 0.0 for each in charges if each.fate == "perhaps billed")
-    spent_usd = fsum(each.usd or 0.0 for each in charges if each.fate == "answered")
-    assert not n_asked_in(folder, maker) - told
-    assert spent_usd - 1e-9 <= billed_usd(maker) <= spent_usd + lost_usd + 1e-9
+    lost = [each for each in charges if each.fate == "perhaps billed"]
+    answered = [each for each in charges if each.fate == "answered"]
+    n_lost = Counter(each.request for each in lost)
+    spent = {each.request: each.usd for each in answered}
+    bills = bills_in(folder, maker)
+    assert len(spent) == len(answered)
+    assert {key: bills[key][0] for key in spent} == pytest.approx(spent, abs=1e-12)
+    assert not [key for key, bill in bills.items() if len(bill) - (key in spent) > n_lost[key]]
+    spent_usd, lost_usd = (fsum(each.usd or 0.0 for each in part) for part in (answered, lost))
+    assert maker.billed_usd <= spent_usd + lost_usd + 1e-9
     (*rows,) = fields(launch(folder, "project", "spend", "--json"))["entrants"]
-    assert fsum(row["usd"] for row in rows) == pytest.approx(spent_usd)
-    assert fsum(row["maybe_usd"] for row in rows) == pytest.approx(lost_usd)
+    assert fsum(row["usd"] for row in rows) == pytest.approx(spent_usd, abs=1e-9)
+    assert fsum(row["maybe_usd"] for row in rows) == pytest.approx(lost_usd, abs=1e-9)
     return spent_usd, lost_usd
 
 
@@ -428,9 +439,9 @@ def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death:
 
     assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
     require_all_told(served, maker)
-    lost = [each for each in charges_in(served) if each.fate == "perhaps billed"]
-    assert len(n_asked_in(served, maker)) == N_SERVED
-    assert len(maker.traffic.asked) - N_SERVED <= len(lost) <= 8
+    fates = Counter(each.fate for each in charges_in(served))
+    assert fates["answered"] == N_SERVED
+    assert len(maker.traffic.asked) - N_SERVED <= fates["perhaps billed"] <= 8
 
 
 @pytest.mark.parametrize("death", entrant_kills(600), ids=str)
@@ -445,4 +456,4 @@ def test_killed_under_a_cap_the_bill_stays_below_it(
     assert killed.code == -signal.SIGKILL
     assert done.code in {0, 5}, done.err  # 5: no further request is sure to stay below it
     spent_usd, lost_usd = require_all_told(served, maker)
-    assert billed_usd(maker) <= spent_usd + lost_usd <= 0.025
+    assert maker.billed_usd <= spent_usd + lost_usd <= 0.025

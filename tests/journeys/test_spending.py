@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +365,9 @@ def test_a_run_that_was_agreed_to_asks_each_thing_once(
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     assert len(fake.traffic.asked) == len(recorded(billed)) == 4
+    rows = fields(tourney_at_endpoint("project", "spend", "--json"))["entrants"]
+    assert fsum(row["usd"] for row in rows) == pytest.approx(fake.billed_usd, abs=1e-9)
+    assert {row["n_maybe_billed"] for row in rows} == {0}
 
 
 def test_a_process_that_is_killed_asks_again_for_what_was_under_way(

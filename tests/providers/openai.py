@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from math import fsum
 from threading import Event, Lock
 from typing import Final, Literal, TypeAlias
 
@@ -120,6 +121,17 @@ class FakeOpenAI(LoopbackFake):
     def inject(self, *faults: Fault | None) -> None:
         """Let something go wrong with each of the next requests; None: nothing."""
         self.traffic.faults.extend(faults)
+
+    def usd_of(self, body: Json) -> float:
+        """Return what an answer to a request costs at `PRICES`."""
+        used = completion(body, self.traffic.say(body))["usage"]
+        assert isinstance(used, dict)
+        return float(used["prompt_tokens"] * 2.0 + used["completion_tokens"] * 10.0) / 1e6
+
+    @property
+    def billed_usd(self) -> float:
+        """What is billed for all that was asked, if all of it was answered."""
+        return fsum(map(self.usd_of, self.traffic.asked))
 
 
 class _Handler(BaseHTTPRequestHandler):

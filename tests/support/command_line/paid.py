@@ -7,25 +7,33 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import fsum
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
+from commands.spending.price_table import price_table
 from ledger.audit import audit
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived
-from ledger.identity import Digest
+from ledger.events.money import Usage, cost_usd
+from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
+from projections.fold import fold
 from projections.tournament.matches import PlannedResponse, planned_responses
-from tests.providers.anthropic.bill import Bill
+from projections.tournament.spend import spend_of
+from tests.providers.anthropic.bill import Bill, Line
 from tests.support.builders.commands import write_weights
 from tests.support.command_line.warm import Ended, Running, begin, run_warm
 from tests.support.faults.death import Death
 
 CANARY: Final = "sk-ant-canary-5f1d7c"  # a key that must appear nowhere
+JUDGE: Final = "claude-opus-5-5"  # of the headline, where no test says otherwise
 ENTRANTS: Final = ("base", "secure", "robust", "jury")
 DIMENSIONS: Final = ("factuality", "calibration", "clinical_utility")
 _OWN_WEIGHTS: Final = tuple((name, name) for name in ENTRANTS)
@@ -146,3 +154,36 @@ def verdicts_in(folder: Path) -> dict[Digest, str]:
 def require_paid_as_recorded(folder: Path, bill: Bill) -> None:
     """Compare the provider's bill with the ledger: every paid reply is there, and no other."""
     assert dict(bill.n_paid_by_custom_id) == dict(paid_by_ledger(folder))
+
+
+def require_spent_as_billed(folder: Path, bill: Bill) -> None:
+    """Compare the dollars of both, where all was asked in batches of one model."""
+    usages = [usage_of(line) for line in bill.paid]
+    assert spent_usd(folder) == pytest.approx(usd_of(usages, in_batch=True), abs=1e-9)
+
+
+def usage_of(line: Line) -> Usage:
+    """Return the tokens of a line of the bill as the ledger names them."""
+    used = line.usage
+    return Usage(used.n_input, used.n_output, used.n_written_5m, used.n_written_1h, used.n_read)
+
+
+def usages_in(folder: Path) -> Counter[Usage]:
+    """Return the tokens of each paid reply on record."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        events = [recorded.event for recorded in ledger.read()]
+    replies = (each for each in events if isinstance(each, VerdictReceived | JudgeQueryFailed))
+    return Counter(each.usage for each in replies if each.usage is not None)
+
+
+def usd_of(usages: Iterable[Usage], *, in_batch: bool) -> float:
+    """Return what the judge's replies cost by the shipped prices."""
+    priced = price_table().of(JUDGE)
+    assert priced is not None
+    return fsum(cost_usd(each, priced.price(each, in_batch=in_batch)) for each in usages)
+
+
+def spent_usd(folder: Path) -> float:
+    """Return the dollars that `project spend` adds up."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        return fold(spend_of(StreamId("paid")), ledger.read()).total.usd
