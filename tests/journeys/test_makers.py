@@ -222,19 +222,38 @@ def outcomes_of(place: Path, judge: str) -> dict[str, list[str]]:
 
 
 N_BEFORE_THE_LIMIT = 40
+N_IN_ALL = 172  # 2 entrants, both orders: 28 prompts in 3 dimensions, and one in 2, without gold
+_BANK = Path(__file__).parents[2] / "data" / "bank.jsonl"
+
+
+def lay_out_172(folder: Path, jury: str = "", head: str = paid.SETTINGS, **judge: object) -> Path:
+    """Lay out a tournament that two entrants have answered, to be judged by 172 queries."""
+    place = paid.lay_out(folder, n_prompts=28)
+    *_, without_gold = _BANK.read_text(encoding="utf-8").splitlines(keepends=True)
+    with (place / "bank.jsonl").open("a", encoding="utf-8") as bank:
+        bank.write(without_gold)
+    entrants = (("base", "base"), ("secure", "secure"))
+    settings = paid.settings(entrants=entrants, judge={"batch_queries": 20, **judge}, head=head)
+    (place / "tournament.toml").write_text(f"{settings}{jury}", encoding="utf-8")
+    paid.record_responses(place)
+    return place
+
+
+def require_all_judged_once(place: Path, stopped: Ended, done: Ended) -> None:
+    """Compare what the limit stopped, and what came of it once it was lifted."""
+    assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
+    assert "You have reached your specified API usage limits" in stopped.err
+    assert len(paid.verdicts_in(place)) == N_IN_ALL
+    assert paid.paid_by_ledger(place).total() == len(paid.paid_by_ledger(place)) == N_IN_ALL
 
 
 def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> None:
     """It comes as an invalid request; lifted, the same command asks the rest, and nothing twice."""
-    place = paid.lay_out(tmp_path / "paid", n_prompts=2)
     with FakeOpenAI() as server:
         juror = f'provider = "endpoint"\nmodel = "large"\nbase_url = "{server.url}"'
-        settings = place / "tournament.toml"
-        text = f'{settings.read_text(encoding="utf-8")}\n[[jury]]\nid = "mine"\n{juror}\n'
-        settings.write_text(text, encoding="utf-8")
-        paid.record_responses(place)
+        place = lay_out_172(tmp_path / "paid", f'\n[[jury]]\nid = "mine"\n{juror}\n')
         server.traffic.models = None
-        server.inject(*[None] * N_BEFORE_THE_LIMIT, *[Fault("usage_limit")] * N_QUERIES)
+        server.inject(*[None] * N_BEFORE_THE_LIMIT, *[Fault("usage_limit")] * N_IN_ALL)
 
         stopped = tourney(place, "apply", "judge", "--judge", "mine")
         n_judged = len(paid.verdicts_in(place))
@@ -242,19 +261,15 @@ def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> No
         done = tourney(place, "apply", "judge", "--judge", "mine")
         asked = Counter(str(body["messages"]) for body in server.traffic.asked)
 
-    assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
-    assert "You have reached your specified API usage limits" in stopped.err
+    require_all_judged_once(place, stopped, done)
     assert n_judged == N_BEFORE_THE_LIMIT
-    assert len(paid.verdicts_in(place)) == len(asked) == N_QUERIES
-    assert set(paid.paid_by_ledger(place).values()) == {1}
+    assert len(asked) == N_IN_ALL
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
 def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(tmp_path: Path, provider: str) -> None:
     """One by one it comes after 40 replies; in batches after two of them, of 20 each."""
-    judge = {"prewarm": False, "batch_queries": 20}
-    place = paid.lay_out(tmp_path / "paid", n_prompts=2, judge=judge)
-    paid.record_responses(place)
+    place = lay_out_172(tmp_path / "paid", prewarm=False)
     how = ("apply", "judge", "--yes", "--provider", provider)
     is_batched = provider == "anthropic-batch"
     with FakeAnthropic() as fake:
@@ -262,7 +277,7 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(tmp_path: Path, prov
             AnthropicFault(
                 endpoint="batches.create" if is_batched else "messages",
                 kind="usage_limit",
-                n=N_QUERIES,
+                n=N_IN_ALL,
                 skip=2 if is_batched else N_BEFORE_THE_LIMIT,
             )
         )
@@ -272,9 +287,25 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(tmp_path: Path, prov
         fake.clear()
         done = paid.tourney(place, *how, url=fake.url)
 
-        assert (stopped.code, done.code) == (5, 0), stopped.err + done.err
-        assert "You have reached your specified API usage limits" in stopped.err
-        assert len(paid.verdicts_in(place)) == N_QUERIES
-        assert len(fake.bill().paid) == N_QUERIES
+        require_all_judged_once(place, stopped, done)
+        assert len(fake.bill().paid) == N_IN_ALL
     assert is_batched or n_judged == N_BEFORE_THE_LIMIT  # batches may end later
-    assert set(paid.paid_by_ledger(place).values()) == {1}
+
+
+def test_a_usage_limit_of_openai_costs_no_batch_its_turn(
+    tmp_path: Path, fake: FakeOpenAIBatches
+) -> None:
+    """It comes after two batches of 20 queries; lifted, the rest is ordered, and nothing twice."""
+    head = paid.SETTINGS.replace("anthropic-batch", "openai-batch")
+    own = {"model": MODEL, "pilot_model": MODEL, "base_url": fake.url}
+    place = lay_out_172(tmp_path / "paid", head=head, **own)
+    fake.inject(*[Trouble("order", "nothing")] * 2, *[Trouble("order", "usage_limit")] * 9)
+
+    stopped = tourney(place, "apply", "judge", "--yes")
+    n_ordered = len(fake.service.batches)
+    fake.service.troubles.clear()
+    done = tourney(place, "apply", "judge", "--yes")
+
+    require_all_judged_once(place, stopped, done)
+    assert n_ordered == 2
+    require_paid_once(place, fake)

@@ -9,6 +9,7 @@ import msgspec
 
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.requests import remedy_of
+from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
 from commands.ports import Answer, BatchState, NoReply
@@ -20,7 +21,6 @@ _LIFE: Final = timedelta(hours=24)
 _OF_ALL: Final = frozenset(
     {
         HTTPStatus.UNAUTHORIZED,
-        HTTPStatus.PAYMENT_REQUIRED,
         HTTPStatus.FORBIDDEN,
         HTTPStatus.NOT_FOUND,
     }
@@ -206,10 +206,11 @@ def _not_asked(query_key: Digest, fault: _Fault) -> NoReply:
 
 def _failed(query_key: Digest, response: _Response) -> NoReply:
     """Return why the model did not answer; a query is rejected for good only if it is at fault."""
-    detail = f"HTTP {response.status_code}: {_REFUSAL.decode(response.body).error.detail}"
+    status, fault = response.status_code, _REFUSAL.decode(response.body).error
+    detail = f"HTTP {status}: {fault.detail}"
     remedy = remedy_of(detail)
     if remedy is not None:
         return NoReply(query_key, "errored", f"{detail}; {remedy}", is_of_all=True)
-    is_final = response.status_code in REJECTED
-    is_of_all = response.status_code in _OF_ALL
+    is_of_all = status in _OF_ALL or is_out_of_credit(status, [fault.code], detail)
+    is_final = status in REJECTED and not is_of_all
     return NoReply(query_key, "rejected" if is_final else "errored", detail, is_of_all=is_of_all)

@@ -186,7 +186,13 @@ class OpenAIBatches:
 
     def _refused(self, error: openai.APIError) -> TourneyError:
         """Return the error for a batch that certainly does not exist."""
-        return self._server.fatal_error(error) or BatchRefused(self._server.describe(error))
+        detail = self._server.describe(error)
+        if (
+            isinstance(error, openai.APIStatusError)
+            and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        ):
+            detail = f"{detail}; lower [judge] batch_queries"
+        return self._server.fatal_error(error) or BatchRefused(detail)
 
     def _page(self, after: str) -> bytes:
         batches = self._again.batches.with_raw_response

@@ -174,8 +174,10 @@ class Endpoint:
             why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
             instead = "set base_url to another server"
             return NoCredentials(why, self.key_variable, instead=instead)
-        if isinstance(error, openai.APIStatusError) and _is_out_of_credit(error):
-            return SpendLimitReached(self.describe(error))
+        if isinstance(error, openai.APIStatusError):
+            codes, message = (error.code, error.type), _error_message(error)
+            if is_out_of_credit(error.status_code, codes, message):
+                return SpendLimitReached(self.describe(error))
         return None
 
     def describe(self, error: openai.APIError) -> str:
@@ -215,10 +217,8 @@ def _error_message(error: openai.APIStatusError) -> str:
     return replace_surrogates(f"HTTP {error.status_code}: {words or first_line(error)}")
 
 
-def _is_out_of_credit(error: openai.APIStatusError) -> bool:
+def is_out_of_credit(status: int, codes: Iterable[object], message: str) -> bool:
     """Return whether the credit is used up; some servers say so only in the message."""
-    is_told = not _OUT_OF_CREDIT.isdisjoint({str(error.code), str(error.type)})
-    is_said = error.status_code == HTTPStatus.BAD_REQUEST and _NO_CREDIT.search(
-        _error_message(error)
-    )
-    return is_told or bool(is_said) or error.status_code == HTTPStatus.PAYMENT_REQUIRED
+    is_told = not _OUT_OF_CREDIT.isdisjoint(map(str, codes))
+    is_said = status == HTTPStatus.BAD_REQUEST and _NO_CREDIT.search(message)
+    return is_told or bool(is_said) or status == HTTPStatus.PAYMENT_REQUIRED

@@ -30,6 +30,7 @@ Kind = Literal[
     "spend_limit",  # 429 enforced_spend_limit_reached, without retry-after; nothing is done
     "no_credit",  # 400, an invalid request but for its words; nothing is done
     "usage_limit",  # likewise, as a workspace's own limit is told
+    "too_large",  # 413; nothing is done
     "page",  # 200 and a web page, as by a proxy; nothing is done
     "server_error",  # 500, with retry-after where one is given; nothing is done
     "overloaded",  # 529; nothing is done
@@ -160,6 +161,8 @@ def refusal_of(fault: Fault) -> ApiError | None:
             return ApiError("invalid_request_error", words)
         case "usage_limit":
             return ApiError("invalid_request_error", USAGE_LIMIT)
+        case "too_large":
+            return ApiError("request_too_large", "Request exceeds the maximum size")
         case "server_error":
             headers = {} if fault.retry_after_s is None else _asking_for(fault.retry_after_s)
             return ApiError("api_error", "Internal server error", headers=headers)

@@ -18,9 +18,12 @@ ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
 Call = Literal["upload", "order", "retrieve", "list", "cancel", "content"]
 Kind = Literal[
+    "nothing",  # it goes well
     "rate_limited",  # nothing was done: 429
-    "busy",  # nor here: 503
+    "overloaded",  # nor here: 529
     "no_quota",  # nor here: 429, and waiting does not help
+    "usage_limit",  # nor here: 400, as an invalid request but for its words
+    "too_large",  # nor here: 413
     "cut_before",  # the connection ends; nothing was done
     "cut_after",  # it was done, and the connection ends
     "error_before",  # 500; nothing was done
@@ -30,7 +33,17 @@ Kind = Literal[
     "cut_half",  # a file breaks off, and the client sees it
     "cut_quietly",  # a file breaks off as if that were its end
 ]
-UNDONE: Final = frozenset({"rate_limited", "busy", "no_quota", "cut_before", "error_before"})
+UNDONE: Final = frozenset(
+    {
+        "rate_limited",
+        "overloaded",
+        "no_quota",
+        "usage_limit",
+        "too_large",
+        "cut_before",
+        "error_before",
+    }
+)
 
 
 @dataclass(frozen=True)

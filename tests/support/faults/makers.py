@@ -19,12 +19,16 @@ from commands.errors import (
     ResultsLost,
     SpendLimitReached,
 )
-from commands.ports import Answer, BatchJudge, BatchState, Reply
+from commands.ports import Answer, BatchJudge, BatchState, NoReply, Reply
+from tests.providers.anthropic.exchange import USAGE_LIMIT
 from tests.support.builders.anthropic import CANARY, FakeTime, queries, told_of
 
 Call: TypeAlias = Literal["create", "retrieve", "list", "cancel", "results"]
 Kind: TypeAlias = Literal[
     "rate_limited",  # 429; nothing is done
+    "overloaded",  # 529; nothing is done
+    "too_large",  # 413; nothing is done
+    "usage_limit",  # 400, as an invalid request but for its words; nothing is done
     "server_error",  # 500; nothing is done
     "no_credit",  # nothing is left to pay with; nothing is done
     "cut_before",  # the connection ends; nothing is done
@@ -32,7 +36,7 @@ Kind: TypeAlias = Literal[
     "error_after",  # it is done, and the answer is 500
     "too_late",  # it is done, and the client does not wait for the answer
     "page",  # a web page is sent, as by a proxy
-    "cut_half",  # results: the download breaks off
+    "cut_half",  # it is done, and the answer or the download breaks off
     "cut_quietly",  # results: it ends too early, as if that were its end
 ]
 N: Final = 20  # queries of a batch
@@ -69,6 +73,10 @@ class BatchFaults:
         """Let a month pass."""
         raise NotImplementedError
 
+    def rejection(self, custom_id: str, why: str) -> bytes:
+        """Return the line of a result: the query was invalid, in these words."""
+        raise NotImplementedError
+
     def n_calls(self, call: Call) -> int:
         """Return how often a call came in."""
         raise NotImplementedError
@@ -97,18 +105,22 @@ class BatchFaults:
         self.end()
         return created.provider_batch_id
 
-    def test_a_batch_that_was_certainly_not_created_is_sent_again(self, judge: BatchJudge) -> None:
+    @pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
+    def test_a_batch_that_was_certainly_not_created_is_sent_again(
+        self, judge: BatchJudge, kind: Kind
+    ) -> None:
         """After a wait each time."""
-        self.inject("create", "rate_limited", n=3)
+        self.inject("create", kind, n=3)
 
         judge.create(queries(2))
 
         assert (self.n_calls("create"), self.n_created()) == (4, 1)
         assert len(self.clock.slept) == 3
 
-    def test_a_provider_that_stays_busy_took_no_batch(self, judge: BatchJudge) -> None:
+    @pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
+    def test_a_provider_that_stays_busy_took_no_batch(self, judge: BatchJudge, kind: Kind) -> None:
         """It is certain, so the plan need not be searched for."""
-        self.inject("create", "rate_limited", n=1000)
+        self.inject("create", kind, n=1000)
 
         with pytest.raises(BatchRefused):
             judge.create(queries(2))
@@ -120,7 +132,7 @@ class BatchFaults:
         ("kind", "n_created"),
         [
             *(("server_error", 0), ("cut_before", 0), ("cut_after", 1)),
-            *(("error_after", 1), ("too_late", 1), ("page", None)),
+            *(("cut_half", 1), ("error_after", 1), ("too_late", 1), ("page", None)),
         ],
     )
     @pytest.mark.usefixtures("impatient")
@@ -137,9 +149,19 @@ class BatchFaults:
         assert n_created in {None, self.n_created()}
         assert CANARY not in told_of(caught.value)
 
-    def test_used_up_credit_stops_before_a_batch(self, judge: BatchJudge) -> None:
+    def test_a_batch_that_is_too_large_says_what_to_lower(self, judge: BatchJudge) -> None:
+        """The limit is one of bytes as well as of queries."""
+        self.inject("create", "too_large")
+
+        with pytest.raises(BatchRefused, match=r"HTTP 413.*lower \[judge\] batch_queries"):
+            judge.create(queries(2))
+
+        assert self.n_created() == 0
+
+    @pytest.mark.parametrize("kind", ["no_credit", "usage_limit"])
+    def test_used_up_credit_stops_before_a_batch(self, judge: BatchJudge, kind: Kind) -> None:
         """It looks like a rate limit or an invalid request, and waiting does not help."""
-        self.inject("create", "no_credit", n=9)
+        self.inject("create", kind, n=9)
 
         with pytest.raises(SpendLimitReached):
             judge.create(queries(2))
@@ -260,6 +282,25 @@ class BatchFaults:
         assert len({each.query_key for each in answers} & set(KEYS)) == N - 1
         (odd,) = (each for each in answers if each.query_key == "stranger")
         assert not isinstance(odd, Reply)
+
+    @pytest.mark.parametrize(
+        ("why", "reason", "is_of_all"),
+        [("this prompt is too long", "rejected", False), (USAGE_LIMIT, "errored", True)],
+    )
+    def test_a_limit_of_the_account_is_no_fault_of_a_query(
+        self, judge: BatchJudge, why: str, reason: str, *, is_of_all: bool
+    ) -> None:
+        """It comes in the middle of a batch, and as an invalid request; the query stays open."""
+        name = self.ended(judge)
+        self.retell(
+            name,
+            lambda lines: [self.rejection(json.loads(lines[0])["custom_id"], why), *lines[1:]],
+        )
+
+        (failure,) = (each for each in judge.results(name) if isinstance(each, NoReply))
+
+        assert (failure.reason, failure.is_of_all) == (reason, is_of_all)
+        assert why in failure.detail
 
     def test_reading_may_stop_in_the_middle(self, judge: BatchJudge) -> None:
         """The connection is given back, and the next reading is whole."""

@@ -1,5 +1,6 @@
 """The judge that asks in batches, against a server that fails as the real one."""
 
+import json
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from commands.errors import (
 from commands.ports import NoReply, Reply
 from tests.providers.anthropic.batches import Pace as BatchPace
 from tests.providers.anthropic.errors import Limits
-from tests.providers.anthropic.exchange import Endpoint, Fault, Kind, Shares
+from tests.providers.anthropic.exchange import Endpoint, Fault, Shares
 from tests.providers.anthropic.messages import Asked
 from tests.providers.anthropic.messages import Reply as FakeReply
 from tests.providers.anthropic.requests import client_of
@@ -108,6 +109,12 @@ class TestFaults(BatchFaults):
         """Let a month pass."""
         self.fake.advance(timedelta(days=30))
 
+    def rejection(self, custom_id: str, why: str) -> bytes:
+        """Return the line of an invalid query."""
+        error = {"type": "error", "error": {"type": "invalid_request_error", "message": why}}
+        result = {"type": "errored", "error": error}
+        return json.dumps({"custom_id": custom_id, "result": result}).encode()
+
     def n_calls(self, call: Call) -> int:
         """Return how often the API was called."""
         calls = self.fake.bill(settle=False).calls
@@ -123,33 +130,18 @@ class TestFaults(BatchFaults):
         file.write_bytes(b"\n".join(edit(file.read_bytes().splitlines())))
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
-def test_a_batch_that_was_certainly_not_created_is_sent_again(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+def test_a_batch_is_sent_again_after_the_time_that_the_provider_asks_for(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
-    """After the time that the provider asks for."""
+    """Sooner it would be in vain, and later nobody gains."""
     clock = FakeTime()
-    fake_anthropic.inject(Fault(endpoint="batches.create", kind=kind, n=3, retry_after_s=9))
+    fake_anthropic.inject(
+        Fault(endpoint="batches.create", kind="rate_limited", n=3, retry_after_s=9)
+    )
 
     batching(anthropic_client, clock=clock).create(queries(2))
 
-    assert len(fake_anthropic.bill().batches) == 1
-    assert len(clock.slept) == 3
-    assert (clock.slept == [9.0] * 3) == (kind == "rate_limited")
-
-
-def test_a_provider_that_stays_overloaded_took_no_batch(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """It is certain, so the plan need not be searched for."""
-    clock = FakeTime()
-    fake_anthropic.inject(Fault(endpoint="batches.create", kind="overloaded", n=1000))
-
-    with pytest.raises(BatchRefused):
-        batching(anthropic_client, clock=clock).create(queries(2))
-
-    assert 100 < sum(clock.slept) < 200  # longer looks like a hang
-    assert fake_anthropic.bill().batches == ()
+    assert clock.slept == [9.0] * 3
 
 
 def test_a_batch_that_would_go_in_an_hour_is_not_waited_for(

@@ -102,6 +102,9 @@ CALLS: Mapping[AnyCall, Call] = {
 }
 KINDS: Mapping[AnyKind, Kind] = {
     "rate_limited": "rate_limited",
+    "overloaded": "overloaded",
+    "too_large": "too_large",
+    "usage_limit": "usage_limit",
     "server_error": "error_before",
     "no_credit": "no_quota",
     "cut_before": "cut_before",
@@ -137,7 +140,8 @@ class TestFaults(BatchFaults):
 
     def inject(self, call: AnyCall, kind: AnyKind, n: int = 1) -> None:
         """Let the next n calls fail."""
-        self.fake.inject(*[Trouble(CALLS[call], KINDS[kind])] * n)
+        first = "upload" if kind == "too_large" else CALLS[call]  # of the two of an order
+        self.fake.inject(*[Trouble(first, KINDS[kind])] * n)
 
     def end(self) -> None:
         """End them all."""
@@ -146,6 +150,11 @@ class TestFaults(BatchFaults):
     def lose(self) -> None:
         """Let a month pass."""
         self.fake.lose_files()
+
+    def rejection(self, custom_id: str, why: str) -> bytes:
+        """Return the line of an invalid query."""
+        response = {"status_code": 400, "body": {"error": {"message": why}}}
+        return json.dumps({"custom_id": custom_id, "response": response, "error": None}).encode()
 
     def n_calls(self, call: AnyCall) -> int:
         """Return how often the API was called."""
