@@ -9,7 +9,7 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
 from commands.judging.batch_recovery import AnotherWorkspace, adopt_named, forget_batch
-from commands.ports import BatchState
+from commands.ports import Answer, BatchState, NoReply
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
@@ -106,6 +106,29 @@ def test_a_strangers_batch_of_the_same_size_is_not_taken_up(
     (batch,) = recorder.state.batches.values()
     assert batch.submitted is not None
     assert batch.submitted.provider_batch_id == "batch_2"
+
+
+class Surplus(ScriptedBatchJudge):
+    """A provider whose results begin with some that nobody asked for."""
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield them before the answers."""
+        yield from (NoReply(key(f"surplus {n}"), "errored", "a stranger's") for n in range(2))
+        yield from super().results(provider_batch_id)
+
+
+def test_surplus_results_do_not_hide_a_batch(recorder: Recorder, clock: Clock) -> None:
+    """They are left out, as of any other batch; a stranger's batch has none of our queries."""
+    port = Surplus(prefer_tuned, now=clock.now)
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    done = judged(recorder, port, batching(clock))
+
+    (batch,) = recorder.state.batches.values()
+    assert batch.submitted is not None
+    assert batch.submitted.provider_batch_id == "batch_2"
+    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, 2 * N_QUERIES)
 
 
 def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
