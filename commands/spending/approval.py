@@ -6,7 +6,7 @@ from math import fsum
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
-from commands.spending.consent import Offer, SpendingOptions, dollars
+from commands.spending.consent import Offer, SpendingOptions, dollars, no_price
 from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.pricing import PriceBook
 
@@ -61,12 +61,16 @@ def approve_requests(
 ) -> None:
     """Ask for consent to requests to endpoint entrants.
 
-    A model without a price is called without asking.
+    A model without a price is called without asking, and is told if there is a cap.
 
     Raises:
         Refused: It is above the cap, or not confirmed; nothing was sent.
     """
-    priced = [cost for cost in endpoint_costs(requests, book.table) if cost.expected_usd]
+    costs = endpoint_costs(requests, book.table)
+    if spending.max_usd is not None:
+        for model in dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None):
+            console.tell(f"{no_price(model)}; until then --max-usd does not count it")
+    priced = [cost for cost in costs if cost.expected_usd]
     if not priced:
         return
     models = ", ".join(dict.fromkeys(cost.model for cost in priced))

@@ -85,6 +85,21 @@ def test_what_costs_nothing_needs_no_consent(recorder: Recorder, who: Entrant) -
     approve_requests(recorder, requests, BOOK, SpendingOptions(), console(None))
 
 
+@pytest.mark.parametrize(("cap_usd", "n_told"), [(None, 0), (9.0, 1)])
+def test_a_model_without_a_price_is_told_where_there_is_a_cap(
+    recorder: Recorder, cap_usd: float | None, n_told: int
+) -> None:
+    """Its requests may cost money that the cap does not see; its owner's server costs none."""
+    told: list[str] = []
+    spending = SpendingOptions(max_usd=cap_usd)
+
+    requests = [Request(who, "Why?") for who in (UNPRICED, HERE, UNPRICED)]
+    approve_requests(recorder, requests, BOOK, spending, Console(told.append, None, no_progress))
+
+    why = "org/mine has no price; add it to a table and set [judge] prices = FILE; until then"
+    assert told == [f"{why} --max-usd does not count it"] * n_told
+
+
 def test_requests_to_endpoints_are_offered_as_one(recorder: Recorder) -> None:
     """Only those with a price are counted, whoever else is asked."""
     asked = Asked()
