@@ -53,7 +53,6 @@ def fitting_prefix(
     return queries[: max(n_fitting, 1)]
 
 
-_WARM: Final = timedelta(minutes=5)  # how long a provider's cache keeps a rubric, at least
 _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
 
 
@@ -133,27 +132,30 @@ class _BatchJudging:
 
     def judge(self, chosen: Sequence[OpenQuery], reception: BatchReceiver) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
-        if self._options.prewarm and self._options.polling.waits:
-            self._send_now(self._prewarming(chosen))
+        stays_warm = self._options.stays_warm
+        if stays_warm is not None and self._options.polling.waits:
+            self._send_now(self._prewarming(chosen, stays_warm))
             reception.receive_all()
         reception.receive_all(partial(self._send_now, chosen))
 
-    def _prewarming(self, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
+    def _prewarming(
+        self, chosen: Sequence[OpenQuery], stays_warm: timedelta
+    ) -> Sequence[OpenQuery]:
         """Return one query per rubric: once they are answered, the others find it in the cache."""
         queries, firsts = self._sendable(chosen), dict[str, OpenQuery]()
         for query in queries:
             firsts.setdefault(query.asked.system, query)
-        if len(queries) <= 2 * len(firsts) or self._is_warm():
+        if len(queries) <= 2 * len(firsts) or self._is_warm(stays_warm):
             return []
         return [*firsts.values()] if self._task.pricing.caches(queries[0].asked) else []
 
-    def _is_warm(self) -> bool:
+    def _is_warm(self, stays_warm: timedelta) -> bool:
         """Say whether an earlier command has just sent batches to this judge, with this key.
 
         A provider's cache belongs to a workspace, as its batches do: a key that does not see the
         batches of an earlier command does not find what they cached, either.
         """
-        since = self._options.polling.now() - _WARM
+        since = self._options.polling.now() - stays_warm
         return any(
             batch.planned.judge.label == self._task.judge.judge_id
             and batch.planned.planned_at > since

@@ -23,7 +23,7 @@ from commands.judging.judge import (
 )
 from commands.judging.panel import judge_of_mode, section_of
 from commands.judging.receiving import BatchReceiver
-from commands.judging.waiting import BatchOptions, Polling
+from commands.judging.waiting import KEPT, BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.keys import key_variables
 from commands.settings.schema import JudgeSection, JurorSection, Settings
@@ -130,7 +130,7 @@ def batch_options(
     """Return how batches are sent and received, by the settings and the options."""
     return BatchOptions(
         batch_queries=section.batch_queries,
-        prewarm=section.prewarm and options.mode == "headline",
+        stays_warm=KEPT[section.cache] if section.prewarm and options.mode == "headline" else None,
         polling=Polling(section.poll_s, section.settle_s, waits=options.waits),
         pricing_of=cache(lambda judge: book.pricing(judge, recorder.state)),
         tell=console.tell,

@@ -2,12 +2,13 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from commands.ports import OnProgress, Tell
+from commands.settings.schema import CacheTtl
 from commands.spending.pricing import Pricing
 from ledger.events.registration import JudgeSettings
 from ledger.store import utc_now
@@ -16,6 +17,12 @@ _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
 _JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 _BETWEEN_LINES: Final = timedelta(minutes=1)
+KEPT: Final[Mapping[CacheTtl, timedelta]] = {
+    "5m": timedelta(minutes=5),
+    "1h": timedelta(hours=1),
+    "off": timedelta(),
+}
+"""How long a provider's cache keeps a rubric, at least."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class BatchOptions:
     """How batches are sent and polled, by the settings and the command line."""
 
     batch_queries: int  # in one batch, at most
-    prewarm: bool
+    stays_warm: timedelta | None  # after a prewarm; None: there is none
     polling: Polling
     pricing_of: Callable[[JudgeSettings], Pricing]
     tell: Tell

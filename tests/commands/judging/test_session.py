@@ -1,6 +1,7 @@
 """One judging command: the judge and the cap by the settings, then consent, then queries."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,7 +188,16 @@ def test_a_pilot_is_too_small_to_warm_a_cache(recorder: Recorder, terminal: Term
         for mode in ("headline", "pilot")
     ]
 
-    assert [each.prewarm for each in found] == [True, False]
+    assert [each.stays_warm for each in found] == [timedelta(minutes=5), None]
+
+
+def test_a_cache_of_an_hour_stays_warm_for_an_hour(recorder: Recorder, terminal: Terminal) -> None:
+    """As long as the rubric is kept there, nothing is gained by warming it again."""
+    cached = settings(judge={**PAID, "cache": "1h"})
+
+    found = plan(recorder, terminal, JudgingOptions(), cached).batch_options
+
+    assert found.stays_warm == timedelta(hours=1)
 
 
 def test_a_cap_on_a_judge_without_a_price_is_found_out_early(

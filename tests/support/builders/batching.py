@@ -82,14 +82,14 @@ def batching(
     *,
     batch_queries: int = 100,
     waits: bool = True,
-    prewarm: bool = False,
+    stays_warm: timedelta | None = None,
     pricing: Pricing = FREE_OF_CHARGE,
     tell: Callable[[str], None] = lambda _: None,
 ) -> BatchOptions:
     """Return how batches are handled, by that clock."""
     rng = random.Random(0)  # noqa: S311  # no secret
     waiting = Polling(60.0, SETTLE_S, waits=waits, sleep=clock.sleep, now=clock.now, rng=rng)
-    return BatchOptions(batch_queries, prewarm, waiting, lambda _: pricing, tell, no_progress)
+    return BatchOptions(batch_queries, stays_warm, waiting, lambda _: pricing, tell, no_progress)
 
 
 def ending(port: ScriptedBatchJudge, how: BatchOptions) -> BatchOptions:
