@@ -15,7 +15,7 @@ from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
-from commands.judging.unreadable import unreadable_replies
+from commands.judging.unreadable import tell_unreadable
 from commands.runs.register import selected_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
@@ -93,15 +93,14 @@ def judge(
         recorder.record(place.opening)
         plan = plan_judging(recorder, settings, folder, prompts, how, talk)
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
-        accounts = progress(recorder.state, prompts, plan.judge).accounts
-        unread = (*unreadable_replies(recorder.state, prompts, plan.judge),)
+        state = recorder.state
+        accounts = progress(state, prompts, plan.judge).accounts
     say(
         f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
-    for line in unread:
-        say(line)
-    require_none_in_flight(recorder.state, plan.judge, prompts)
+    tell_unreadable(state, prompts, plan.judge, say)
+    require_none_in_flight(state, plan.judge, prompts)
     n_gaps = sum(account.n_failed for _, account in accounts)
     if (n_gaps or done.n_failed) and not allow_gaps:
         raise DoneWithGaps(

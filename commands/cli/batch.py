@@ -17,7 +17,7 @@ from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging import session
 from commands.judging.batch_recovery import adopt_named, forget_batch, port_for
-from commands.judging.unreadable import unreadable_replies
+from commands.judging.unreadable import tell_unreadable
 from commands.ports import BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
@@ -60,8 +60,7 @@ def wait(paths: options.Paths) -> None:
         session.wait_for_batches(recorder, place.settings, place.folder, backends, talk)
         state = recorder.state
     for judge in state.panel:
-        for line in unreadable_replies(state, [each.prompt_id for each in state.bank], judge):
-            say(line)
+        tell_unreadable(state, [each.prompt_id for each in state.bank], judge, say)
 
 
 @app.command()

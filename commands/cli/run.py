@@ -22,7 +22,7 @@ from commands.cli.tables.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, NotReady, counted
 from commands.judging.session import JudgingOptions
-from commands.judging.unreadable import unreadable_replies
+from commands.judging.unreadable import tell_unreadable
 from commands.runs.doctor import findings
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import judging_cap, price_file, servers
@@ -59,8 +59,7 @@ def run(
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)
     prompts = results.publication.terms.prompts
-    for line in unreadable_replies(results.tournament, prompts, results.judge):
-        say(line)
+    tell_unreadable(results.tournament, prompts, results.judge, say)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)

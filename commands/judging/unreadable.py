@@ -1,9 +1,10 @@
 """Say which of a judge's replies hold no verdict that can be read, and what can be done."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from commands.errors import counted
+from commands.ports import Tell
 from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId
@@ -14,10 +15,10 @@ from projections.verdicts.parsers import LENIENT_PARSER, PARSERS
 _SHOWN: Final = 100  # characters of a reply; the verdict should stand at its end
 
 
-def unreadable_replies(
-    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Iterator[str]:
-    """Yield what a user should know of replies without a readable verdict; nothing if none is."""
+def tell_unreadable(
+    state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, tell: Tell
+) -> None:
+    """Tell what a user should know of replies without a readable verdict; nothing if none is."""
     keys = {query.query_key for query in queries_to(state, prompts, judge)}
     failures = [
         state.query_failures[key]
@@ -30,11 +31,11 @@ def unreadable_replies(
     n_read = sum(key in state.verdicts for key in keys)
     n_replies = n_read + sum(each.reason in PAID for each in failures)
     example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
-    yield (
+    tell(
         f"{len(unreadable)} of {counted(n_replies, 'reply', 'replies')} of {judge.judge_id!r} hold"
         f" no readable verdict; one of them {_shown(example.reply)}"
     )
-    yield _remedy(state, judge, unreadable)
+    tell(_remedy(state, judge, unreadable))
 
 
 def _shown(reply: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from commands.judging.unreadable import unreadable_replies
+from commands.judging.unreadable import tell_unreadable
 from ledger.events.judging import FailureReason
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
@@ -30,7 +30,9 @@ def replied(query: JudgeQuery, text: str, reason: FailureReason = "unreadable") 
 def told(*events: Event, by: JudgeSettings = ANN, n_judges: int = 1) -> Sequence[str]:
     """Return what is told after events."""
     state: Tournament = known(*court(n_judges), *events)
-    return [*unreadable_replies(state, everything(state), by)]
+    lines: list[str] = []
+    tell_unreadable(state, everything(state), by, lines.append)
+    return lines
 
 
 def test_how_many_of_how_many_and_one_of_them_are_told() -> None:
