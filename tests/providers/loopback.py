@@ -1,7 +1,9 @@
-"""A server on loopback for fakes: a thread for each connection, which ends with the process."""
+"""Servers on loopback for fakes: in this process, or in one of their own."""
 
+import subprocess
 import sys
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from socketserver import BaseRequestHandler
 from threading import Lock, Thread
 from types import TracebackType
@@ -11,7 +13,7 @@ TOO_LATE: Final = "x-too-late"  # a header: whoever is `impatient` has not waite
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Takes many connections at once, and does not wait for them when it is closed."""
+    """Takes many connections at once, a thread for each, and waits for none when it is closed."""
 
     daemon_threads = True
     block_on_close = False
@@ -74,6 +76,52 @@ class LoopbackFake:
         """Let go of answers that wait."""
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
+
+    @property
     def url(self) -> str:
         """The base_url for a client of OpenAI's API."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+_ROOT: Final = Path(__file__).parents[2]
+
+
+class ServerProcess:
+    """A process that serves, and tells its port in its first line, as long as its block lasts."""
+
+    def __init__(self, module: str, *options: str) -> None:
+        """Take the module that is run, and its options."""
+        self._command = [sys.executable, "-m", module, *options]
+        self.port = 0
+
+    def __enter__(self) -> Self:
+        """Begin it, and wait for its port."""
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, cwd=_ROOT, stdin=pipe, stdout=pipe)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.communicate()
+
+    @property
+    def pid(self) -> int:
+        """Its id, to measure its memory by."""
+        return self._process.pid
+
+
+def tell_port(port: int) -> None:
+    """Tell the port, as whoever began this process waits for it."""
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()

@@ -6,10 +6,10 @@ as server: ... server.url ...`. It reads no more of a request than it must.
 
 import asyncio
 import re
-import subprocess
 import sys
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
+
+from tests.providers.loopback import ServerProcess, tell_port
 
 _LENGTH: Final = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _REPLY: Final = (
@@ -26,30 +26,17 @@ _ANSWER: Final = (
 )
 
 
-class SteadyServer:
+class SteadyServer(ServerProcess):
     """The process of the server, as long as its block lasts."""
 
     def __init__(self, latency_s: float = 0.2) -> None:
         """Answer each request after this time."""
-        self._latency_s = latency_s
+        super().__init__(__spec__.name, str(latency_s))
 
-    def __enter__(self) -> Self:
-        """Listen on a free port of loopback."""
-        command = [sys.executable, "-m", __spec__.name, str(self._latency_s)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}/v1"
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
+    @property
+    def url(self) -> str:
+        """The base_url for a client of OpenAI's API."""
+        return f"http://127.0.0.1:{self.port}/v1"
 
 
 class _Connection(asyncio.Protocol):
@@ -72,8 +59,7 @@ class _Connection(asyncio.Protocol):
 async def _serve(latency_s: float) -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Connection(latency_s), "127.0.0.1", 0, backlog=1024)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
+    tell_port(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 

@@ -1,6 +1,6 @@
-"""Run the fake as a process: `python -m tests.providers.anthropic --port-file F --state-dir D`.
+"""Run the fake as a process: `python -m tests.providers.anthropic --state-dir D`.
 
-It ends when its standard input does.
+It tells its port, and ends when its standard input does.
 """
 
 import importlib
@@ -12,6 +12,7 @@ from tests.providers.anthropic.batches import Pace
 from tests.providers.anthropic.errors import Limits
 from tests.providers.anthropic.messages import Answering
 from tests.providers.anthropic.server import BATCH_HIT_RATE, FakeAnthropic
+from tests.providers.loopback import tell_port
 
 
 def main() -> None:
@@ -32,15 +33,8 @@ def main() -> None:
         folder=options.state_dir,
         seed=options.seed,
     ) as fake:
-        _tell(options.port_file, fake.url.rpartition(":")[2])
+        tell_port(fake.port)
         sys.stdin.buffer.read()
-
-
-def _tell(port_file: Path, port: str) -> None:
-    """Write the port whole, or not at all."""
-    beside = port_file.with_suffix(".new")
-    beside.write_text(port, encoding="utf-8")
-    beside.replace(port_file)
 
 
 def _answering(name: str) -> Answering:
@@ -52,7 +46,6 @@ def _answering(name: str) -> Answering:
 def _options() -> Namespace:
     parser = ArgumentParser(prog="python -m tests.providers.anthropic", description=__doc__)
     add = parser.add_argument
-    add("--port-file", type=Path, required=True, help="where to write the port")
     add("--state-dir", type=Path, required=True, help="where requests and results lie")
     add("--ends-after-retrievals", type=int, default=1, metavar="N", help="-1: never by these")
     add("--ends-after-s", type=float, metavar="S", help="a batch ends so long after its creation")

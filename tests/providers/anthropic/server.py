@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 from types import TracebackType
 from typing import IO, Final, Protocol, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -33,7 +32,7 @@ from tests.providers.anthropic.exchange import (
 )
 from tests.providers.anthropic.messages import Answering, Assistant, judge
 from tests.providers.anthropic.service import Desk, Service, error_of
-from tests.providers.loopback import LoopbackServer
+from tests.providers.loopback import LoopbackFake, LoopbackServer
 
 
 class Advance(msgspec.Struct, frozen=True):
@@ -222,10 +221,9 @@ def bound(*, api: Answers, control: Answers, limits: Limits, plan: FaultPlan) ->
 
 
 BATCH_HIT_RATE: Final = 0.6  # the API's documentation says 30 to 98 %
-_POLL_S: Final = 0.02
 
 
-class FakeAnthropic:
+class FakeAnthropic(LoopbackFake):
     """The fake, in this process, as long as its block lasts."""
 
     def __init__(
@@ -273,17 +271,15 @@ class FakeAnthropic:
             rates=Rates(self._limits.n_requests_per_minute, now=self._clock.now),
             api_key=api_key,
         )
+        control = Control(self._service, self._plan)
+        super().__init__(
+            bound(api=self._service, control=control, limits=self._limits, plan=self._plan)
+        )
 
     def __enter__(self) -> Self:
         """Listen on a port of loopback that is free."""
-        control = Control(self._service, self._plan)
-        handler = bound(api=self._service, control=control, limits=self._limits, plan=self._plan)
-        server = self._exits.enter_context(LoopbackServer(("127.0.0.1", 0), handler))
-        self._service.base_url = f"http://127.0.0.1:{server.server_port}"
-        thread = Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
-        thread.start()
-        for step in (thread.join, server.shutdown, self._plan.clear):
-            self._exits.callback(step)
+        super().__enter__()
+        self._service.base_url = self.url
         return self
 
     def __exit__(
@@ -293,12 +289,17 @@ class FakeAnthropic:
         traceback: TracebackType | None,
     ) -> None:
         """Close the port, let go of answers that wait, and remove a temporary folder."""
+        super().__exit__(kind, error, traceback)
         self._exits.close()
+
+    def let_go(self) -> None:
+        """Let go of answers that wait."""
+        self._plan.clear()
 
     @property
     def url(self) -> str:
         """The base_url for the SDK."""
-        return self._service.base_url
+        return f"http://127.0.0.1:{self.port}"
 
     def bill(self, *, settle: bool = True) -> Bill:
         """Return the books; with `settle`, after all batches that were accepted have ended."""
