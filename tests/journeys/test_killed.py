@@ -320,7 +320,30 @@ def test_killed_while_queries_are_sent_one_by_one(
     assert not recorded - billed
     assert (billed - recorded).total() == n_again
     usd = paid.usd_of(recorded.elements(), in_batch=False)
-    assert paid.spent_usd(folder) == pytest.approx(usd, abs=1e-9)
+    assert paid.spend_in(folder).usd == pytest.approx(usd, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "death",
+    [
+        Death(600),
+        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(100, 2400, 200)),
+    ],
+    ids=str,
+)
+def test_killed_under_a_cap_a_judges_bill_stays_below_it(
+    folder: Path, fake: FakeProcess, death: Death
+) -> None:
+    """What was under way at the kill counts at its worst, also for the next command."""
+    capped = (*DIRECT, "--max-usd", "1.4")  # for 144 queries of at most $0.115
+    killed = paid.command(folder, *capped, url=fake.url, death=death).wait()
+    done = paid.tourney(folder, *capped, url=fake.url)
+
+    assert killed.code == -signal.SIGKILL, killed.err
+    assert done.code in {0, 5}, done.err  # 5: no further query is sure to stay below it
+    billed_usd = paid.usd_of(map(paid.usage_of, fake.bill().paid), in_batch=False)
+    total = paid.spend_in(folder)
+    assert 0.0 < total.usd <= billed_usd <= total.usd + total.maybe_usd <= 1.4
 
 
 @pytest.mark.parametrize("death", direct_kills(2400), ids=str)
@@ -340,7 +363,7 @@ def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     assert len(asked) == len(paid.verdicts_in(folder)) == N_QUERIES
     assert asked.total() - N_QUERIES <= lost.total() <= 8
     once = {str(body): server.usd_of(body) for body in server.traffic.asked}
-    assert paid.spent_usd(folder) == pytest.approx(fsum(once.values()), abs=1e-9)
+    assert paid.spend_in(folder).usd == pytest.approx(fsum(once.values()), abs=1e-9)
 
 
 SERVED: Final = """

@@ -25,6 +25,7 @@ from ledger.events.money import Usage, cost_usd
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
+from projections.tournament.bill import Bill as LedgerBill
 from projections.tournament.matches import PlannedResponse, planned_responses
 from projections.tournament.spend import spend_of
 from tests.providers.anthropic.bill import Bill, Line
@@ -159,7 +160,7 @@ def require_paid_as_recorded(folder: Path, bill: Bill) -> None:
 def require_spent_as_billed(folder: Path, bill: Bill) -> None:
     """Compare the dollars of both, where all was asked in batches of one model."""
     usages = [usage_of(line) for line in bill.paid]
-    assert spent_usd(folder) == pytest.approx(usd_of(usages, in_batch=True), abs=1e-9)
+    assert spend_in(folder).usd == pytest.approx(usd_of(usages, in_batch=True), abs=1e-9)
 
 
 def usage_of(line: Line) -> Usage:
@@ -183,7 +184,7 @@ def usd_of(usages: Iterable[Usage], *, in_batch: bool) -> float:
     return fsum(cost_usd(each, priced.price(each, in_batch=in_batch)) for each in usages)
 
 
-def spent_usd(folder: Path) -> float:
-    """Return the dollars that `project spend` adds up."""
+def spend_in(folder: Path) -> LedgerBill:
+    """Return the total of `project spend`."""
     with Ledger.read_only(folder / "tournament.db") as ledger:
-        return fold(spend_of(StreamId("paid")), ledger.read()).total.usd
+        return fold(spend_of(StreamId("paid")), ledger.read()).total
