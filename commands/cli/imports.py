@@ -17,7 +17,7 @@ from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
-from commands.importing.battles import bad_rows
+from commands.importing.battles import BattleFile, bad_rows
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS, BattleFormat
@@ -98,7 +98,10 @@ _PLAIN_TABLE: Final = (
 @app.command(name="battles", epilog=_PLAIN_TABLE)
 @command
 def import_battles(
-    file: Annotated[Path, typer.Argument(help="A .csv, .json, .jsonl or .parquet file.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="A .csv, .json, .jsonl or .parquet file."),
+    ],
     paths: options.Paths,
     writer: Writer,
     source: Annotated[
@@ -114,18 +117,22 @@ def import_battles(
     ] = None,
     skip_bad: options.SkipBad = False,
 ) -> None:
-    """Import battles of others.
+    """Import battles of others. Those that the set holds already are left out.
 
     Example: tourney import battles train.csv --from lmarena-55k
     """
     of = _format_of(source)
-    chosen = _set_name(of.set_of(file) if name is None else name)
-    records = records_of(file, of, open_parquet)
+    names = [_set_name(of.set_of(file) if name is None else name) for file in files]
+    chosen = [
+        BattleFile(file, records_of(file, of, open_parquet), into)
+        for file, into in zip(files, names, strict=True)
+    ]
     with ledger_to_write(paths) as opened:
-        taken = take_in_battles(opened, file, of, records, name=chosen, skip_bad=skip_bad)
-    for row in bad_rows(file, taken):
-        say(row)
-    writer.write(tables.battles_table(chosen, of, taken))
+        taken = take_in_battles(opened, chosen, of, skip_bad=skip_bad)
+    for each in taken:
+        for row in bad_rows(each):
+            say(row)
+    writer.write(tables.battles_table(of, taken))
 
 
 @app.command(name="elo-ratings")

@@ -1,67 +1,44 @@
-"""Use case of `tourney import battles`: append a file's battles to the ledger, all or none.
+"""Use case of `tourney import battles`: append the battles of files to the ledger, all or none.
 
 Each named set of battles is a stream of its own, so no tournament is needed and none changes.
 """
 
 import hashlib
-from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.rows import BadRow, Records
+from commands.importing.known_battles import FileRead, KnownBattles
 from ledger.events import imports
 from ledger.events.imports import ImportedBattle
 from ledger.identity import Digest
-from ledger.storage.writer import draft
+from ledger.storage.writer import EventWriter, draft
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
 
-_MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance
-_N_BYTES: Final = 8  # of a hash
 
+class BattleFile(NamedTuple):
+    """A file of battles, and the set that they join."""
 
-def _n_battles_of_copy(found: bytes, before: Iterable[imports.BattlesImported]) -> int | None:
-    """Return the number of battles in an earlier file that contains this one, or is part of it.
-
-    They match in order, without gaps: people often agree on a prompt, but not in long runs.
-    """
-    files: defaultdict[Digest, list[bytes]] = defaultdict(list)
-    for event in before:
-        files[event.file_digest].append(_battle_hashes(event))
-    for earlier in map(b"".join, files.values()):
-        fewer, more = (earlier, found) if len(earlier) < len(found) else (found, earlier)
-        n_distinct = len(set(memoryview(fewer).cast("q")))
-        if n_distinct >= _MIN_DISTINCT and contains_in_order(fewer, more):
-            return len(earlier) // _N_BYTES
-    return None
-
-
-def _battle_hashes(event: imports.BattlesImported) -> bytes:
-    """Return the 8-byte hashes of an event's battles, concatenated."""
-    return array("q", map(hash, event.battles())).tobytes()
-
-
-def contains_in_order(fewer: bytes, more: bytes) -> bool:
-    """Return whether one file's hashes occur in another's, in order and without gaps."""
-    offset = more.find(fewer)
-    while offset > 0 and offset % _N_BYTES:  # in the middle of a hash
-        offset = more.find(fewer, offset + 1)
-    return offset >= 0
+    path: Path
+    records: Records
+    name: str
 
 
 @dataclass
 class BattleImport:
     """Counts of a file's battles, kept while it is read."""
 
+    file: BattleFile
+    n_before: int = 0  # battles in the set before
     n_battles: int = 0
-    n_known: int = 0  # battles that the ledger already had
-    n_before: int = 0  # battles of other files in the set
+    n_known: int = 0  # battles that the set already had
     winners: Counter[str] = field(default_factory=Counter)
     entrants: set[str] = field(default_factory=set)
     judges: set[str] = field(default_factory=set)
@@ -71,7 +48,7 @@ class BattleImport:
     @property
     def n_in_set(self) -> int:
         """Number of battles in the set after the import."""
-        return self.n_before + self.n_battles
+        return self.n_before + self.n_battles - self.n_known
 
     def skip(self, row: BadRow) -> None:
         """Count a row that cannot be read as a battle."""
@@ -79,58 +56,60 @@ class BattleImport:
         if len(self.skipped) < N_LINES:
             self.skipped.append(row)
 
-    def add(self, event: imports.BattlesImported, *, is_new: bool) -> None:
-        """Count the battles of an event."""
-        self.n_battles += event.n_battles
-        self.n_known += 0 if is_new else event.n_battles
-        self.winners.update(event.winners.cells(event.n_battles))
-        self.entrants.update(event.entrants)
-        self.judges.update(judge for judge in event.judges.values if judge is not None)
+    def add(self, battles: Sequence[imports.ImportedBattle], *, n_new: int) -> None:
+        """Count battles, so many of which are new to the set."""
+        self.n_battles += len(battles)
+        self.n_known += len(battles) - n_new
+        self.winners.update(battle.winner for battle in battles)
+        self.entrants.update(battle.model_a for battle in battles)
+        self.entrants.update(battle.model_b for battle in battles)
+        self.judges.update(filter(None, (battle.judge_model for battle in battles)))
 
 
 def import_battles(
-    ledger: Ledger,
-    file: Path,
-    of: BattleFormat,
-    records: Records,
-    *,
-    name: str,
-    skip_bad: bool = False,
-) -> BattleImport:
-    """Append a file's battles to a set; repeating it is harmless.
+    ledger: Ledger, files: Sequence[BattleFile], of: BattleFormat, *, skip_bad: bool = False
+) -> list[BattleImport]:
+    """Append the battles of files that their sets do not hold yet; repeating it is harmless.
 
     Raises:
-        ConfigurationError: Rows cannot be read and are not to be skipped, the file has no battle,
-            it overlaps another file of the set, or it changed while it was read; nothing was
-            appended.
+        ConfigurationError: Rows cannot be read and are not to be skipped, a file has no battle,
+            overlaps another file of the set, or changed while it was read; nothing was appended.
         LedgerError: The ledger cannot be written; nothing was appended.
     """
-    digest, stream, taken = _digest_of(file), imports.battles_stream(name), BattleImport()
-    imported = ledger.read(stream=stream, types={"BattlesImported"})
-    before, found = fold(IMPORTED_BATTLES, imported).events, list[bytes]()
-    others = [event for event in before if event.file_digest != digest]
-    taken.n_before = sum(event.n_battles for event in others)
+    known = {file.name: _known(ledger, file.name) for file in files}
     with ledger.writing() as writer:
-        for number, chunk in enumerate(_chunks(of.read(records), taken), start=1):
-            if taken.n_skipped and not skip_bad:
-                continue  # count the other bad rows
+        return [_import(writer, file, of, known[file.name], skip_bad=skip_bad) for file in files]
+
+
+def _known(ledger: Ledger, name: str) -> KnownBattles:
+    recorded = ledger.read(stream=imports.battles_stream(name), types={"BattlesImported"})
+    return KnownBattles(fold(IMPORTED_BATTLES, recorded).events)
+
+
+def _import(
+    writer: EventWriter, file: BattleFile, of: BattleFormat, known: KnownBattles, *, skip_bad: bool
+) -> BattleImport:
+    """Append the battles of a file that its set does not hold."""
+    read = FileRead(_digest_of(file.path), (of.name, of.mapping_version))
+    taken, recogniser = BattleImport(file, n_before=known.n_battles), known.seen_by(read)
+    stream, chunk = imports.battles_stream(file.name), 0
+    for battles, n_skipped in _chunks(of.read(file.records), taken):
+        if taken.n_skipped and not skip_bad:
+            continue  # count the other bad rows
+        new = [battle for battle in battles if not recogniser.knows(battle)]
+        taken.add(battles, n_new=len(new))
+        if new:
+            known.add(read, new)
+            chunk += 1
             event = imports.BattlesImported.of(
-                chunk.battles,
-                file_digest=digest,
-                mapping=(of.name, of.mapping_version),
-                chunk=number,
-                n_skipped=chunk.n_skipped,
+                new, file_digest=read.digest, mapping=read.mapping, chunk=chunk, n_skipped=n_skipped
             )
-            (receipt,) = writer.append(stream, [draft(stream, event)], expected_version=None)
+            writer.append(stream, [draft(stream, event)], expected_version=None)
             writer.flush()
-            taken.add(event, is_new=receipt.is_new)
-            if others:
-                found.append(_battle_hashes(event))
-        _require_battles(file, of, taken, skip_bad=skip_bad)
-        if len(others) == len(before):
-            _require_new(file, name, _n_battles_of_copy(b"".join(found), others), taken)
-        if _digest_of(file) != digest:
-            raise ConfigurationError([f"{file} changed while it was read; import it again"])
+    _require_battles(file.path, of, taken, skip_bad=skip_bad)
+    _require_new(taken, recogniser.n_battles_of_copy())
+    if _digest_of(file.path) != read.digest:
+        raise ConfigurationError([f"{file.path} changed while it was read; import it again"])
     return taken
 
 
@@ -159,24 +138,26 @@ def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_
     if taken.n_skipped and not skip_bad:
         rows = f"{file}: {counted(taken.n_skipped, 'row')} cannot be read as format {of.name}"
         remedy = "nothing was imported; correct them, or use --skip-bad to skip them"
-        raise ConfigurationError([f"{rows}: {remedy}", *bad_rows(file, taken)])
+        raise ConfigurationError([f"{rows}: {remedy}", *bad_rows(taken)])
     if not taken.n_battles:
         raise ConfigurationError([f"{file} has no battle of format {of.name}"])
 
 
-def _require_new(file: Path, name: str, n_earlier: int | None, taken: BattleImport) -> None:
-    if n_earlier is not None:
-        n_shared = min(n_earlier, taken.n_battles)
-        some = f"{n_shared} of its {counted(taken.n_battles, 'battle')}"
-        other = f"another file, of {counted(n_earlier, 'battle')}"
-        remedy = "import only the new rows, or import all rows under another --name"
-        why = f"are already in set {name!r}, from {other}, and would count twice"
-        raise ConfigurationError([f"{file}: {some} {why}; nothing was imported; {remedy}"])
+def _require_new(taken: BattleImport, n_earlier: int | None) -> None:
+    """Refuse battles without prompt ids that another file of the set has, too."""
+    if n_earlier is None:
+        return
+    n_shared = min(n_earlier, taken.n_battles - taken.n_known)
+    some = f"{n_shared} of its {counted(taken.n_battles, 'battle')}"
+    other = f"another file, of {counted(n_earlier, 'battle')}"
+    why = f"are already in set {taken.file.name!r}, from {other}, and would count twice"
+    remedy = "give each prompt a question_id, import only the new rows, or use another --name"
+    raise ConfigurationError([f"{taken.file.path}: {some} {why}; nothing was imported; {remedy}"])
 
 
-def bad_rows(file: Path, taken: BattleImport) -> Iterator[str]:
+def bad_rows(taken: BattleImport) -> Iterator[str]:
     """Yield one line for each of the first bad rows, with the reason."""
-    lines = [f"{file}:{row.line}: {row.why}" for row in taken.skipped]
+    lines = [f"{taken.file.path}:{row.line}: {row.why}" for row in taken.skipped]
     return first_lines(lines, taken.n_skipped, "row")
 
 

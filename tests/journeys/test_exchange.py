@@ -12,7 +12,7 @@ import pytest
 
 from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import Recorder
-from commands.importing.battles import import_battles
+from commands.importing.battles import BattleFile, import_battles
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from ledger.audit import audit
@@ -165,6 +165,7 @@ def test_an_import_says_what_it_took_in(tourney_with_votes: Tourney) -> None:
     assert first["rows"] == second["rows"]
     assert first["rows"] == [
         {
+            "file": "votes.csv",
             "name": "people",
             "format": "plain@1",
             "battles": 2,
@@ -178,25 +179,24 @@ def test_an_import_says_what_it_took_in(tourney_with_votes: Tourney) -> None:
     assert (first["n_known"], second["n_known"]) == (0, 2)
 
 
-def test_a_file_that_joins_a_set_says_what_the_set_holds(
+def test_files_that_join_a_set_say_what_the_set_holds(
     place_with_votes: Path, tourney_with_votes: Tourney
 ) -> None:
-    """One that holds the old votes, too, would make them count twice: nothing of it is taken."""
+    """Several in one command; of one that holds the old votes, too, the new ones are taken."""
+    header = "model_a,model_b,winner,question_id\n"
+    votes = [f"a,b,tie,q{n}\n" for n in range(8)]
+    (place_with_votes / "votes.csv").write_text("".join((header, *votes)))
     (place_with_votes / "new.csv").write_text("model_a,model_b,winner\nother,tuned,tie\n")
-    votes = "model_a,model_b,winner,question_id\n" + "".join(f"a,b,tie,q{n}\n" for n in range(8))
-    (place_with_votes / "votes.csv").write_text(votes)
-    (place_with_votes / "grown.csv").write_text(f"{votes}a,b,tie,q8\n")
+    (place_with_votes / "grown.csv").write_text("".join((header, "a,b,tie,q8\n", *votes[::-1])))
     tourney_with_votes("import", "battles", "votes.csv", "--name", "people")
 
-    joined = tourney_with_votes("import", "battles", "new.csv", "--name", "people")
-    grown = tourney_with_votes("import", "battles", "grown.csv", "--name", "people")
+    joined = tourney_with_votes("import", "battles", "new.csv", "grown.csv", "--name", "people")
     (people,) = fields(tourney_with_votes("status", "--json"))["imported"]
 
     assert joined.returncode == 0, joined.stderr
-    assert "people now holds 9 battles, earlier ones included" in joined.stdout
-    assert grown.returncode == 2
-    assert "grown.csv: 8 of its 9 battles are already in set 'people'" in grown.stderr
-    assert people["battles"] == 9
+    assert "8 battles were already on record and left out" in joined.stdout
+    assert "people now holds 10 battles" in joined.stdout
+    assert people["battles"] == 10
 
 
 def test_help_says_which_columns_a_plain_table_has(tourney_with_votes: Tourney) -> None:
@@ -350,7 +350,7 @@ def battles_of(path: Path) -> list[BattlesImported]:
     """Return what an undisturbed import of a file makes of it."""
     with Ledger.in_memory() as ledger:
         records = records_of(path, PLAIN, open_parquet)
-        import_battles(ledger, path, PLAIN, records, name="plain")
+        import_battles(ledger, [BattleFile(path, records, "plain")], PLAIN)
         return [each.event for each in ledger.read() if isinstance(each.event, BattlesImported)]
 
 

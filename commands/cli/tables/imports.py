@@ -12,39 +12,47 @@ from commands.importing.battles import BattleImport
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.responses import FoundResponse, ImportedResponses
 from ledger.events.imports import RatingsImported
+from ledger.identity import Fields
 
 
-def battles_table(name: str, of: BattleFormat, taken: BattleImport) -> Table:
-    """Return one row that counts a file's battles; one without a verdict is not a tie."""
-    judges = sorted(taken.judges)
-    n_ties = taken.winners["tie"] + taken.winners["tie (bothbad)"]
+def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
+    """Return a row that counts each file's battles; one without a verdict is not a tie."""
+    n_known = sum(taken.n_known for taken in files)
+    n_in_set = {taken.file.name: taken.n_in_set for taken in files}
     notes = []
-    if taken.n_known:
-        notes.append(f"{counted(taken.n_known, 'battle')} were already on record and left out")
-    if taken.n_before:
-        notes.append(f"{name} now holds {counted(taken.n_in_set, 'battle')}, earlier ones included")
+    if n_known:
+        notes.append(f"{counted(n_known, 'battle')} were already on record and left out")
+    if any(taken.n_before for taken in files):
+        notes += [f"{name} now holds {counted(n, 'battle')}" for name, n in n_in_set.items()]
     return Table(
         schema="tourney/imported-battles@1",
         title="Battles",
         columns=(
-            *columns(name="Set"),
+            *columns("file", name="Set"),
             *columns("format", "battles", "entrants", "ties", "no_verdict", "skipped", "judges"),
         ),
-        rows=(
-            {
-                "name": name,
-                "format": f"{of.name}@{of.mapping_version}",
-                "battles": taken.n_battles,
-                "entrants": len(taken.entrants),
-                "ties": n_ties,
-                "no_verdict": taken.winners["no verdict"],
-                "skipped": taken.n_skipped,
-                "judges": ", ".join(judges) or None,
-            },
-        ),
+        rows=tuple(_counted_row(of, taken) for taken in files),
         notes=tuple(notes),
-        facts={"judges": judges, "n_known": taken.n_known, "n_in_set": taken.n_in_set},
+        facts={
+            "judges": sorted(set[str]().union(*(taken.judges for taken in files))),
+            "n_known": n_known,
+            "n_in_set": sum(n_in_set.values()),
+        },
     )
+
+
+def _counted_row(of: BattleFormat, taken: BattleImport) -> Fields:
+    return {
+        "file": str(taken.file.path),
+        "name": taken.file.name,
+        "format": f"{of.name}@{of.mapping_version}",
+        "battles": taken.n_battles,
+        "entrants": len(taken.entrants),
+        "ties": taken.winners["tie"] + taken.winners["tie (bothbad)"],
+        "no_verdict": taken.winners["no verdict"],
+        "skipped": taken.n_skipped,
+        "judges": ", ".join(sorted(taken.judges)) or None,
+    }
 
 
 def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:

@@ -31,6 +31,8 @@ OPTIONAL: Final[Mapping[str, str]] = {
 }
 """The optional columns, and what each holds; their cells may be empty."""
 
+_ABOUT: Final = ("category", "language", "length_a", "length_b", "votes")
+
 COLUMNS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("model_a", "model_b", "winner"), str),
     "pref": float,
@@ -54,7 +56,7 @@ def battle(cells: Cells) -> ImportedBattle:
     judge_model = cells.optional_text("judge_model")
     by_default: Source = "human" if judge_model is None else "llm-judge"
     is_said = not cells.lacks("source")
-    return ImportedBattle(
+    row = ImportedBattle(
         model_a=cells.text("model_a"),
         model_b=cells.text("model_b"),
         winner=cells.one_of("winner", _WINNERS),
@@ -63,6 +65,14 @@ def battle(cells: Cells) -> ImportedBattle:
         source=cells.one_of("source", _SOURCES) if is_said else by_default,
         judge_model=judge_model,
         weight=_weight(cells),
+    )
+    is_all = cells.fields.keys().isdisjoint(_ABOUT)  # as in most tables, of a million rows
+    return row if is_all else _described(cells, row)
+
+
+def _described(cells: Cells, row: ImportedBattle) -> ImportedBattle:
+    """Return the battle with what the row says beside the result."""
+    return row._replace(
         votes=_votes(cells),
         categories=cells.labels("category"),
         language=cells.optional_text("language"),

@@ -167,6 +167,8 @@ class Cells:
             InvalidFields: The field is of another type.
         """
         given = self.fields.get(name)
+        if is_missing(given):
+            return ()
         cells = given if isinstance(given, list) else [given]
         texts = (Cells({name: each}).optional_text(name) or "" for each in cells)
         parts = (part.strip() for text in texts for part in text.split(";"))

@@ -1,7 +1,6 @@
 """Taking in a file of battles: all or none, and once."""
 
 import json
-from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,12 +12,12 @@ from msgspec.structs import replace
 from commands.backends.wiring import open_parquet
 from commands.cli.shared.table_files import write_records
 from commands.errors import ConfigurationError
-from commands.importing.battles import BattleImport, bad_rows, contains_in_order, import_battles
+from commands.importing.battles import BattleFile, BattleImport, bad_rows, import_battles
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Record, Records
-from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn, battles_stream
+from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
 from projections.battles.imported_sets import IMPORTED_BATTLES
@@ -27,6 +26,7 @@ from tests.support.strategies.imports import battles_imported
 
 PLAIN = FORMATS["plain"]
 JUDGEARENA = FORMATS["judgearena"]
+PLAIN_WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")
 HEADER = "model_a,model_b,winner\n"
 
 
@@ -46,7 +46,8 @@ def take_in(
 ) -> BattleImport:
     """Import a file of plain battles."""
     found = records_of(path, PLAIN, open_parquet) if records is None else records
-    return import_battles(ledger, path, PLAIN, found, name=name, skip_bad=skip_bad)
+    (taken,) = import_battles(ledger, [BattleFile(path, found, name)], PLAIN, skip_bad=skip_bad)
+    return taken
 
 
 def imported(ledger: Ledger) -> tuple[BattlesImported, ...]:
@@ -113,7 +114,7 @@ def test_the_first_bad_rows_are_listed_and_the_others_counted(ledger: Ledger, fi
 
     taken = take_in(ledger, file, skip_bad=True)
 
-    lines = list(bad_rows(file, taken))
+    lines = list(bad_rows(taken))
     assert len(lines) == 21
     assert lines[-1] == "... and 3 rows more"
 
@@ -197,7 +198,7 @@ def test_what_was_exported_is_imported_as_the_same_battles(
 
     with Ledger.in_memory() as ledger:
         records = records_of(file, JUDGEARENA, open_parquet)
-        import_battles(ledger, file, JUDGEARENA, records, name="arena")
+        import_battles(ledger, [BattleFile(file, records, "arena")], JUDGEARENA)
 
         assert told(imported(ledger)) == file.read_text(encoding="utf-8")
 
@@ -243,59 +244,107 @@ def votes(path: Path, *rows: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "rows",
+    ("rows", "n_new"),
     [
-        (*VOTES, "x,y,tie,q20"),
-        ("x,y,tie,q20", *VOTES),
-        VOTES[:8],
-        VOTES[12:],
+        ((*VOTES, "x,y,tie,q20"), 1),
+        (("x,y,tie,q20", *VOTES), 1),
+        (VOTES[12:], 0),
+        ((*VOTES[::-1], "x,y,model_a,q20"), 1),
+        ((*VOTES[::2], "x,z,model_a,q0"), 1),
+        ((*VOTES[:3], "x,y,tie,q1", *VOTES[3:]), 1),
+        ((VOTES[0], VOTES[0], VOTES[0]), 2),
+        (("x,y,tie,q20", "x,z,tie,q20"), 2),
+        (("x,y,tie,q20", "x,y,tie,q20"), 2),
     ],
-    ids=["grown", "grown at the top", "its head", "its tail"],
+    ids=[
+        "grown",
+        "grown at the top",
+        "its tail",
+        "turned round",
+        "every second",
+        "another's vote within",
+        "twice more",
+        "new rows",
+        "two who agree",
+    ],
 )
-def test_a_file_that_has_grown_or_was_cut_is_refused(
-    ledger: Ledger, tmp_path: Path, rows: tuple[str, ...]
+def test_battles_that_a_set_holds_are_recognised_wherever_they_stand(
+    ledger: Ledger, tmp_path: Path, rows: tuple[str, ...], n_new: int
 ) -> None:
-    """Its digest is another one, and its old battles would count twice for good."""
+    """By all that is said of them; what a file says twice is there twice."""
     take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
-    n_shared = len(set(rows) & set(VOTES))
+
+    taken = take_in(ledger, votes(tmp_path / "now.csv", *rows))
+    again = take_in(ledger, votes(tmp_path / "now.csv", *rows))
+
+    assert (taken.n_battles, taken.n_known) == (len(rows), len(rows) - n_new)
+    assert taken.n_in_set == again.n_in_set == 20 + n_new
+    assert again.n_known == len(rows)
+    assert sum(event.n_battles for event in imported(ledger)) == 20 + n_new
+
+
+def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_path: Path) -> None:
+    """In their order; each set by itself."""
+    first = votes(tmp_path / "first.csv", *VOTES)
+    second = votes(tmp_path / "second.csv", "x,y,tie,q20", *VOTES[::-1])
+    files = [
+        BattleFile(path, records_of(path, PLAIN, open_parquet), name)
+        for path, name in ((first, "arena"), (second, "arena"), (second, "other"))
+    ]
+
+    taken = import_battles(ledger, files, PLAIN)
+
+    assert [each.n_known for each in taken] == [0, 20, 0]
+    assert [each.n_in_set for each in taken] == [20, 21, 21]
+
+
+def test_one_bad_file_refuses_those_beside_it(ledger: Ledger, tmp_path: Path) -> None:
+    """Half an arena must not be taken for all of it."""
+    good, bad = votes(tmp_path / "good.csv", *VOTES), votes(tmp_path / "bad.csv", "x,x,tie,q1")
+    files = [BattleFile(path, records_of(path, PLAIN, open_parquet), "a") for path in (good, bad)]
+
+    with pytest.raises(ConfigurationError, match=r"bad\.csv: 1 row cannot be read"):
+        import_battles(ledger, files, PLAIN)
+
+    assert ledger.head.position == 0
+
+
+BARE = (
+    *(f"{pair},{winner}" for pair in ("x,y", "x,z", "y,z") for winner in PLAIN_WINNERS),
+    *("x,y,tie", "x,z,tie"),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_shared"),
+    [((*BARE, "y,z,model_b"), 14), (BARE[2:], 12), (BARE[::-1], 14)],
+    ids=["grown", "its tail", "turned round"],
+)
+def test_a_copy_without_prompt_ids_is_refused(
+    ledger: Ledger, tmp_path: Path, rows: tuple[str, ...], n_shared: int
+) -> None:
+    """Its old battles would count twice for good, and nobody can tell which of them are old."""
+    take_in(ledger, write(tmp_path / "before.csv", *BARE))
 
     with pytest.raises(ConfigurationError) as caught:
-        take_in(ledger, votes(tmp_path / "now.csv", *rows))
+        take_in(ledger, write(tmp_path / "now.csv", *rows))
 
     assert str(caught.value) == (
         f"{tmp_path / 'now.csv'}: {n_shared} of its {len(rows)} battles are already in"
-        " set 'arena', from another file, of 20 battles, and would count twice; nothing was"
-        " imported; import only the new rows, or import all rows under another --name"
+        " set 'arena', from another file, of 14 battles, and would count twice; nothing was"
+        " imported; give each prompt a question_id, import only the new rows, or use another"
+        " --name"
     )
     assert len(imported(ledger)) == 1
 
 
-def test_a_file_that_has_grown_goes_into_another_set(ledger: Ledger, tmp_path: Path) -> None:
-    """Whoever follows the advice is not refused again."""
-    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
+def test_what_follows_the_advice_is_taken_in(ledger: Ledger, tmp_path: Path) -> None:
+    """Under another name, nothing is there before it."""
+    take_in(ledger, write(tmp_path / "before.csv", *BARE))
 
-    taken = take_in(ledger, votes(tmp_path / "now.csv", *VOTES, "x,y,tie,q20"), name="anew")
+    taken = take_in(ledger, write(tmp_path / "now.csv", *BARE, "x,y,tie"), name="anew")
 
-    assert (taken.n_battles, taken.n_in_set) == (21, 21)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ("x,y,tie,q20", "x,z,tie,q20"),
-        tuple(row if n % 3 else f"x,y,tie,q{n}" for n, row in enumerate(VOTES)),
-        ("x,y,tie,q20", "x,y,tie,q20"),
-        VOTES[::2],
-    ],
-    ids=["new rows", "another's votes", "two who agree", "agreement on some"],
-)
-def test_other_battles_join_a_set(ledger: Ledger, tmp_path: Path, rows: tuple[str, ...]) -> None:
-    """People who vote on the same often agree, and within a file they may as they like."""
-    take_in(ledger, votes(tmp_path / "votes.csv", *VOTES))
-
-    taken = take_in(ledger, votes(tmp_path / "more.csv", *rows))
-
-    assert (taken.n_battles, taken.n_in_set) == (len(rows), 20 + len(rows))
+    assert (taken.n_battles, taken.n_in_set) == (15, 15)
 
 
 def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -> None:
@@ -307,26 +356,15 @@ def test_few_battles_that_are_alike_join_a_set(ledger: Ledger, tmp_path: Path) -
     assert taken.n_in_set == 21
 
 
-ROWS = st.lists(st.sampled_from([0, 1, 256, 2**56, -1]), max_size=6)
+def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -> None:
+    """What the one before made of it does not count beside it."""
+    file = votes(tmp_path / "votes.csv", *VOTES)
+    take_in(ledger, file)
+    records = records_of(file, PLAIN, open_parquet)
 
+    (taken,) = import_battles(
+        ledger, [BattleFile(file, records, "arena")], PLAIN._replace(mapping_version=2)
+    )
 
-@given(fewer=ROWS, more=ROWS)
-def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[int]) -> None:
-    """The search is of bytes, which may be alike across the border of two rows."""
-    is_there = any(more[n : n + len(fewer)] == fewer for n in range(len(more) + 1))
-
-    assert contains_in_order(array("q", fewer).tobytes(), array("q", more).tobytes()) == is_there
-
-
-def test_files_that_overlapped_before_it_was_looked_for_are_there_already(
-    ledger: Ledger, tmp_path: Path
-) -> None:
-    """Importing again what is on record has nothing to do, whatever else is."""
-    for name, rows in (("one", VOTES), ("other", VOTES[:8])):
-        take_in(ledger, votes(tmp_path / f"{name}.csv", *rows), name=name)
-    event = imported(ledger)[1]
-    ledger.append(battles_stream("one"), [event])
-
-    taken = take_in(ledger, tmp_path / "other.csv", name="one")
-
-    assert (taken.n_known, taken.n_in_set) == (8, 28)
+    assert taken.n_known == 0
+    assert [each.mapping_version for each in imported(ledger)] == [2]
