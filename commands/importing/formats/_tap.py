@@ -1,4 +1,4 @@
-"""tap's judgments: the cache judgments_{dimension}.jsonl, and a run's verdicts/{dimension}.jsonl.
+"""tap's judgments: the cache judgments_{dimension}.jsonl, and its runs' verdicts/{dimension}.jsonl.
 
 A cached row is one order of a pair. A run's row is a pair with both orders under `raw`, which
 are read one by one, since tourney reconciles them itself. Each becomes a battle in the order

@@ -11,6 +11,7 @@ from commands.importing.formats import _lmarena as lmarena
 from commands.importing.formats import _mt_bench as mt_bench
 from commands.importing.formats import _orq_arena as orq_arena
 from commands.importing.formats import _tap as tap
+from commands.importing.formats import _verdicts as verdicts
 from commands.importing.formats import plain
 from commands.importing.formats.rows import Reader
 
@@ -89,10 +90,17 @@ _ALL: Final = (
     BattleFormat(
         "tap",
         tap.read,
-        "tap's judgments_*.jsonl, or a run's verdicts/*.jsonl",
+        "tap's judgments_*.jsonl, or its verdicts/*.jsonl",
         (),
         ("cache_key", "verdict", "judge_model", "reasoning", "metadata", "raw"),
         tap.set_of,
+    ),
+    BattleFormat(
+        "verdicts",
+        verdicts.read,
+        "verdicts/*.jsonl of `tourney run`",
+        ("prompt_id", "entrant_a", "entrant_b", "outcome", "raw"),
+        set_by_file=verdicts.set_of,
     ),
 )
 FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}
