@@ -44,6 +44,7 @@ class BattleImport:
     judges: set[str] = field(default_factory=set)
     n_skipped: int = 0  # rows that cannot be read as battles
     skipped: list[BadRow] = field(default_factory=list)  # the first of these rows
+    look_alikes: list[list[str]] = field(default_factory=list)  # in the set
 
     @property
     def n_in_set(self) -> int:
@@ -110,6 +111,7 @@ def _import(
     _require_new(taken, recogniser.n_battles_of_copy())
     if _digest_of(file.path) != read.digest:
         raise ConfigurationError([f"{file.path} changed while it was read; import it again"])
+    taken.look_alikes = known.look_alikes()
     return taken
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from ledger.events.imports import BattlesImported, ImportedBattle
 from ledger.identity import Digest
@@ -48,6 +49,7 @@ class KnownBattles:
     def __init__(self, events: Iterable[BattlesImported] = ()) -> None:
         self._files: defaultdict[FileRead, BattleHashes] = defaultdict(BattleHashes)
         self.n_battles = 0
+        self.entrants: set[str] = set()
         for event in events:
             self.add(FileRead(event.file_digest, mapping_of(event)), event.battles())
 
@@ -56,7 +58,15 @@ class KnownBattles:
         hashes = self._files[file]
         for battle in battles:
             hashes.add(battle)
+            self.entrants.update((battle.model_a, battle.model_b))
             self.n_battles += 1
+
+    def look_alikes(self) -> list[list[str]]:
+        """Return names that people would read as one: in other forms of Unicode, or other case."""
+        groups: defaultdict[str, list[str]] = defaultdict(list)
+        for name in sorted(self.entrants):
+            groups[normalize("NFKC", normalize("NFKC", name).casefold()).strip()].append(name)
+        return [names for names in groups.values() if len(names) > 1]
 
     def seen_by(self, file: FileRead) -> "Recogniser":
         """Return what recognises a file's battles; what another mapping made of it is replaced."""

@@ -10,14 +10,19 @@ each: they are kept as JSON writes them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
-from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Probability, Value
+from msgspec import Meta
+
+from ledger.events.values import Count, Fact, FilledText, Ordinal, Probability, Value
 from ledger.identity import Digest, StreamId
 
 Winner = Literal["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]
 Source = Literal["llm-judge", "human"]
 JurorSaid = Literal["model_a", "model_b", "tie", "tie (bothbad)", "inconsistent", "no verdict"]
+MIN_WEIGHT: Final = 1e-6
+MAX_WEIGHT: Final = 1e6  # sums stay finite; only ratios count
+Weight = Annotated[float, Meta(ge=MIN_WEIGHT, le=MAX_WEIGHT)]
 Cell = TypeVar("Cell")
 
 _SETS: Final = "battles:"  # how streams of battles begin, and no tournament's does
@@ -121,7 +126,7 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
     prompts: CodedColumn[str | None]  # ids of theirs, which need not be ours
     sources: CodedColumn[Source]
     judges: CodedColumn[str | None]
-    weights: CodedColumn[Positive]
+    weights: CodedColumn[Weight]
     votes: CodedColumn[tuple[JurorVote, ...]] = CodedColumn(((),))
     categories: CodedColumn[tuple[FilledText, ...]] = CodedColumn(((),))
     languages: CodedColumn[FilledText | None] = CodedColumn((None,))

@@ -186,7 +186,7 @@ def test_files_that_join_a_set_say_what_the_set_holds(
     header = "model_a,model_b,winner,question_id\n"
     votes = [f"a,b,tie,q{n}\n" for n in range(8)]
     (place_with_votes / "votes.csv").write_text("".join((header, *votes)))
-    (place_with_votes / "new.csv").write_text("model_a,model_b,winner\nother,tuned,tie\n")
+    (place_with_votes / "new.csv").write_text("model_a,model_b,winner\nA,tuned,tie\n")
     (place_with_votes / "grown.csv").write_text("".join((header, "a,b,tie,q8\n", *votes[::-1])))
     tourney_with_votes("import", "battles", "votes.csv", "--name", "people")
 
@@ -197,6 +197,7 @@ def test_files_that_join_a_set_say_what_the_set_holds(
     assert "8 battles were already on record and left out" in joined.stdout
     assert "people now holds 10 battles" in joined.stdout
     assert people["battles"] == 10
+    assert "'A' and 'a' look alike, but count as different entrants" in joined.stdout
 
 
 def test_help_says_which_columns_a_plain_table_has(tourney_with_votes: Tourney) -> None:

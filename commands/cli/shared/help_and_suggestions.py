@@ -1,11 +1,14 @@
 """Groups of commands: their help by panels, and suggestions for a misspelt command."""
 
+import re
 from difflib import get_close_matches
+from typing import Final
 
 import click
 from typer.core import TyperGroup
 
 _OTHERS = "Commands"  # the heading of commands without a panel
+_SLIP: Final = 0.75  # how alike two words are of which one is the other misspelt
 
 
 class PanelGroup(TyperGroup):
@@ -24,6 +27,22 @@ class PanelGroup(TyperGroup):
             with formatter.section(panel):
                 formatter.write_dl(rows)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Call the command that the words name.
+
+        Raises:
+            click.NoSuchOption: It has no such option; the message suggests options that are spelt
+                alike, or else those whose help speaks of the word.
+        """
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            meant = [] if ctx.parent or _nearest(error) else _options_about(error)
+            if not meant:
+                raise
+            hint = f"{error.message} Did you mean {' or '.join(map(repr, meant))}?"
+            raise click.NoSuchOption(error.option_name, hint, ctx=error.ctx) from None
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -38,3 +57,19 @@ class PanelGroup(TyperGroup):
         close = " or ".join(map(repr, get_close_matches(name, self.commands)))
         hint = f" Did you mean {close}?" if close else ""
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
+
+
+def _nearest(error: click.NoSuchOption) -> list[str]:
+    """Return the options that can only be a slip of the finger away."""
+    return get_close_matches(error.option_name, error.possibilities or (), cutoff=_SLIP)
+
+
+def _options_about(error: click.NoSuchOption) -> list[str]:
+    """Return the command's options whose help has the word: `--set` is about `--name`."""
+    word = re.compile(rf"\b{re.escape(error.option_name.strip('-'))}\b", re.IGNORECASE)
+    params = error.ctx.command.params if error.ctx else ()
+    return [
+        param.opts[0]
+        for param in params
+        if isinstance(param, click.Option) and word.search(param.help or "")
+    ]

@@ -24,6 +24,8 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
         notes.append(f"{counted(n_known, 'battle')} were already on record and left out")
     if any(taken.n_before for taken in files):
         notes += [f"{name} now holds {counted(n, 'battle')}" for name, n in n_in_set.items()]
+    alike = {" and ".join(map(ascii, names)) for taken in files for names in taken.look_alikes}
+    notes += [f"{names} look alike, but count as different entrants" for names in sorted(alike)]
     return Table(
         schema="tourney/imported-battles@1",
         title="Battles",

@@ -20,6 +20,11 @@ _PAIR: Final = ("model_a", "model_b")
 _BESIDE: Final = tuple(plain.OPTIONAL)
 
 
+def uncompressed(file: Path) -> Path:
+    """Return the path of a file without .gz."""
+    return file.with_suffix("") if file.suffix == ".gz" else file
+
+
 class BattleFormat(NamedTuple):
     """How to turn the rows of a program's files into battles, whatever the kind of file."""
 
@@ -33,7 +38,7 @@ class BattleFormat(NamedTuple):
 
     def set_of(self, file: Path) -> str:
         """Return the default set to import a file into."""
-        return self.name if self.set_by_file is None else self.set_by_file(file)
+        return self.name if self.set_by_file is None else self.set_by_file(uncompressed(file))
 
 
 _ALL: Final = (

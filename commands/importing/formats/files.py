@@ -1,18 +1,24 @@
-"""Read the rows of a CSV, JSON, JSON lines or Parquet file, chosen by the file's suffix.
+"""Read the rows of a CSV, TSV, JSON, JSON lines or Parquet file, chosen by the file's suffix.
 
-Rows are read one at a time, except from a JSON file, which is read whole.
+Rows are read one at a time, except from a JSON file, which is read whole. All but Parquet may be
+compressed by gzip. Bytes that are not UTF-8 make half surrogates, which no field of a battle may
+have: so the row that has them is the bad one.
 """
 
 import csv
+import gzip
 import json
+import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import BattleFormat
+from commands.importing.formats.catalogue import BattleFormat, uncompressed
 from commands.importing.formats.rows import BadRow, Record
 
 
@@ -73,22 +79,29 @@ def records_of(
             the format requires.
     """
     try:
-        match path.suffix:
+        match uncompressed(path).suffix:
             case ".csv":
-                yield from _with_header(path, of, _open_csv(path))
-            case ".parquet":
+                yield from _with_header(path, of, _open_csv(path, ","))
+            case ".tsv":
+                yield from _with_header(path, of, _open_csv(path, "\t"))
+            case ".parquet" if path.suffix == ".parquet":
                 columns = {*of.required, *of.optional}
                 yield from _with_header(path, of, open_parquet(path, columns))
             case ".jsonl":
                 yield from _json_lines(path)
             case ".json":
                 yield from _json_rows(path)
-            case other:
-                kinds = ".csv, .json, .jsonl or .parquet"
-                fault = f"{path}: the suffix is {other!r}, but must be {kinds}; rename the file"
+            case _:
+                kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
+                suffix = path.suffix
+                fault = f"{path}: the suffix is {suffix!r}, but must be {kinds}; rename the file"
                 raise ConfigurationError([fault])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+
+
+def _open(path: Path) -> BufferedReader | gzip.GzipFile:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def _with_header(path: Path, of: BattleFormat, sheet: Sheet) -> Iterator[Record | BadRow]:
@@ -99,22 +112,27 @@ def _with_header(path: Path, of: BattleFormat, sheet: Sheet) -> Iterator[Record 
         for name in of.required
         if name not in sheet.header
     ]
+    faults += [
+        f"{path}: there are {n} columns {name!r}; rename all but the one to read"
+        for name, n in Counter(sheet.header).items()
+        if n > 1 and name in (*of.required, *of.optional)
+    ]
     if faults:
         raise ConfigurationError(faults)
     yield from sheet.rows
 
 
-def _open_csv(path: Path) -> Sheet:
-    rows = _csv_rows(path)
+def _open_csv(path: Path, delimiter: str) -> Sheet:
+    rows = _csv_rows(path, delimiter)
     _, header = next(rows, (1, []))
     return Sheet(header, (_csv_record(line, header, cells) for line, cells in rows if cells))
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV file, each with the number of its first line."""
     csv.field_size_limit(_LONGEST_CELL)
-    with path.open(encoding="utf-8-sig", newline="") as opened:
-        reader = csv.reader(opened)
+    with TextIOWrapper(_open(path), "utf-8-sig", "surrogateescape", newline="") as opened:
+        reader = csv.reader(opened, delimiter=delimiter)
         line = 1
         for cells in reader:
             yield line, cells
@@ -128,7 +146,7 @@ def _csv_record(line: int, header: list[str], cells: list[str]) -> Record | BadR
 
 
 def _json_lines(path: Path) -> Iterator[Record | BadRow]:
-    with path.open("rb") as opened:
+    with _open(path) as opened:
         for line, content in enumerate(opened, start=1):
             if not content.isspace():
                 yield _json_record(line, content)
@@ -145,7 +163,8 @@ def _json_record(line: int, content: bytes) -> Record | BadRow:
 def _json_rows(path: Path) -> Iterator[Record | BadRow]:
     """Yield the objects of a JSON array, or a single object."""
     try:
-        found = decode_json(path.read_bytes())
+        with _open(path) as opened:
+            found = decode_json(opened.read())
     except ValueError as error:
         why = f"{path}: not JSON: {error}; name a file of JSON lines .jsonl"
         raise ConfigurationError([why]) from error

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
 from commands.importing.formats.rows import Cells, Fields, InvalidFields, row_by_row, shorten
-from ledger.events.imports import ImportedBattle, JurorVote, Source, Winner
+from ledger.events.imports import MAX_WEIGHT, MIN_WEIGHT, ImportedBattle, JurorVote, Source, Winner
 
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
 _SOURCES: tuple[Source, ...] = get_args(Source)
@@ -22,7 +22,7 @@ OPTIONAL: Final[Mapping[str, str]] = {
     "question_id": "id of the prompt",
     "source": f"{' | '.join(_SOURCES)}; default: human if there is no judge_model",
     "judge_model": "the judge",
-    "weight": "weight of the battle, above 0; default: 1",
+    "weight": f"weight of the battle, from {MIN_WEIGHT:g} to {MAX_WEIGHT:,.0f}; default: 1",
     "category": "category of the prompt, or several with ; between them",
     "language": "language of the prompt",
     "length_a": "length of model_a's answer, in tokens or characters",
@@ -83,8 +83,9 @@ def _described(cells: Cells, row: ImportedBattle) -> ImportedBattle:
 
 def _weight(cells: Cells) -> float:
     given = cells.optional_number("weight")
-    if given is not None and given <= 0:
-        raise InvalidFields(f"weight is {given!r}, but must be above 0")
+    if given is not None and not MIN_WEIGHT <= given <= MAX_WEIGHT:
+        limits = f"from {MIN_WEIGHT:g} to {MAX_WEIGHT:,.0f}"
+        raise InvalidFields(f"weight is {given!r}, but must be {limits}")
     return 1.0 if given is None else given
 
 

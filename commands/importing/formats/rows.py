@@ -101,8 +101,10 @@ class Cells:
         value = self.fields.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        if isinstance(value, str) and value and _is_unicode(value):
-            return value
+        if isinstance(value, str) and value:
+            if _is_unicode(value):
+                return value
+            raise InvalidFields(f"{name} is {shorten(value)}, which is not UTF-8")
         raise InvalidFields(f"{name} is {shorten(value)}, but must be a text")
 
     def optional_text(self, name: str) -> str | None:

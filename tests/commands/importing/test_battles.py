@@ -159,12 +159,15 @@ def test_a_file_that_is_not_there_is_refused(ledger: Ledger, file: Path) -> None
         take_in(ledger, file)
 
 
-def test_an_error_of_the_file_is_none_of_the_ledger(ledger: Ledger, file: Path) -> None:
+def test_a_row_that_is_not_utf8_is_told_by_its_line(ledger: Ledger, file: Path) -> None:
     """It comes up while the ledger is written; nobody must be sent to look at that."""
-    file.write_bytes(HEADER.encode() + b"x,\xff,tie\n")
+    file.write_bytes(HEADER.encode() + b"x,y,tie\nx,\xff,tie\n")
 
-    with pytest.raises(ConfigurationError, match=r"battles\.csv: cannot be read: 'utf-8'"):
+    with pytest.raises(ConfigurationError) as caught:
         take_in(ledger, file)
+
+    assert caught.value.faults[1] == f"{file}:3: model_b is '\\udcff', which is not UTF-8"
+    assert take_in(ledger, file, skip_bad=True).n_battles == 1
 
 
 def told(events: Iterable[BattlesImported]) -> str:

@@ -42,6 +42,15 @@ def test_a_set_holds_of_each_battle_as_many_as_the_file_with_most(
     assert Counter(held) + Counter(new) == Counter(held) | Counter(found)
 
 
+def test_names_that_look_alike_are_told() -> None:
+    """One of two programs composes its letters, and a leaderboard has the model twice."""
+    pairs = (("h\u00e9", "he\u0301"), ("GPT-4", "gpt-4 "), ("x", "y"))
+    known = KnownBattles()
+    known.add(ONE, (battle("q1")._replace(model_a=a, model_b=b) for a, b in pairs))
+
+    assert known.look_alikes() == [["GPT-4", "gpt-4 "], ["he\u0301", "h\u00e9"]]
+
+
 def test_without_a_prompt_id_only_the_same_file_is_known() -> None:
     """One that reads the same may be another's."""
     known = KnownBattles()

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ledger.events.imports import (
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     BattlesImported,
     CodedColumn,
     ImportedRating,
@@ -31,7 +33,6 @@ from tests.support.strategies.values import (
     FINITE,
     LABELS,
     ORDINALS,
-    POSITIVE,
     RATINGS,
     REPEATS,
     SPREADS,
@@ -117,7 +118,7 @@ def battles_imported(draw: DrawFn) -> BattlesImported:
         prompts=column(st.none() | TEXTS),
         sources=column(st.sampled_from(get_args(Source))),
         judges=column(st.none() | TEXTS),
-        weights=column(POSITIVE),
+        weights=column(st.floats(min_value=MIN_WEIGHT, max_value=MAX_WEIGHT)),
         votes=column(tuples(JUROR_VOTES)),
         categories=column(st.sampled_from(((), ("math",), ("a b", "math")))),
         languages=column(st.none() | LABELS),

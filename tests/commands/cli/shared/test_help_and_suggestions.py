@@ -100,6 +100,24 @@ def test_a_misspelt_option_is_told_the_nearest(words: tuple[str, ...], hint: str
     assert hint in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("import", "battles", "b.csv", "--set", "x"), " Did you mean '--name'?"),
+        (("project", "bt", "--resamples", "9"), " Did you mean '--bootstraps' or '--seed'?"),
+        (("import", "battles", "b.csv", "--xyzzy", "x"), ""),
+    ],
+)
+def test_an_option_of_another_name_is_told_those_whose_help_has_the_word(
+    words: tuple[str, ...], hint: str
+) -> None:
+    """Whoever comes from another program spells nothing wrong: the option is called otherwise."""
+    done = said(*words)
+
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == f"Error: No such option '{words[-2]}'.{hint}"
+
+
 def test_an_option_is_spelt_in_one_way() -> None:
     """What one command calls --output no other calls --out; a short name means one long name."""
     longs: defaultdict[str, set[str]] = defaultdict(set)

@@ -1,6 +1,7 @@
 """The rows of files of every kind."""
 
 from contextlib import suppress
+from gzip import compress
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
@@ -16,6 +17,7 @@ from commands.importing.formats.files import guarded, records_of, unguarded
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
 
+TORN = compress(b"a,b\n" * 99, mtime=0)[:-9]
 FORMAT = BattleFormat("plain", read, "a table", required=("a",), optional=("b",))
 
 
@@ -69,6 +71,43 @@ def test_an_apostrophe_before_anything_else_is_part_of_a_cell(tmp_path: Path) ->
     found = records(tmp_path / "b.csv", "a,b\n'90s,'=x\n")
 
     assert found == [Record(2, {"a": "'90s", "b": "=x"})]
+
+
+def test_a_column_that_nobody_reads_may_be_there_twice(tmp_path: Path) -> None:
+    """Spreadsheets leave columns without a name behind."""
+    assert records(tmp_path / "b.csv", "a,,\nx,,\n") == [Record(2, {"a": "x", "": ""})]
+
+
+def test_tabs_may_stand_between_cells(tmp_path: Path) -> None:
+    """A comma is then as any other character."""
+    found = records(tmp_path / "b.tsv", 'a\tb\nx, y\t"1\t2"\n')
+
+    assert found == [Record(2, {"a": "x, y", "b": "1\t2"})]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("b.csv.gz", "a\n1\n"),
+        ("b.tsv.gz", "a\tb\n1\t\n"),
+        ("b.jsonl.gz", '{"a": "1"}'),
+        ("b.json.gz", '[{"a": "1"}]'),
+    ],
+)
+def test_a_compressed_file_is_read_as_it_was(tmp_path: Path, name: str, content: str) -> None:
+    """Arenas publish them so."""
+    (found,) = records(tmp_path / name, compress(content.encode()))
+
+    assert isinstance(found, Record)
+    assert found.fields["a"] == "1"
+
+
+def test_bytes_that_are_not_utf8_make_no_text(tmp_path: Path) -> None:
+    """The row is told by its line where it is needed, and the others are read."""
+    found = records(tmp_path / "b.csv", b"a\n1\n\xe9\n2\n")
+
+    assert [each.line for each in found] == [2, 3, 4]
+    assert found[1] == Record(3, {"a": "\udce9"})
 
 
 def test_a_long_cell_is_read(tmp_path: Path) -> None:
@@ -143,10 +182,13 @@ def test_a_table_of_another_format_is_refused_at_once(tmp_path: Path) -> None:
         (
             "b.xlsx",
             "",
-            "the suffix is '.xlsx', but must be .csv, .json, .jsonl or .parquet; rename the file",
+            "the suffix is '.xlsx', but must be .csv, .tsv, .json, .jsonl (or one of them",
         ),
+        ("b.parquet.gz", "", "the suffix is '.gz', but must be .csv"),
+        ("b.csv.gz", "a,b\n", "cannot be read: Not a gzipped file"),
+        ("b.csv.gz", TORN, "cannot be read: Compressed file ended before"),
+        ("b.csv", "a,b,c,b,c\n", "there are 2 columns 'b'; rename all but the one to read"),
         ("b.csv", "", "no column 'a'"),
-        ("b.csv", b"a\n\xff\n", "cannot be read: 'utf-8' codec can't decode"),
         ("b.csv", None, "cannot be read: [Errno 2] No such file"),
         ("b.json", '{"a": 1}\n{"a": 2}', "name a file of JSON lines .jsonl"),
         ("b.json", "[" * 100_000, "not JSON: nested too deeply"),

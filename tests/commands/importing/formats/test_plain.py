@@ -95,7 +95,7 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
         ({"model_a": ""}, "model_a is '', but must be a text"),
         ({"model_b": "x"}, "'x' battles itself"),
         ({"model_b": True}, "model_b is True"),
-        ({"model_a": "\ud800"}, "model_a is '\\ud800'"),
+        ({"model_a": "\ud800"}, "model_a is '\\ud800', which is not UTF-8"),
         ({"pref": 1.5}, "pref is 1.5, but must be from 0 to 1"),
         ({"pref": "half"}, "pref is 'half', but must be a number"),
         ({"pref": float("inf")}, "pref is inf, but must be a number"),
@@ -109,7 +109,8 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
         ),
         ({"source": "oracle"}, "source is 'oracle', but must be one of llm-judge, human"),
         ({"question_id": ["q"]}, "question_id is ['q'], but must be a text"),
-        ({"weight": 0}, "weight is 0.0, but must be above 0"),
+        ({"weight": 0}, "weight is 0.0, but must be from 1e-06 to 1,000,000"),
+        ({"weight": "1e308"}, "weight is 1e+308, but must be from 1e-06 to 1,000,000"),
         ({"category": 7.5}, "category is 7.5, but must be a text"),
         ({"category": ["math", {}]}, "category is {}, but must be a text"),
         ({"length_a": -1}, "length_a is -1, but must be a whole number, 0 or more"),
@@ -117,7 +118,7 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
         ({"votes": "gpt-4"}, "votes is 'gpt-4', but must be JSON: "),
         ({"votes": [["gpt-4"]]}, "votes[0]: Expected array of length 2, got 1"),
         ({"votes": [["gpt-4", "A"]]}, "votes[0][1]: Invalid enum value 'A'"),
-        ({"votes": [["\ud800", "tie"]]}, "votes is '\\ud800', but must be a text"),
+        ({"votes": [["\ud800", "tie"]]}, "votes is '\\ud800', which is not UTF-8"),
     ],
 )
 def test_a_row_that_is_no_battle_says_why(wrong: dict[str, object], why: str) -> None:
