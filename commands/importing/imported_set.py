@@ -15,6 +15,7 @@ from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.battles.selection import Where, battles_where, values_of
+from projections.battles.unread import Unread, with_unread
 from projections.fold import fold
 from projections.tournament.compared import Compared, account_of
 
@@ -111,6 +112,7 @@ def imported_set(
     as_of: int,
     where: Where | None = None,
     spelling: Spelling = as_option,
+    unread: Unread = "drop",
 ) -> SelectedSet:
     """Read an imported set of battles up to a position, or some of them; other sets are not read.
 
@@ -123,10 +125,11 @@ def imported_set(
     if not battles.chunks:
         known = ", ".join(imported_names(ledger)) or "none, see `tourney import battles --help`"
         raise ConfigurationError([f"no battles were imported as {name!r}; there are: {known}"])
+    read = with_unread(battles.events, unread)
     if not where:
-        return SelectedSet(name, battles.events, as_of)
-    _require_known(name, where, values_of(battles.events), spelling("where"))
-    events = tuple(battles_where(battles.events, where))
+        return SelectedSet(name, read, as_of)
+    _require_known(name, where, values_of(read), spelling("where"))
+    events = tuple(battles_where(read, where))
     if not events:
         raise ConfigurationError([f"{spelling('where')}: no battle of {name!r} has all of these"])
     return SelectedSet(name, events, as_of, where)

@@ -166,6 +166,17 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
         a, b = (map(entrants.__getitem__, codes) for codes in (self.a, self.b))
         return map(ImportedBattle, a, b, *columns)
 
+    def holding(self, battles: Sequence[ImportedBattle]) -> "BattlesImported":
+        """Return this event with other battles, at least one."""
+        mapping = (self.format, self.mapping_version)
+        return BattlesImported.of(
+            battles,
+            file_digest=self.file_digest,
+            mapping=mapping,
+            chunk=self.chunk,
+            n_skipped=self.n_skipped,
+        )
+
     def _column(self, name: str) -> CodedColumn[Any]:
         column: CodedColumn[Any] = getattr(self, name)
         return column

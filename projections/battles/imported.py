@@ -93,7 +93,8 @@ class BattleTable:
 
     def compared(self, name: str) -> tuple[ComparedBattle, ...]:
         """Return the battles of a set as its comparisons, in order."""
-        columns = (self.prompt, self.a, self.b, self.winner, self.weight)
+        columns = (self.prompt, self.a, self.b, self.winner, self.weight, self.pref)
+        cells = zip(*map(np.ndarray.tolist, columns), strict=True)
         statuses = [STATUS_OF[winner] for winner in WINNERS]
         ids = dict(enumerate(self.prompts))
         return tuple(
@@ -105,8 +106,9 @@ class BattleTable:
                 self.entrants[b],
                 statuses[winner],
                 weight,
+                None if math.isnan(pref) else pref,
             )
-            for prompt, a, b, winner, weight in zip(*map(np.ndarray.tolist, columns), strict=True)
+            for prompt, a, b, winner, weight, pref in cells
         )
 
 

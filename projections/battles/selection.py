@@ -36,13 +36,7 @@ def battles_where(events: Iterable[BattlesImported], where: Where) -> Iterator[B
         masks = [_mask(event, name, kept) for name, kept in where.items()]
         kept = [*compress(event.battles(), map(all, zip(*masks, strict=True)))]
         if kept:
-            yield BattlesImported.of(
-                kept,
-                file_digest=event.file_digest,
-                mapping=(event.format, event.mapping_version),
-                chunk=event.chunk,
-                n_skipped=event.n_skipped,
-            )
+            yield event.holding(kept)
 
 
 def _mask(event: BattlesImported, name: str, kept: Collection[str]) -> list[bool]:

@@ -138,8 +138,8 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
         key = (each.dimension, a, b)
         won: dict[str | None, str] = {a: "a", b: "b", None: each.status}
         counts[key][won[each.winner]] += 1
-        if (score := each.score) is not None:
-            taken = score if a == first else 1 - score
+        if (share := each.share) is not None:
+            taken = share if a == first else 1 - share
             scores[key].append(_Score(each.cluster, taken, each.weight))
     ordered = list(dict.fromkeys(dimension for dimension, *_ in counts))
     keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))

@@ -67,6 +67,10 @@ class Compared(Protocol):
         """What a took: 1, 0, or 1/2 of a tie; None unless decided or tied."""
 
     @property
+    def share(self) -> float | None:
+        """What a took by the judge's preference where it gave one, else the score."""
+
+    @property
     def winner(self) -> str | None:
         """The entrant that won, if any."""
 
@@ -93,6 +97,7 @@ class ComparedBattle(NamedTuple):
     entrant_b: str
     status: str  # a, b, tie, inconsistent or no verdict
     weight: float = 1.0
+    pref: float | None = None  # probability that b is better, if given
 
     @property
     def order(self) -> None:
@@ -102,6 +107,11 @@ class ComparedBattle(NamedTuple):
     def score(self) -> float | None:
         """What a took: 1, 0, or 1/2 of a tie; None without a verdict."""
         return SCORES.get(self.status)
+
+    @property
+    def share(self) -> float | None:
+        """What a took by preference, where one was given, else the score."""
+        return self.score if self.pref is None else 1 - self.pref
 
     @property
     def winner(self) -> str | None:

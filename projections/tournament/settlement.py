@@ -80,6 +80,11 @@ class Settlement(NamedTuple):
         return SCORES.get(self.status)
 
     @property
+    def share(self) -> float | None:
+        """The score."""
+        return self.score
+
+    @property
     def dimension(self) -> Dimension:
         """The dimension."""
         return self.pairing.rubric.dimension

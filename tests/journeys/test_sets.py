@@ -202,6 +202,7 @@ def test_several_columns_must_all_be_right(topics: Path) -> None:
         ),
         ("--name topics --where math", "--where 'math': write it as category=math"),
         ("--where category=math", "--where selects battles of an imported set: add --name"),
+        ("--unread tie", "--unread is for battles of an imported set: add --name"),
         ("--name topics --judge opus", "a set's judge is chosen by --where judge=NAME"),
     ],
 )

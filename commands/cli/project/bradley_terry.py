@@ -49,7 +49,7 @@ def bt(
         require_no_tournament(selection)
         parameters = model.parameters({})
         scoring = soft.settled(parameters.ties)
-        imported = read_set(selection, chosen.name, where)
+        imported = read_set(selection, chosen.name, where, chosen.unread)
         if kind.truth is None:
             return of_imported(imported, parameters, scoring).table(pairwise)
         votes = votes_of(selection, kind.truth, "--truth")

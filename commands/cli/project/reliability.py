@@ -129,7 +129,7 @@ def temperature(
         return _of_tournament(selection, against)
     require_no_tournament(selection)
     made_at = TEMPERATURE if made_at is None else made_at
-    judged = read_set(selection, chosen.name, where)
+    judged = read_set(selection, chosen.name, where, chosen.unread)
     marked = settled.scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
         [settled.calibrate_judge(judged.name, marked, votes_of(selection, against, "--against"))],

@@ -13,6 +13,7 @@ from commands.runs.judged_tournament import OutcomeSource
 from ledger.store import Ledger
 from projections.battles.columns import Battles
 from projections.battles.selection import COLUMNS, Where
+from projections.battles.unread import Unread
 from projections.verdicts.policies import RECORDED
 
 
@@ -30,6 +31,13 @@ class SetOptions(NamedTuple):
             f" {', '.join(COLUMNS)}.",
         ),
     ] = None
+    unread: Annotated[
+        Unread | None,
+        typer.Option(
+            help="Judges' replies without a verdict: drop (default), drop-pair (both games of the"
+            " prompt, as arena-hard v2.0) or tie (as JudgeArena's hard ratings)."
+        ),
+    ] = None
 
     @property
     def kept(self) -> Where:
@@ -38,6 +46,8 @@ class SetOptions(NamedTuple):
         Raises:
             ConfigurationError: There is no set to select from, or no column in an option.
         """
+        if self.unread is not None and self.name is None:
+            raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
         if self.where and self.name is None:
             raise ConfigurationError(["--where selects battles of an imported set: add --name"])
         kept: dict[str, list[str]] = {}
@@ -61,10 +71,12 @@ def read_outcomes(selection: Selection, chosen: SetOptions) -> OutcomeSource:
     if chosen.name is None:
         return read_verdicts(selection)
     require_no_tournament(selection)
-    return read_set(selection, chosen.name, where)
+    return read_set(selection, chosen.name, where, chosen.unread)
 
 
-def read_set(selection: Selection, name: str, where: Where | None = None) -> SelectedSet:
+def read_set(
+    selection: Selection, name: str, where: Where | None = None, unread: Unread | None = None
+) -> SelectedSet:
     """Read an imported set of battles, or some of them.
 
     Raises:
@@ -72,7 +84,8 @@ def read_set(selection: Selection, name: str, where: Where | None = None) -> Sel
         ConfigurationError: There is no such set, or no such battle in it.
     """
     with Ledger.read_only(selection.path) as opened:
-        return imported_set(opened, name, head_at(opened, selection.as_of).position, where)
+        as_of = head_at(opened, selection.as_of).position
+        return imported_set(opened, name, as_of, where, unread=unread or "drop")
 
 
 def votes_of(selection: Selection, name: str, option: str) -> Battles:

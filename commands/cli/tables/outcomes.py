@@ -19,7 +19,9 @@ _TITLES: Final[Mapping[Counted, str]] = {
     "orders": "Wins by pair of entrants, each pair of responses counted twice, once in each order",
     "battles": "Wins by pair of entrants, each imported battle counted once",
 }
-_NOTE: Final = "A's share counts a tie as half a win. Interval: Wilson's, clustered by prompt."
+_TIES: Final = "A's share counts a tie as half a win"
+_PREFERENCES: Final = ", and weights and preferences as they are"
+_INTERVAL: Final = "Interval: Wilson's, clustered by prompt."
 
 
 def winrates_table(
@@ -39,7 +41,7 @@ def winrates_table(
             *columns(digits=3, win_rate="A's share", ci95_low="95 % low", ci95_high="95 % high"),
         ),
         rows=tuple(WinRateRow.of(row)._asdict() for row in rows),
-        notes=(*notes, _NOTE),
+        notes=(*notes, f"{_TIES}{_PREFERENCES if counted == 'battles' else ''}. {_INTERVAL}"),
         facts={**(facts or {})},
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("win_rate",),

@@ -85,13 +85,15 @@ def test_battles_of_a_set_are_compared_as_pairings_are() -> None:
     found = table_of([JUDGED, unnamed]).compared("arena")
 
     assert [tuple(each) for each in found] == [
-        ("arena", "q1", 0, "y", "x", "a", 1.0),
-        ("arena", "q2", 1, "x", "y", "tie", 3.0),
-        ("arena", "q1", 0, "y", "z", "no verdict", 1.0),
-        ("arena", "q1", 0, "z", "x", "tie", 1.0),
-        ("arena", None, 2, "x", "y", "a", 2.0),
-        ("arena", None, 3, "z", "y", "a", 2.0),
+        ("arena", "q1", 0, "y", "x", "a", 1.0, 0.25),
+        ("arena", "q2", 1, "x", "y", "tie", 3.0, None),
+        ("arena", "q1", 0, "y", "z", "no verdict", 1.0, None),
+        ("arena", "q1", 0, "z", "x", "tie", 1.0, None),
+        ("arena", None, 2, "x", "y", "a", 2.0, None),
+        ("arena", None, 3, "z", "y", "a", 2.0, None),
     ]
+    assert [each.share for each in found] == [0.75, 0.5, None, 0.5, 1.0, 1.0]
+    assert [each.score for each in found] == [1.0, 0.5, None, 0.5, 1.0, 1.0]
     assert {each.order for each in found} == {None}
 
 
