@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -44,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
     With a timeout of their own they would do so on any answer, were the machine busy enough.
     """
-    send = httpx2.HTTPTransport.handle_request
+    send, hear = httpx2.HTTPTransport.handle_request, HTTPConnection.getresponse
 
     def handle_request(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
         response = send(transport, request)
@@ -53,4 +54,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
             raise httpx2.ReadTimeout("timed out", request=request)
         return response
 
+    def getresponse(connection: HTTPConnection) -> HTTPResponse:
+        response = hear(connection)
+        if TOO_LATE in response.headers:
+            response.close()
+            raise TimeoutError("timed out")
+        return response
+
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle_request)
+    monkeypatch.setattr(HTTPConnection, "getresponse", getresponse)

@@ -2,8 +2,9 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
@@ -110,12 +111,16 @@ class PriceTable:
 
     def of(self, model: str) -> PricedModel | None:
         """Return a model's prices; None: there are none."""
-        return next((priced for priced in self.rows if priced.row.id == model), None)
+        return self._by_model.get(model)
 
     def min_cacheable(self, model: str) -> int | None:
         """Return the tokens of the shortest prefix that the provider caches; None: unknown."""
         priced = self.of(model)
         return None if priced is None else priced.row.min_cacheable_tokens
+
+    @cached_property
+    def _by_model(self) -> Mapping[str, PricedModel]:
+        return {priced.row.id: priced for priced in reversed([*self.rows])}  # the first row counts
 
 
 def price_table(own: Path | None = None) -> PriceTable:

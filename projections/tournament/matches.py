@@ -129,10 +129,11 @@ def planned_responses(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[PlannedResponse, ...]:
     """Return every planned response: prompts in bank order, then the roster."""
+    chosen = frozenset(prompts)
     return tuple(
         planned_response(tournament, entrant, prompt)
         for prompt in tournament.bank
-        if prompt.prompt_id in prompts
+        if prompt.prompt_id in chosen
         for entrant in tournament.roster
     )
 

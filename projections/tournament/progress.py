@@ -151,6 +151,7 @@ def progress(
 ) -> Progress:
     """Count what is done, failed and missing."""
     grouped = by_dimension(tournament, settle(tournament, prompts, judge))
+    chosen = frozenset(prompts)
     return Progress(
         responses=_response_counts(tournament, prompts),
         accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
@@ -160,7 +161,7 @@ def progress(
                 sum(
                     not is_eligible(rubric, prompt)
                     for prompt in tournament.bank
-                    if prompt.prompt_id in prompts
+                    if prompt.prompt_id in chosen
                 ),
             )
             for rubric in tournament.dimensions

@@ -85,6 +85,11 @@ class LoopbackFake:
         """The base_url for a client of OpenAI's API."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    @property
+    def n_open(self) -> int:
+        """Connections that are open."""
+        return self._server.n_open
+
 
 _ROOT: Final = Path(__file__).parents[2]
 

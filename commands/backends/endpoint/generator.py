@@ -9,7 +9,7 @@ from threading import Event
 from time import perf_counter
 
 from commands.backends.endpoint._replies import text_of
-from commands.backends.endpoint.post import Poster, posting
+from commands.backends.endpoint.post import Post, posting
 from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
@@ -99,10 +99,10 @@ class EndpointGenerator:
             return sent
 
         details: list[str] = []
-        with served.server.client() as client, posting(client) as poster:
+        with served.server.client() as client, posting(client) as post:
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
-                partial(_answer, served.server, poster),
+                partial(_answer, served.server, post),
                 self._paces.setdefault(served.server.base_url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
@@ -146,11 +146,11 @@ def _result(
 
 
 def _answer(
-    server: Endpoint, poster: Poster, task: GenerationTask
+    server: Endpoint, post: Post, task: GenerationTask
 ) -> GeneratedText | GenerationFailure | Unanswered:
     began_at = perf_counter()
     return server.answer(
-        partial(poster.post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
+        partial(post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
         lambda body: text_of(task.response_key, body, elapsed_s=perf_counter() - began_at),
     )
 

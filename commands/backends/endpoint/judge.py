@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.post import Poster, posting
+from commands.backends.endpoint.post import Post, posting
 from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
@@ -44,10 +44,10 @@ class EndpointJudge:
             ProviderError: The server cannot be reached, is another API, is too busy for too long,
                 or rejects every request.
         """
-        with self._server.client() as client, posting(client) as poster:
+        with self._server.client() as client, posting(client) as post:
             yield from send_queries(
                 self._server.name,
-                partial(self._answer, poster),
+                partial(self._answer, post),
                 self._pace,
                 asking,
                 n_at_a_time=self._n_at_a_time,
@@ -55,6 +55,6 @@ class EndpointJudge:
                 timeout_s=self._server.timeout_s,
             )
 
-    def _answer(self, poster: Poster, query: JudgeQuery) -> Answer | Unanswered:
-        send = partial(poster.post, PATH, self._form.body(query))
+    def _answer(self, post: Post, query: JudgeQuery) -> Answer | Unanswered:
+        send = partial(post, PATH, self._form.body(query))
         return self._server.answer(send, partial(reply_of, query.query_key))

@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
+from threading import Barrier, Event, Thread
 
+import httpx2
 import openai
 import pytest
 
@@ -10,13 +13,16 @@ from commands.backends.endpoint.post import posting
 from commands.backends.endpoint.requests import PATH
 from commands.backends.endpoint.server import Endpoint
 from ledger.identity import Json
-from tests.providers.openai import MODEL, FakeOpenAI, Fault
+from tests.providers.loopback import LoopbackFake
+from tests.providers.openai import MODEL, FakeOpenAI, Fault, Said
+from tests.support.patience import PATIENCE_S, wait_until
 
 BODY: Mapping[str, Json] = {
     "model": MODEL,
     "max_tokens": 3,
     "messages": ({"role": "user", "content": "Wie heiß?"},),
 }
+NOBODY = "http://127.0.0.1:1/v1"  # where nobody listens
 
 
 def test_the_server_is_asked_in_the_clients_name() -> None:
@@ -24,9 +30,9 @@ def test_the_server_is_asked_in_the_clients_name() -> None:
     with (
         FakeOpenAI(api_key="sk-1") as fake,
         Endpoint(fake.url, "m", "sk-1").client() as client,
-        posting(client) as poster,
+        posting(client) as post,
     ):
-        answer = json.loads(poster.post(PATH, BODY))
+        answer = json.loads(post(PATH, BODY))
 
     assert answer["model"] == MODEL
     assert fake.traffic.asked == [json.loads(json.dumps(BODY))]
@@ -48,11 +54,11 @@ def test_a_failure_is_the_sdks(fault: str, kind: type[openai.APIError]) -> None:
     with (
         FakeOpenAI() as fake,
         Endpoint(fake.url, "m", None).client() as client,
-        posting(client) as poster,
+        posting(client) as post,
     ):
         fake.inject(Fault(fault), Fault(fault))  # type: ignore[arg-type]  # as parametrised
         with pytest.raises(openai.APIError) as ours:
-            poster.post(PATH, BODY)
+            post(PATH, BODY)
         with pytest.raises(openai.APIError) as theirs:
             client.post(PATH, body=BODY, cast_to=object)
 
@@ -61,3 +67,135 @@ def test_a_failure_is_the_sdks(fault: str, kind: type[openai.APIError]) -> None:
     assert str(ours.value) == str(theirs.value)
     assert ours.value.body == theirs.value.body
     assert ours.value.code == theirs.value.code
+
+
+class _Fickle(BaseHTTPRequestHandler):
+    """Answers, and then closes the connection without a word, as servers do after a while."""
+
+    protocol_version = "HTTP/1.1"
+    moved_to: str | None = None
+
+    def do_POST(self) -> None:
+        """Say nothing at length, or that it is to be said elsewhere."""
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(307 if self.moved_to else 200)
+        if self.moved_to:
+            self.send_header("location", self.moved_to)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # theirs
+        """Print nothing."""
+
+
+class _Moved(_Fickle):
+    moved_to = "https://elsewhere/v1/chat/completions"
+
+
+def test_a_connection_is_kept_open() -> None:
+    """To open one takes longer than many an answer."""
+    with (
+        FakeOpenAI() as fake,
+        Endpoint(fake.url, "m", None).client() as client,
+        posting(client) as post,
+    ):
+        for _ in range(3):
+            post(PATH, BODY)
+        n_open = fake.n_open
+
+    assert n_open == 1
+
+
+def test_requests_at_a_time_have_a_connection_each() -> None:
+    """They are not answered one after another."""
+    both = Barrier(2, timeout=PATIENCE_S)
+
+    def say(_: object) -> Said:
+        both.wait()
+        return Said()
+
+    with (
+        FakeOpenAI(say) as fake,
+        Endpoint(fake.url, "m", None).client() as client,
+        posting(client) as post,
+    ):
+        beside = Thread(target=post, args=(PATH, BODY))
+        beside.start()
+        post(PATH, BODY)
+        beside.join(PATIENCE_S)
+
+    assert fake.traffic.n_most == 2
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_opened_again() -> None:
+    """Its next request has not failed, and is not perhaps billed."""
+    with (
+        LoopbackFake(_Fickle) as fake,
+        Endpoint(fake.url, "m", None).client() as client,
+        posting(client) as post,
+    ):
+        for _ in range(2):
+            assert post(PATH, BODY) == b"{}"
+            wait_until(lambda: fake.n_open == 0)
+
+
+def test_a_request_under_way_at_the_end_closes_its_connection_itself() -> None:
+    """The end does not wait for it, since it may take long."""
+    asked, ended = Event(), Event()
+
+    def say(_: object) -> Said:
+        asked.set()
+        assert ended.wait(PATIENCE_S)
+        return Said()
+
+    with FakeOpenAI(say) as fake:
+        with Endpoint(fake.url, "m", None).client() as client, posting(client) as post:
+            late = Thread(target=post, args=(PATH, BODY))
+            late.start()
+            assert asked.wait(PATIENCE_S)
+        ended.set()
+        late.join(PATIENCE_S)
+        wait_until(lambda: fake.n_open == 0)
+
+
+def test_a_server_that_moved_says_where_to() -> None:
+    """A key is not carried there unasked; base_url can be corrected."""
+    with (
+        LoopbackFake(_Moved) as fake,
+        Endpoint(fake.url, "m", None).client() as client,
+        posting(client) as post,
+        pytest.raises(openai.APIStatusError, match=r"307 - moved to https://elsewhere/v1"),
+    ):
+        post(PATH, BODY)
+
+
+def test_a_server_that_is_not_there_was_not_sent_a_request() -> None:
+    """Nobody can have been billed."""
+    with (
+        Endpoint(NOBODY, "m", None).client() as client,
+        posting(client) as post,
+        pytest.raises(openai.APIConnectionError) as refused,
+    ):
+        post(PATH, BODY)
+
+    assert isinstance(refused.value.__cause__, httpx2.ConnectError)
+
+
+@pytest.mark.parametrize(("bypassed", "n_asked"), [("", 1), ("127.0.0.1", 0)])
+def test_a_proxy_is_asked_instead(
+    bypassed: str, n_asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the environment says, and for which hosts."""
+    with FakeOpenAI() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", bypassed)
+        with (
+            Endpoint(NOBODY, "m", None).client() as client,
+            posting(client) as post,
+            pytest.raises(openai.APIError),
+        ):
+            post(PATH, BODY)
+
+    assert len(proxy.traffic.asked) == n_asked
