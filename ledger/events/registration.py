@@ -21,7 +21,7 @@ class Prompt(Value, frozen=True):
     category: str | None = None
 
 
-class Rubric(Value, frozen=True, kw_only=True):
+class Rubric(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """The versioned text that tells a judge how to compare on one dimension."""
 
     dimension: Dimension
@@ -35,7 +35,7 @@ class Rubric(Value, frozen=True, kw_only=True):
         """The text shown to the judge: everything after the version line and the front matter."""
         return self.text.split("+++\n", 2)[-1].strip()
 
-    @property
+    @cached_property
     def digest(self) -> Digest:
         """Digest of the whole file, version line and front matter included."""
         return digest_of(self.text)

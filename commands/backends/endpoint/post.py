@@ -57,7 +57,8 @@ class _Connections:
         told = {**client.auth_headers, **client.default_headers}
         self._headers = {name: text for name, text in told.items() if isinstance(text, str)}
         self._url, self._timeout = client.base_url, httpx2.Timeout(client.timeout)
-        self._tls = httpx2.create_ssl_context()  # it takes long to make
+        # one for all connections: it takes long to make
+        self._tls = httpx2.create_ssl_context() if self._url.scheme == "https" else None
         self._idle: deque[HTTPConnection] = deque()
         self._is_closed = False
 
@@ -106,10 +107,11 @@ class _Connections:
 
     def _new(self) -> HTTPConnection:
         host, port = self._url.raw_host.decode(), self._url.port or _PORTS[self._url.scheme]
+        timeout_s = self._timeout.connect
         connection = (
-            HTTPSConnection(host, port, timeout=self._timeout.connect, context=self._tls)
-            if self._url.scheme == "https"
-            else HTTPConnection(host, port, timeout=self._timeout.connect)
+            HTTPConnection(host, port, timeout=timeout_s)
+            if self._tls is None
+            else HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
         )
         try:
             connection.connect()

@@ -2,11 +2,12 @@
 
 The server is a process of its own, and answers after 200 ms whatever is asked beside. The command
 line is another, whose memory is taken at its end. A rate is of what the ledger holds, from the
-first request on.
+first request on; where the cores have other work, too, the processor time tells more.
 """
 
 import json
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -75,11 +76,21 @@ def _lay_out(folder: Path, n_prompts: int) -> Path:
 
 def _rows(folder: Path, what: str, first: str, last: str) -> Iterator[Row]:
     say(f"apply {what}")
-    _, peak_mb = alone(tourney("apply", what, "--yes"), folder, os.environ)
+    before_s = _cpu_s()
+    peak_mb = alone(tourney("apply", what, "--yes"), folder, os.environ).peak_mb
+    took_s = _cpu_s() - before_s
     with Ledger.read_only(folder / "tournament.db") as ledger:
         began = next(ledger.read(types=[first])).recorded_at
         ended = [each.recorded_at for each in ledger.read(types=[last])]
     rate = len(ended) / max((ended[-1] - began).total_seconds(), 1e-6)
     name = f"{len(ended):,} answers after 200 ms each, {_AT_A_TIME} at a time, by `apply {what}`"
     yield stated(name, f"{rate:,.0f} answers/s", rate, at_least(_ASKED))
+    each_ms = 1_000 * took_s / len(ended)
+    yield stated("its processor time, start and end included", f"{each_ms:.2f} ms each", each_ms)
     yield stated("its memory at most", f"{peak_mb:,.0f} MB", peak_mb, at_most(_MOST_MB))
+
+
+def _cpu_s() -> float:
+    """Return the processor time of the processes that were begun here, and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
