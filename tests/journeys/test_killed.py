@@ -454,7 +454,7 @@ def require_all_told(folder: Path, maker: FakeOpenAI) -> tuple[float, float]:
     return spent_usd, lost_usd
 
 
-@pytest.mark.parametrize("death", entrant_kills(1300), ids=str)
+@pytest.mark.parametrize("death", entrant_kills(800), ids=str)
 def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death: Death) -> None:
     """All answer in the end; what is billed twice is told of, at most the eight under way."""
     killed = begin(served, GENERATE, os.environ, death=death).wait()
