@@ -113,10 +113,7 @@ class AdjustedLikelihood:
         features = self.design.features
         weights = self.units.weight * sigma(fit.log_odds) * sigma(-fit.log_odds)
         rows = np.concatenate((np.ones((len(features), 1)), features), axis=1)
-        scores = Scores(
-            slope=self._surprise(fit.log_odds)[:, None] * rows,
-            information=weights[:, None, None] * rows[:, :, None] * rows[:, None, :],
-        )
+        scores = Scores.logistic(self._surprise(fit.log_odds), weights, rows)
         fitted = sandwich(self.units, scores, self._information(fit.log_odds))
         response = figures @ fitted.inverse
         meat = fitted.meat() + np.diag(self.penalty)

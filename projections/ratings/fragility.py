@@ -23,7 +23,7 @@ from projections.ratings.bradley_terry.component import ELO, precision_of
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.overall import fitted
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.ratings.bradley_terry.sandwich import influences, sensitivity_of
 from projections.ratings.bradley_terry.uncertainty import single_battles
 
@@ -57,7 +57,7 @@ def fragility(battles: Battles, parameters: BradleyTerryParameters) -> tuple[Fra
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
-    ratings = rate(battles, replace(parameters, interval="sandwich", anchor=None))
+    ratings = rate_points(battles, replace(parameters, anchor=None))
     components = map(ratings.components.members, range(len(ratings.components)))
     return tuple(
         found
@@ -68,7 +68,7 @@ def fragility(battles: Battles, parameters: BradleyTerryParameters) -> tuple[Fra
 
 
 def _within(
-    battles: Battles, ratings: BradleyTerryRatings, members: NDArray[np.intp]
+    battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
 ) -> Iterator[Fragility]:
     """Yield the fragility of each gap of a component, (n,) entrants."""
     inside = np.isin(battles.a, members) & np.isin(battles.b, members)
@@ -164,9 +164,7 @@ class _Refits:
     fit: Floats
 
     @classmethod
-    def of(
-        cls, battles: Battles, ratings: BradleyTerryRatings, members: NDArray[np.intp]
-    ) -> "_Refits":
+    def of(cls, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]) -> "_Refits":
         every = np.ones(len(battles), dtype=np.bool_)
         units = single_battles(battles, every).within(members)
         model, fit = fitted(ratings, members)
@@ -221,7 +219,7 @@ class _Refits:
             ~np.isin(self.battles.cluster, prompts[search.first(search.tried)])
         )
         ahead, behind = self.members[search.ahead], self.members[search.behind]
-        ratings = rate(left, self.parameters)
+        ratings = rate_points(left, self.parameters)
         label, above = ratings.components.label, ratings.components.above
         if label[ahead] == label[behind]:
             return float(ratings.rating[ahead] - ratings.rating[behind]) / ELO

@@ -29,7 +29,7 @@ from projections.ratings.bradley_terry.evidence import Support, one_component
 from projections.ratings.bradley_terry.likelihood import maximise
 from projections.ratings.bradley_terry.models import Slopes
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
-from projections.ratings.bradley_terry.uncertainty import Uncertainty, t_interval
+from projections.ratings.bradley_terry.uncertainty import Uncertainty, anchored, t_interval
 
 FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
 _CLOSE: Final = 1e-6  # of a strength
@@ -107,7 +107,7 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
     rating, freedom = scale.rating(found.strengths), np.full((n, n), battles.n_prompts - 1.0)
     spread = scale.points @ found.covariance @ scale.points.T
     bounds = t_interval(rating, spread, freedom.diagonal(), parameters.level)
-    is_anchor = np.array([each == parameters.anchor for each in battles.judged.entrants])
+    is_anchor = anchored(battles.judged.entrants, parameters.anchor)
     known = Uncertainty(*bounds, spread, freedom, n_without_fit=0).without_certainty(
         support.is_enough, is_anchor
     )

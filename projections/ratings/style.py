@@ -20,6 +20,7 @@ from projections.ratings.bradley_terry.component import precision_of
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.ratings.bradley_terry.uncertainty import (
+    anchored,
     freedom_of_ratings,
     single_battles,
     t_interval,
@@ -119,7 +120,7 @@ def _adjusted(
     values, (covariance, freedom) = figures @ fit.parameters, likelihood.covariance(fit, figures)
     covariance[:n, :n][np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     values[:n] += zero
-    is_anchor = np.array([name == plain.parameters.anchor for name in plain.entrants], dtype=bool)
+    is_anchor = anchored(plain.entrants, plain.parameters.anchor)
     freedom[:n] = freedom_of_ratings(plain.freedom, is_anchor)
     lower, upper = t_interval(values, covariance, freedom, plain.parameters.level)
     unknown = np.append(

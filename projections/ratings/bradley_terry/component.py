@@ -1,6 +1,7 @@
 """Rate one component: the fit, its place on the Elo scale, and the interval."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, log
 from typing import Final, NamedTuple
 
@@ -18,6 +19,7 @@ from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     Uncertainty,
+    anchored,
     bootstrap_strengths,
     freedom_of_differences,
     freedom_of_ratings,
@@ -72,67 +74,79 @@ def precision_of(parameters: BradleyTerryParameters) -> float:
     return 0.0 if parameters.prior_sd is None else (ELO / parameters.prior_sd) ** 2
 
 
-class ComponentRating(NamedTuple):
-    """Ratings of a component, (n,); nu is Davidson's, 0 without ties as an outcome."""
+@dataclass(frozen=True)
+class FittedComponent:
+    """The fit of a component of n entrants.
 
-    rating: Floats
-    uncertainty: Uncertainty
-    nu: float
-
-
-def rate_component(
-    units: ClusteredBattles,
-    members: NDArray[np.intp],
-    entrants: Sequence[str],
-    support: Support,
-    parameters: BradleyTerryParameters,
-    rng: np.random.Generator,
-) -> ComponentRating | None:
-    """Rate the entrants of a component by their battles.
-
-    Args:
-        units: The battles of all entrants.
-        members: (n,) the numbers of the component's.
-        entrants: The names of all.
-        support: What the ratings of all rest on.
-        parameters: The model, the anchor, and the interval.
-        rng: Draws resamples, if any.
-
-    Returns:
-        None where Davidson's model has no finite fit, or one entrant is alone without a prior.
-
-    Raises:
-        CannotRate: Strengths are too far apart to be computed.
+    likelihood: of its battles; fit: (k,) the parameters of highest likelihood; entrants: (n,)
+    names; support: what their ratings rest on.
     """
-    n, precision = len(members), precision_of(parameters)
-    if n == 1 and not precision:
-        return None
-    within, names = units.within(members), [entrants[member] for member in members]
-    own = Support(support.n_clusters[members], support.weight[members])
-    model = _model(within, parameters)
-    likelihood = Likelihood(model, within, precision)
-    fit = likelihood.fit()
-    if fit is None:
-        return None
-    uncertainty = _uncertainty(likelihood, fit, names, own, parameters, rng)
-    is_anchor = np.array([name == parameters.anchor for name in names], dtype=np.bool_)
-    return ComponentRating(
-        _scale(names, own, parameters).rating(fit[:n]),
-        uncertainty.without_certainty(own.is_enough, is_anchor),
-        nu=exp(fit[n]) if model.n_parameters > n else 0.0,
-    )
 
+    likelihood: Likelihood
+    fit: Floats
+    entrants: Sequence[str]
+    support: Support
+    parameters: BradleyTerryParameters
 
-def _scale(names: Sequence[str], support: Support, parameters: BradleyTerryParameters) -> Scale:
-    """Return the scale of a component."""
-    return scale_of(names, np.zeros(len(names), dtype=np.intp), support, parameters)
+    @property
+    def rating(self) -> Floats:
+        """Elo points, (n,)."""
+        return self._scale(self.parameters).rating(self._strengths)
 
+    @property
+    def nu(self) -> float:
+        """Davidson's parameter; 0 without ties as an outcome."""
+        n = len(self.entrants)
+        return exp(self.fit[n]) if len(self.fit) > n else 0.0
 
-def _model(units: ClusteredBattles, parameters: BradleyTerryParameters) -> PairModel:
-    """Choose the model; Davidson's without ties is Bradley and Terry's."""
-    if parameters.ties == "davidson" and (units.score == TIE).any():
-        return Davidson(units.n_entrants)
-    return BradleyTerry(units.n_entrants)
+    def uncertainty(self, rng: np.random.Generator) -> Uncertainty:
+        """Return intervals and covariance; rng draws resamples, if any."""
+        is_anchor = anchored(self.entrants, self.parameters.anchor)
+        return self._uncertainty(is_anchor, rng).without_certainty(
+            self.support.is_enough, is_anchor
+        )
+
+    @property
+    def _strengths(self) -> Floats:
+        return self.fit[: len(self.entrants)]
+
+    def _scale(self, parameters: BradleyTerryParameters) -> Scale:
+        alone = np.zeros(len(self.entrants), dtype=np.intp)
+        return scale_of(self.entrants, alone, self.support, parameters)
+
+    def _uncertainty(self, is_anchor: NDArray[np.bool_], rng: np.random.Generator) -> Uncertainty:
+        scale, parameters, robust = self._scale(self.parameters), self.parameters, self._robust()
+        freedom = freedom_of_ratings(robust.freedom, is_anchor)
+        if parameters.interval == "sandwich":
+            spread = scale.points @ robust.covariance @ scale.points.T / ELO**2
+            bounds = t_interval(self.rating, spread, freedom, parameters.level)
+            return Uncertainty(*bounds, spread, robust.freedom, n_without_fit=0)
+        draws = bootstrap_strengths(
+            self.likelihood,
+            self.fit,
+            parameters.interval,
+            resamples=parameters.resamples,
+            rng=rng,
+        )
+        found = percentile_interval(scale.rating(draws), freedom, parameters.level)
+        return Uncertainty(*found.bounds, found.covariance, robust.freedom, found.n_without_fit)
+
+    def _robust(self) -> "_Robust":
+        """Return the sandwich R (sum of g g' + P) R', R taking derivatives to ratings.
+
+        P is the prior's information: it counts as evidence of known variance. Without it, an
+        entrant that never lost would seem sure of a rating that is all prior.
+        """
+        likelihood, units, n = self.likelihood, self.likelihood.units, len(self.entrants)
+        scores = likelihood.model.scores(self.fit, units)
+        fitted = sandwich(units, scores, likelihood.information(self.fit))
+        meat = fitted.meat()
+        meat[np.arange(n), np.arange(n)] += likelihood.precision
+        about_mean = self._scale(replace(self.parameters, anchor=None))
+        response = about_mean.points @ fitted.inverse[:n]
+        covariance = response @ meat @ response.T
+        freedom = freedom_of_differences(covariance.diagonal(), fitted.freedom(response))
+        return _Robust(covariance, freedom)
 
 
 class _Robust(NamedTuple):
@@ -142,41 +156,43 @@ class _Robust(NamedTuple):
     freedom: Floats
 
 
-def _uncertainty(
-    likelihood: Likelihood,
-    fit: Floats,
-    names: Sequence[str],
+def fit_component(
+    units: ClusteredBattles,
+    members: NDArray[np.intp],
+    entrants: Sequence[str],
     support: Support,
     parameters: BradleyTerryParameters,
-    rng: np.random.Generator,
-) -> Uncertainty:
-    n, scale = likelihood.model.n_entrants, _scale(names, support, parameters)
-    about_mean = _scale(names, support, replace(parameters, anchor=None))
-    robust = _robust(likelihood, fit, about_mean)
-    is_anchor = np.array([name == parameters.anchor for name in names], dtype=np.bool_)
-    freedom = freedom_of_ratings(robust.freedom, is_anchor)
-    if parameters.interval == "sandwich":
-        spread = scale.points @ robust.covariance @ scale.points.T / ELO**2
-        bounds = t_interval(scale.rating(fit[:n]), spread, freedom, parameters.level)
-        return Uncertainty(*bounds, spread, robust.freedom, n_without_fit=0)
-    draws = bootstrap_strengths(
-        likelihood, fit, parameters.interval, resamples=parameters.resamples, rng=rng
-    )
-    found = percentile_interval(scale.rating(draws), freedom, parameters.level)
-    return Uncertainty(*found.bounds, found.covariance, robust.freedom, found.n_without_fit)
+) -> FittedComponent | None:
+    """Fit the strengths of the entrants of a component to their battles.
 
+    Args:
+        units: The battles of all entrants.
+        members: (n,) the numbers of the component's.
+        entrants: The names of all.
+        support: What the ratings of all rest on.
+        parameters: The model, the anchor, and the interval.
 
-def _robust(likelihood: Likelihood, fit: Floats, scale: Scale) -> _Robust:
-    """Return the sandwich R (sum of g g' + P) R', R taking derivatives to ratings.
+    Returns:
+        None where Davidson's model has no finite fit, or one entrant is alone without a prior.
 
-    P is the prior's information: it counts as evidence of known variance. Without it, an entrant
-    that never lost would seem sure of a rating that is all prior.
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
     """
-    n, units = likelihood.model.n_entrants, likelihood.units
-    fitted = sandwich(units, likelihood.model.scores(fit, units), likelihood.information(fit))
-    meat = fitted.meat()
-    meat[np.arange(n), np.arange(n)] += likelihood.precision
-    response = scale.points @ fitted.inverse[:n]
-    covariance = response @ meat @ response.T
-    freedom = freedom_of_differences(covariance.diagonal(), fitted.freedom(response))
-    return _Robust(covariance, freedom)
+    precision = precision_of(parameters)
+    if len(members) == 1 and not precision:
+        return None
+    within = units.within(members)
+    likelihood = Likelihood(_model(within, parameters), within, precision)
+    fit = likelihood.fit()
+    if fit is None:
+        return None
+    names = [entrants[member] for member in members]
+    own = Support(support.n_clusters[members], support.weight[members])
+    return FittedComponent(likelihood, fit, names, own, parameters)
+
+
+def _model(units: ClusteredBattles, parameters: BradleyTerryParameters) -> PairModel:
+    """Choose the model; Davidson's without ties is Bradley and Terry's."""
+    if parameters.ties == "davidson" and (units.score == TIE).any():
+        return Davidson(units.n_entrants)
+    return BradleyTerry(units.n_entrants)

@@ -21,10 +21,17 @@ from projections.ratings.bradley_terry.component import ELO, precision_of
 from projections.ratings.bradley_terry.evidence import Components, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, Zero, rate
+from projections.ratings.bradley_terry.rate import (
+    BradleyTerryRatings,
+    PointRatings,
+    Reason,
+    Zero,
+    rate,
+)
 from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     Uncertainty,
+    anchored,
     freedom_of_ratings,
     single_battles,
     t_interval,
@@ -87,7 +94,7 @@ def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contri
     )
 
 
-def fitted(ratings: BradleyTerryRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
+def fitted(ratings: PointRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
     """Return the model that rated a component, and its parameters."""
     strengths = (ratings.rating[peers] - ratings.rating[peers[0]]) / ELO
     nu = ratings.nu[ratings.components.label[peers[0]]]
@@ -202,7 +209,7 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         np.min([part.ratings.support.n_clusters for part in parts], axis=0),
         weight=np.mean([part.ratings.support.weight for part in parts], axis=0),
     )
-    is_anchor = np.array([name == some.parameters.anchor for name in some.entrants], dtype=np.bool_)
+    is_anchor = anchored(some.entrants, some.parameters.anchor)
     of_ratings = freedom_of_ratings(freedom, is_anchor)
     bounds = t_interval(rating, covariance, of_ratings, some.parameters.level)
     known = Uncertainty(*bounds, covariance, freedom, n_without_fit=0).without_certainty(

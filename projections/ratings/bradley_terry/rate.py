@@ -16,9 +16,9 @@ from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.component import (
-    ComponentRating,
+    FittedComponent,
     Scale,
-    rate_component,
+    fit_component,
     scale_of,
 )
 from projections.ratings.bradley_terry.evidence import (
@@ -51,35 +51,44 @@ class Rating(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BradleyTerryRatings:
-    """Ratings of n entrants; NaN where there is none.
+class PointRatings:
+    """Ratings of n entrants without intervals; NaN where there is none.
 
     Attributes:
-        parameters: The model, and the interval's kind, unit and level.
+        parameters: The model.
         entrants: (n,) names, sorted.
         components: Who can be compared with whom, and which component is above which.
         rating: (n,) Elo points; the mean of a component is 1000, or the anchor is at its value.
-        lower: (n,) the interval's lower bound.
-        upper: (n,) its upper bound; where there is an anchor, both are about the difference.
-        covariance: (n, n) of ratings, in squared Elo points; NaN between components.
-        freedom: (n, n) degrees of freedom of differences, on the diagonal of ratings about a mean.
         support: What each rating rests on, within its component.
         nu: (n_components,) Davidson's parameter of ties; 0 where no tie is an outcome.
-        n_battles: (n,) how often each entrant met another.
-        n_without_fit: (n_components,) how many resamples had no finite fit; they count as beyond
-            both bounds.
     """
 
     parameters: BradleyTerryParameters
     entrants: tuple[str, ...]
     components: Components
     rating: Floats
+    support: Support
+    nu: Floats
+
+
+@dataclass(frozen=True)
+class BradleyTerryRatings(PointRatings):
+    """Ratings of n entrants with their uncertainty; the parameters say of what kind.
+
+    Attributes:
+        lower: (n,) the interval's lower bound.
+        upper: (n,) its upper bound; where there is an anchor, both are about the difference.
+        covariance: (n, n) of ratings, in squared Elo points; NaN between components.
+        freedom: (n, n) degrees of freedom of differences, on the diagonal of ratings about a mean.
+        n_battles: (n,) how often each entrant met another.
+        n_without_fit: (n_components,) how many resamples had no finite fit; they count as beyond
+            both bounds.
+    """
+
     lower: Floats
     upper: Floats
     covariance: Floats
     freedom: Floats
-    support: Support
-    nu: Floats
     n_battles: NDArray[np.intp]
     n_without_fit: NDArray[np.intp]
 
@@ -160,6 +169,26 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
         CannotRate: The anchor has no battle, Davidson's model does not have a score, or strengths
             are too far apart to be computed.
     """
+    return _assembled(battles, *_fitted(battles, parameters))
+
+
+def rate_points(battles: Battles, parameters: BradleyTerryParameters) -> PointRatings:
+    """Rate entrants without intervals, which take most of the time.
+
+    Raises:
+        CannotRate: As for `rate`.
+    """
+    return _fitted(battles, parameters).points
+
+
+class _Fitted(NamedTuple):
+    """Ratings, and the fit of each component that has one."""
+
+    points: PointRatings
+    fits: Sequence[FittedComponent | None]
+
+
+def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
     if parameters.anchor is not None and parameters.anchor not in battles.entrants:
         raise CannotRate(f"the anchor {parameters.anchor!r} has no battle", "choose one that has")
     if parameters.ties == "davidson":
@@ -167,12 +196,15 @@ def rate(battles: Battles, parameters: BradleyTerryParameters) -> BradleyTerryRa
     units = clustered_battles(battles, parameters.unit)
     components = _components(units, parameters)
     support = support_of(units, components.label)
-    rng = np.random.default_rng(parameters.seed)
-    rated = [
-        rate_component(units, members, battles.entrants, support, parameters, rng)
-        for members in map(components.members, range(len(components)))
-    ]
-    return _assembled(battles, parameters, components, support, rated)
+    rating, nu = np.full(len(battles.entrants), np.nan), np.full(len(components), np.nan)
+    fits: list[FittedComponent | None] = []
+    for number in range(len(components)):
+        members = components.members(number)
+        fits.append(fit_component(units, members, battles.entrants, support, parameters))
+        if (fit := fits[-1]) is not None:
+            rating[members], nu[number] = fit.rating, fit.nu
+    points = PointRatings(parameters, battles.entrants, components, rating, support, nu)
+    return _Fitted(points, fits)
 
 
 def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> Components:
@@ -187,36 +219,25 @@ def _components(units: ClusteredBattles, parameters: BradleyTerryParameters) -> 
 
 
 def _assembled(
-    battles: Battles,
-    parameters: BradleyTerryParameters,
-    components: Components,
-    support: Support,
-    rated: Sequence[ComponentRating | None],
+    battles: Battles, points: PointRatings, fits: Sequence[FittedComponent | None]
 ) -> BradleyTerryRatings:
-    n = len(battles.entrants)
-    rating, lower, upper = np.full((3, n), np.nan)
+    n, n_without_fit = len(battles.entrants), np.zeros(len(fits), dtype=np.intp)
+    lower, upper = np.full((2, n), np.nan)
     covariance, freedom = np.full((2, n, n), np.nan)
-    nu, n_without_fit = np.full(len(components), np.nan), np.zeros(len(components), dtype=np.intp)
-    for number, component in enumerate(rated):
-        if component is not None:
-            members = components.members(number)
-            uncertainty = component.uncertainty
-            rating[members], nu[number] = component.rating, component.nu
-            n_without_fit[number] = uncertainty.n_without_fit
+    rng = np.random.default_rng(points.parameters.seed)
+    for number, fit in enumerate(fits):
+        if fit is not None:
+            members, uncertainty = points.components.members(number), fit.uncertainty(rng)
             lower[members], upper[members] = uncertainty.lower, uncertainty.upper
             covariance[np.ix_(members, members)] = uncertainty.covariance
             freedom[np.ix_(members, members)] = uncertainty.freedom
+            n_without_fit[number] = uncertainty.n_without_fit
     return BradleyTerryRatings(
-        parameters,
-        battles.entrants,
-        components,
-        rating=rating,
+        **vars(points),
         lower=lower,
         upper=upper,
         covariance=covariance,
         freedom=freedom,
-        support=support,
-        nu=nu,
         n_battles=np.bincount(np.concatenate((battles.a, battles.b)), minlength=n),
         n_without_fit=n_without_fit,
     )

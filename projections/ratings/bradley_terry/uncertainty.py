@@ -6,6 +6,7 @@ there is a fit whenever there is one of the data. Equal clusters weigh together 
 gamma(count, 1), so distinct battles are drawn instead of all battles.
 """
 
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -59,6 +60,11 @@ class Uncertainty(NamedTuple):
             upper=np.where(unbound, np.nan, self.upper),
             covariance=np.where(unknown[:, None] | unknown, np.nan, self.covariance),
         )
+
+
+def anchored(entrants: Sequence[str], anchor: str | None) -> NDArray[np.bool_]:
+    """Say which entrant is the anchor, (n,)."""
+    return np.array([entrant == anchor for entrant in entrants], dtype=np.bool_)
 
 
 class Bounds(NamedTuple):

@@ -19,7 +19,7 @@ from projections.ratings._style_fit import Design
 from projections.ratings.bradley_terry.component import ELO, MEAN_RATING
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import Scores
-from projections.ratings.bradley_terry.rate import rate
+from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.judge_bias.figures import Bounded
@@ -59,7 +59,7 @@ def fit_jury(pairs: JudgedPairs, own: Floats) -> JuryFit | None:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
     orders = pairs.orders()
-    plain = rate(orders, BradleyTerryParameters())
+    plain = rate_points(orders, BradleyTerryParameters())
     label = plain.components.label
     comparable = label[orders.a] == label[orders.b]
     units = single_battles(orders, comparable)
@@ -150,10 +150,7 @@ class _Jury:
         n, log_odds = self.units.n_entrants, self._log_odds(parameters)
         slopes = np.column_stack((design.factor, design.features))
         known = self.units.weight * sigma(log_odds) * sigma(-log_odds)
-        scores = Scores(
-            self._surprise(log_odds)[:, None] * slopes,
-            known[:, None, None] * slopes[:, :, None] * slopes[:, None, :],
-        )
+        scores = Scores.logistic(self._surprise(log_odds), known, slopes)
         fitted = sandwich(self.units, scores, information)
         response = fitted.inverse[n:]
         error = np.sqrt((response @ fitted.meat() @ response.T).diagonal())

@@ -10,7 +10,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
 from projections.battles.columns import CannotRate
 from projections.battles.settled import settled_battles
-from projections.intervals import Estimate
+from projections.intervals import FEWEST_CLUSTERS, Estimate
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.families import family_of
 from projections.ratings.judge_bias.figures import Bounded, Figure, Kind, figure, missing
@@ -28,7 +28,9 @@ _STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
 _ALWAYS_ALIKE: Final = "the same in all pairs of responses"
 _PLAIN: Final = BradleyTerryParameters()
-_NO_MORE_PAIRS: Final = "no more pairs of entrants than ratings need, or a single prompt"
+_NO_MORE_PAIRS: Final = (
+    f"no more pairs of entrants than ratings need, or fewer than {FEWEST_CLUSTERS} prompts"
+)
 
 
 class Bias(NamedTuple):

@@ -16,7 +16,7 @@ from projections.battles.soft_scores import sigma
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.rate import rate
+from projections.ratings.bradley_terry.rate import rate_points
 from projections.ratings.bradley_terry.uncertainty import single_battles
 
 _DRAWS: Final = 1999
@@ -36,12 +36,12 @@ def transitivity(battles: Battles) -> Transitivity | None:
     """Test whether ratings explain the battles of comparable entrants.
 
     Returns:
-        None if there are not more pairs than ratings, or only one prompt.
+        None if there are not more pairs than ratings, or too few prompts (FEWEST_CLUSTERS).
 
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
-    ratings = rate(battles, BradleyTerryParameters())
+    ratings = rate_points(battles, BradleyTerryParameters())
     label = ratings.components.label
     units = single_battles(battles, label[battles.a] == label[battles.b])
     n_prompts = len(units.count)
