@@ -17,7 +17,9 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import NORMAL_95, Floats
-from projections.ratings._seasons import Orders, Places, play_seasons, season_battles
+from projections.ratings.seasons.lanes import Orders, Places, season_battles
+from projections.ratings.seasons.odds import final_gains
+from projections.ratings.seasons.play import play_seasons
 
 MOST_BYTES: Final = 2**28
 
@@ -67,7 +69,7 @@ def rate(
     """
     played = season_battles(battles)
     some_orders = _orders(len(battles), parameters, most_bytes)
-    gained = np.concatenate([play_seasons(played, orders, ks=ks) for orders in some_orders])
+    gained = np.concatenate([final_gains(played, orders, ks=ks) for orders in some_orders])
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
