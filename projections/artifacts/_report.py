@@ -10,9 +10,10 @@ import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from projections.artifacts.results import Results
+from projections.intervals import FEWEST_CLUSTERS
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.standings import FEWEST_PROMPTS, Standings, win_rates
+from projections.ratings.standings import TIES, Standings, win_rates
 
 
 def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -169,26 +170,30 @@ def _strengths(results: Results, standing: Standings) -> str:
 
 
 def _leaderboard(standing: Standings) -> str:
-    resampled = standing.bootstrap
+    resampled, other = standing.bootstrap, standing.other_ties
     rows = (
         (
             row.entrant_id,
             "not rated: no decisive match" if row.rating is None else f"{row.rating:.1f}",
             *([rounded(row.lower, 1), rounded(row.upper, 1)] if resampled else ()),
+            *([rounded(other.ratings.get(row.entrant_id), 1)] if other else ()),
             rounded(row.order_sem, 2),
             str(row.n_matches),
         )
         for row in standing.rows
     )
     bounds = ("95 % low", "95 % high") if resampled else ()
-    headers = ("Entrant", "Elo", *bounds, "Order SEM", "Matches")
+    others = (TIES[other.ties],) if other else ()
+    headers = ("Entrant", "Elo", *bounds, *others, "Order SEM", "Matches")
     caption = f"Elo at K = {standing.k:g}, mean over {len(standing.ratings.traces)} orders of play"
     about_orders = "Order SEM says how much the mean depends on the orders drawn."
     notes = [f"{about_orders} It is not the uncertainty of the rating."]
+    if standing.ties_note:
+        notes.append(standing.ties_note)
     if resampled:
         notes.append(
             f"{resampled.sentence()}; matches on one prompt are drawn together."
-            f" An entrant with matches on fewer than {FEWEST_PROMPTS} prompts has none."
+            f" An entrant with matches on fewer than {FEWEST_CLUSTERS} prompts has none."
         )
     return table(caption, headers, rows) + "\n".join(map(note, notes))
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
-from projections.intervals import NORMAL_95, Floats
+from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.seasons.lanes import Orders, Places, season_battles
 from projections.ratings.seasons.odds import final_gains
 from projections.ratings.seasons.play import play_seasons
+from projections.student import critical_value
 
 MOST_BYTES: Final = 2**28
 
@@ -42,6 +43,13 @@ class EloRatings:
         if n_permutations == 1:
             return np.zeros(len(self.entrants))
         return np.asarray(self.traces.std(axis=0, ddof=1) / np.sqrt(n_permutations))
+
+
+def prompts_met(battles: Battles) -> NDArray[np.intp]:
+    """Count the prompts on which each entrant met another, (n_entrants,)."""
+    has_met_on = np.zeros((len(battles.entrants), battles.cluster.max(initial=-1) + 1), np.bool_)
+    has_met_on[battles.a, battles.cluster] = has_met_on[battles.b, battles.cluster] = True
+    return has_met_on.sum(axis=1)
 
 
 def rate(
@@ -107,9 +115,19 @@ class EloBootstrap:
     n_prompts: int
     standard_error: Floats  # (n_entrants,) Elo points; NaN where resamples did not differ
 
-    def interval(self, ratings: Floats) -> Floats:
-        """Return (n_entrants, 2) bounds: rating +- 1.96 standard errors, which is 95 %."""
-        half = NORMAL_95 * self.standard_error
+    def interval(self, ratings: Floats, n_prompts: NDArray[np.intp]) -> Floats:
+        """Return (n_entrants, 2) bounds: rating +- t standard errors, which is 95 %.
+
+        t is Student's, of one degree of freedom less than prompts (Hesterberg 2015); to six digits,
+        so that every processor finds the same.
+
+        Args:
+            ratings: (n_entrants,).
+            n_prompts: (n_entrants,) on which each met another. On fewer than FEWEST_CLUSTERS there
+                are no bounds: NaN.
+        """
+        t = np.round(critical_value(LEVEL, n_prompts - 1.0), 6)
+        half = np.where(n_prompts < FEWEST_CLUSTERS, np.nan, t * self.standard_error)
         return np.stack([ratings - half, ratings + half], axis=1)
 
     def sentence(self) -> str:
@@ -181,12 +199,11 @@ def _seasons(
 ) -> Floats:
     """Return ratings, (n_resamples, m, n_entrants).
 
-    A season goes round its order one and a half times, and its rating is the mean over the last
-    round, in which every battle is the last once: this removes most of the noise of the order. Its
-    expectation is the rating after one round, to second order; where K is so small that ratings
-    still grow then, the interval is up to 3 % too narrow.
+    A season goes round its order one and a half times, and its rating is a weighted mean over the
+    last round: this removes most of the noise of the order.
     """
     played, half = season_battles(battles), len(battles) // 2
+    last = _about_the_end(half)
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
     orders = (
         np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
@@ -196,8 +213,22 @@ def _seasons(
     n_at_once = max(1, most_bytes // (12 * len(battles)))  # 8 bytes, one and a half times
     ratings: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
-        ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), n_last=2 * half))
+        ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), last=last))
     return np.concatenate(ratings).reshape(parameters.bootstraps, _N_SEASONS, -1)
+
+
+def _about_the_end(half: int) -> list[float]:
+    """Return weights of the last round, half of which comes after the end of the first.
+
+    The mean over h battles before and after that end differs from the rating there by c h^2, and
+    terms of h^4, where K is so small that ratings still grow. Two means, over h and over r h,
+    give the rating without c h^2: (mean of r h - r^2 mean of h) / (1 - r^2) (Richardson 1911).
+    """
+    inner = max(1, half // 2)
+    means = np.full((2, 2 * half), 1 / (2 * half))
+    means[1] = np.where(np.abs(np.arange(2 * half) - (half - 0.5)) < inner, 1 / (2 * inner), 0.0)
+    ratio = (inner / half) ** 2 if inner < half else 0.0
+    return [*((means[1] - ratio * means[0]) / (1 - ratio)).tolist()]
 
 
 def _padded(orders: Sequence[Places], idle: int) -> Orders:

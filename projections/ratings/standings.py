@@ -1,22 +1,27 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ledger.events.ratings import EloParameters
+from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
 from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
-from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate
+from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, prompts_met, rate
 from projections.tournament.compared import FAILURES, Account, Compared, account_of, decided_or_tied
 
-FEWEST_PROMPTS: Final = 10
-"""On which an entrant must be met to have an interval: on fewer K holds its rating in place."""
+MANY_TIES: Final = 0.2
+"""The share of ties above which ratings are computed both with and without them."""
+
+TIES: Final[Mapping[TieRule, str]] = {"drop": "Ties dropped", "half": "Ties as half"}
+"""How a column of ratings under a rule for ties is headed."""
+
+WHY_DROPPED: Final = "Ties are dropped by default only because the published engine drops them."
 
 
 class Standing(NamedTuple):
@@ -31,17 +36,39 @@ class Standing(NamedTuple):
     n_prompts: int  # on which it met another
 
 
+class OtherTies(NamedTuple):
+    """The ratings under the other rule for ties than the one that was asked for."""
+
+    ties: TieRule
+    ratings: Mapping[str, float]  # by entrant
+
+
 @dataclass(frozen=True)
 class Standings:
     """The entrants on a dimension or in a set, best first, then the unrated in roster order."""
 
     dimension: Dimension
     k: float
+    ties: TieRule
     rows: tuple[Standing, ...]
     ratings: EloRatings
     bootstrap: EloBootstrap | None
     sweep: tuple[tuple[float, EloRatings], ...]
     account: Account
+    other_ties: OtherTies | None  # None: there are few ties
+
+    @property
+    def ties_note(self) -> str | None:
+        """What becomes of the ties, where they are dropped; None if there are none."""
+        account = self.account
+        if self.ties == "half" or not account.tie:
+            return None
+        verb = "is" if account.tie == 1 else "are"
+        counted = f"{account.tie:,} {'tie' if account.tie == 1 else 'ties'}"
+        return (
+            f"{counted} ({account.tied_share:.0%} of decided and tied {account.counted}) {verb}"
+            f" dropped, so ratings lie further apart than with ties as half. {WHY_DROPPED}"
+        )
 
 
 def standings(
@@ -65,26 +92,35 @@ def standings(
     return Standings(
         dimension=dimension,
         k=parameters.k,
+        ties=parameters.ties,
         rows=(*rated, *(Standing(name, None, None, None, None, 0, 0) for name in unrated)),
         ratings=ratings,
         bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
         account=account_of(compared),
+        other_ties=_other_ties(compared, parameters),
     )
+
+
+def _other_ties(compared: Sequence[Compared], parameters: EloParameters) -> OtherTies | None:
+    """Rate under the other rule where ties are many."""
+    if account_of(compared).tied_share <= MANY_TIES:
+        return None
+    ties: TieRule = "half" if parameters.ties == "drop" else "drop"
+    battles = settled_battles(compared, ties=ties)
+    means = rate(battles, parameters, [parameters.k])[parameters.k].mean()
+    return OtherTies(ties, dict(zip(battles.entrants, means.tolist(), strict=True)))
 
 
 def _rated(
     battles: Battles, ratings: EloRatings, resampled: EloBootstrap | None
 ) -> Iterator[Standing]:
     """Yield the rows of the entrants that have battles, in order of id."""
-    means = ratings.mean()
-    bounds = np.full((len(means), 2), np.nan) if resampled is None else resampled.interval(means)
-    met = np.append(battles.a, battles.b)
-    n_matches = np.bincount(met, minlength=len(means))
-    has_met_on = np.zeros((len(means), battles.cluster.max(initial=-1) + 1), dtype=bool)
-    has_met_on[met, np.tile(battles.cluster, 2)] = True
-    n_prompts = has_met_on.sum(axis=1)
-    bounds[n_prompts < FEWEST_PROMPTS] = np.nan
+    means, n_prompts = ratings.mean(), prompts_met(battles)
+    bounds = np.full((len(means), 2), np.nan)
+    if resampled is not None:
+        bounds = resampled.interval(means, n_prompts)
+    n_matches = np.bincount(np.append(battles.a, battles.b), minlength=len(means))
     sem = ratings.order_sem()
     for i, name in enumerate(ratings.entrants):
         yield Standing(

@@ -141,6 +141,11 @@ class Account:
         """How many pairings have no verdict for a recorded reason."""
         return sum(count for _, count in self.failed)
 
+    @property
+    def tied_share(self) -> float:
+        """The share of ties among what was decided or tied; 0 if that is nothing."""
+        return self.tie / max(1, self.tie + self.decided)
+
     def sentence(self) -> str:
         """Return the counts as a sum that equals the number planned."""
         has_verdict = f"{self.planned} {self.counted} = {self.decided} decided + {self.tie} tied"

@@ -21,6 +21,7 @@ HEAVY = (
     "asking",
     "bradley-terry",
     "elo",
+    "elo-coverage",
     "fragility",
     "importing",
     "status",

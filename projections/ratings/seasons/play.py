@@ -67,22 +67,25 @@ class ExpectedScore:
 
 
 def play_seasons(
-    played: SeasonBattles, orders: Orders, *, ks: Sequence[float], n_last: int = 1
+    played: SeasonBattles, orders: Orders, *, ks: Sequence[float], last: Sequence[float] = (1.0,)
 ) -> Floats:
     """Play a season in each lane, under each K: (n_lanes, n_entrants, n_ks) Elo points gained.
 
     The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a battle in which it
     scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978). Orders are (n_lanes, n_steps)
-    numbers of battles; the rating is the mean over the last n_last battles.
+    numbers of battles; the rating is the sum over the last of them of
+    what it was after each, times the battle's weight in `last`.
     """
-    n_before = max(0, orders.shape[1] - n_last)
+    n_before = max(0, orders.shape[1] - len(last))
+    weight = iter(last[len(last) - (orders.shape[1] - n_before) :])
     lanes = _LogLanes(played, len(orders), ks)
     for chosen in chunks(orders[:, :n_before]):
         deque(lanes.steps(chosen), maxlen=0)
     for chosen in chunks(orders[:, n_before:]):
         for _ in lanes.steps(chosen):
-            np.add(lanes.sums, lanes.ratings, lanes.sums)
-    return np.swapaxes(lanes.sums[: played.n_entrants], 0, 1) * (POINTS / n_last)
+            np.multiply(lanes.ratings, next(weight), lanes.weighted)
+            np.add(lanes.sums, lanes.weighted, lanes.sums)
+    return np.swapaxes(lanes.sums[: played.n_entrants], 0, 1) * POINTS
 
 
 class _LogLanes(Lanes):
@@ -94,7 +97,7 @@ class _LogLanes(Lanes):
         self._gap, self._expected = np.empty(n), ExpectedScore(n)
         self._k = np.tile(np.array(ks) / POINTS, n_lanes)
         self._spread, self._is_wide = 0.0, False  # of the ratings in one lane, at most
-        self.sums = np.zeros_like(self.ratings)
+        self.sums, self.weighted = np.zeros((2, *self.ratings.shape))
 
     def steps(self, chosen: Places) -> Iterator[None]:
         """Play (n, n_lanes) battles; pause after each.

@@ -13,7 +13,7 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.elo import BOOTSTRAPS, bootstrap, rate
+from projections.ratings.elo import BOOTSTRAPS, bootstrap, prompts_met, rate
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.table import Demand, Row, between, stated
 from tests.support.builders.battles import Coverage, bradley_terry, coverage, tournaments, truth
@@ -55,7 +55,7 @@ def _of_elo(drawn: list[Battles]) -> Iterator[Row]:
 def _interval(battles: Battles, means: Floats) -> Floats:
     found = bootstrap(battles, _ELO, k=_ELO.k)
     assert found is not None
-    return found.interval(means)
+    return found.interval(means, prompts_met(battles))
 
 
 def _row(name: str, found: Coverage, asked: Demand | None = None) -> Row:

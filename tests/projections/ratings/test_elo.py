@@ -385,14 +385,15 @@ def test_an_entrant_that_won_all_has_no_interval() -> None:
     assert np.isnan(errors(battles_of(rows), FEW)).all()
 
 
-def test_an_interval_is_1_96_standard_errors_each_way() -> None:
-    """Worked by hand."""
-    found = EloBootstrap(400, 143, np.array([10.0, np.nan]))
+def test_an_interval_is_students_over_the_prompts_that_an_entrant_met_on() -> None:
+    """Worked by hand: t is 1.977 on 143 prompts and 2.776 on 5; on 4 there is no interval."""
+    found = EloBootstrap(400, 143, np.array([10.0, np.nan, 10.0, 10.0]))
 
-    interval = found.interval(np.array([1500.0, 1400.0]))
+    interval = found.interval(np.full(4, 1500.0), np.array([143, 143, 5, 4]))
 
-    assert interval[0] == pytest.approx([1480.4, 1519.6], abs=0.01)
-    assert np.isnan(interval[1]).all()
+    assert interval[0] == pytest.approx([1480.23, 1519.77], abs=0.01)
+    assert interval[2] == pytest.approx([1472.24, 1527.76], abs=0.01)
+    assert np.isnan(interval[[1, 3]]).all()
 
 
 def test_an_interval_says_its_kind_to_people_and_machines() -> None:

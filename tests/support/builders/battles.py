@@ -107,12 +107,17 @@ def tournaments(
 
 
 def draw_tournaments(
-    n: int, *, n_prompts: int, own: float = OWN, strengths: Floats = STRENGTHS
+    n: int,
+    *,
+    n_prompts: int,
+    own: float = OWN,
+    strengths: Floats = STRENGTHS,
+    ties: float = _TIES,
 ) -> Iterator[Battles]:
-    """Yield the battles of n tournaments, always the same, one at a time."""
+    """Yield the battles of n tournaments, always the same, one at a time; ties: Davidson's nu."""
     rng = np.random.default_rng(2026)
     for _ in range(n):
-        yield _tournament(rng, strengths, n_prompts, own)
+        yield _tournament(rng, strengths, n_prompts, own, ties)
 
 
 def truth(*, own: float = OWN, strengths: Floats = STRENGTHS) -> Floats:
@@ -149,10 +154,12 @@ def bradley_terry(drawn: list[Battles], parameters: BradleyTerryParameters) -> F
     return np.array([np.stack([each.lower, each.upper], axis=1) for each in rated])
 
 
-def _tournament(rng: np.random.Generator, strengths: Floats, n_prompts: int, own: float) -> Battles:
+def _tournament(
+    rng: np.random.Generator, strengths: Floats, n_prompts: int, own: float, ties: float
+) -> Battles:
     a, b = _pairs(strengths)
     answers = strengths + rng.normal(scale=own, size=(n_prompts, len(strengths)))
-    win, tie = _chances(answers[:, a] - answers[:, b])
+    win, tie = _chances(answers[:, a] - answers[:, b], ties)
     drawn = rng.random(win.shape)
     scores = np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.5, 0.0))
     return _battles(strengths, scores)
@@ -163,11 +170,11 @@ def _pairs(strengths: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return a, b
 
 
-def _chances(lead: Floats) -> tuple[Floats, Floats]:
+def _chances(lead: Floats, ties: float = _TIES) -> tuple[Floats, Floats]:
     """Return how probably one that is so much stronger wins, and ties (Davidson 1970)."""
     up, down = np.exp(lead / 2), np.exp(-lead / 2)
-    total = up + down + _TIES
-    return up / total, _TIES / total
+    total = up + down + ties
+    return up / total, ties / total
 
 
 def _battles(strengths: Floats, scores: Floats) -> Battles:

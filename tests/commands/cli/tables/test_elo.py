@@ -1,5 +1,6 @@
 """Elo standings as rows."""
 
+import pytest
 from msgspec.structs import replace
 
 from commands.cli.tables.elo import elo_table
@@ -112,12 +113,12 @@ def test_it_is_said_why_there_is_no_interval() -> None:
         [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
     )
 
-    assert "factuality: no 95 % intervals (10 prompts with a decided pair needed)." in nothing.notes
+    assert "factuality: no 95 % intervals (5 prompts with a decided pair needed)." in nothing.notes
     few = after(*history(cup(), "a", "pending", "pending", "a"))
     met_twice = elo_table(
         [standings(Dimension("factuality"), settled(few), roster, elo)], elo, JUDGE
     )
-    assert ("zoe: no interval on factuality (2 prompts, 10 needed).") in met_twice.notes
+    assert ("zoe: no interval on factuality (2 prompts, 5 needed).") in met_twice.notes
     assert (
         "zoe: no interval on factuality (prompts make no more difference than match order: see"
         " `tourney project bt`)."
@@ -139,8 +140,36 @@ def test_ties_that_do_not_count_are_told() -> None:
     }
 
     said = (
-        "factuality: 3 ties (60% of decided and tied pairs) do not count, so ratings lie further"
-        " apart than with `--ties half`."
+        "factuality: 3 ties (60% of decided and tied pairs) are dropped, so ratings lie further"
+        " apart than with ties as half. Ties are dropped by default only because the published"
+        " engine drops them."
     )
     assert said in notes["drop"]
     assert said not in notes["half"]
+
+
+@pytest.mark.parametrize(("n_ties", "is_shown"), [(1, False), (2, True)])
+def test_many_ties_bring_both_ratings(n_ties: int, is_shown: bool) -> None:
+    """Above a fifth it matters what a tie counts, and a reader must see how much.
+
+    A fifth itself is not above it.
+    """
+    fates: list[Fate] = ["a", "b", "a", "b"]
+    state = after(*history(cup(), *fates[: 5 - n_ties], *["tie"] * n_ties))
+    roster = [each.entrant_id for each in state.roster]
+    tables = {
+        ties: elo_table(
+            [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+        )
+        for ties in TIE_RULES
+        for elo in [EloParameters(permutations=2, k_sweep=(), ties=ties)]
+    }
+
+    drop, half = tables["drop"].rows, tables["half"].rows
+    titles = {ties: [each.heading for each in table.columns] for ties, table in tables.items()}
+    assert ("Ties as half" in titles["drop"]) == ("Ties dropped" in titles["half"]) == is_shown
+    if is_shown:
+        as_half = {row["entrant"]: row["rating_ties_half"] for row in drop}
+        assert as_half == {row["entrant"]: row["rating"] for row in half}
+        assert as_half != {row["entrant"]: row["rating"] for row in drop}
+    assert tables["drop"].facts["tied_shares"] == {"factuality": n_ties / 5}

@@ -1,5 +1,7 @@
 """Seasons of Elo: battles in an order of play, scored by exactly rounded operations."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,9 +16,11 @@ BATTLES = season_battles(
 )
 
 
-def gained(played: SeasonBattles, *orders: list[int], n_last: int = 1) -> list[list[float]]:
+def gained(
+    played: SeasonBattles, *orders: list[int], last: Sequence[float] = (1.0,)
+) -> list[list[float]]:
     """Return what each entrant gains in each order, at K = 16."""
-    points = play_seasons(played, np.array(orders, dtype=np.uint8), ks=[16.0], n_last=n_last)
+    points = play_seasons(played, np.array(orders, dtype=np.uint8), ks=[16.0], last=last)
     return [lane[:, 0].tolist() for lane in points]
 
 
@@ -39,9 +43,18 @@ def test_the_rating_may_be_a_mean_over_the_last_battles() -> None:
     """After the first A has 8 points more, and after the second nearly none."""
     (after_one,), (after_two,) = gained(BATTLES, [0]), gained(BATTLES, [0, 1])
 
-    (mean,) = gained(BATTLES, [0, 1], n_last=2)
+    (mean,) = gained(BATTLES, [0, 1], last=(0.5, 0.5))
 
     assert mean == pytest.approx((np.array(after_one) + np.array(after_two)) / 2)
+
+
+def test_a_battle_may_weigh_more_than_another() -> None:
+    """A weight below 0 takes the rating after that battle off."""
+    (after_one,), (after_two,) = gained(BATTLES, [0]), gained(BATTLES, [0, 1])
+
+    (weighted,) = gained(BATTLES, [0, 1], last=(-1.0, 2.0))
+
+    assert weighted == pytest.approx(2 * np.array(after_two) - np.array(after_one))
 
 
 def test_entrants_beyond_a_byte_are_kept_apart() -> None:
@@ -59,9 +72,9 @@ def test_each_k_moves_ratings_as_it_does_alone(n_ks: int) -> None:
     """Ratings under several K are moved together, and how depends on how many there are."""
     orders, ks = np.array([[0, 1, 2, 3], [3, 2, 1, 0]], dtype=np.uint8), [4.0, 16.0, 32.0][:n_ks]
 
-    together = play_seasons(BATTLES, orders, ks=ks, n_last=2)
+    together = play_seasons(BATTLES, orders, ks=ks, last=(0.5, 0.5))
 
-    alone = [play_seasons(BATTLES, orders, ks=[k], n_last=2) for k in ks]
+    alone = [play_seasons(BATTLES, orders, ks=[k], last=(0.5, 0.5)) for k in ks]
     assert together.tolist() == np.concatenate(alone, axis=2).tolist()
 
 
