@@ -162,6 +162,17 @@ def test_the_interval_stands_beside_the_rating_and_says_its_kind() -> None:
     assert any(text.startswith("95 % interval by 30 resamples of 2 prompts") for text in page.texts)
 
 
+def test_many_ties_bring_both_ratings_and_their_share() -> None:
+    """Whoever reads only the report must see what becomes of the ties."""
+    source = report(results(*history(cup(), "a", "b", "tie")))
+
+    assert "Ties as half" in Page(source).headings
+    assert "1 tie (33% of decided and tied pairs) is dropped" in source
+    few = report(results(*history(cup(), "a", "b")))
+    assert "Ties as half" not in Page(few).headings
+    assert "is dropped" not in few
+
+
 def test_strengths_stand_beside_elo() -> None:
     """Elo's figures depend on the order of play; these have an interval that does not."""
     found = results(*history(opened(), "a", "b"))

@@ -147,6 +147,38 @@ def test_prompts_whose_pairs_all_tied_are_drawn_too() -> None:
     assert few.bootstrap.n_prompts == 20
 
 
+def test_above_a_fifth_of_ties_both_ratings_are_given() -> None:
+    """It then matters much what a tie counts; a fifth itself is not above it."""
+    many: list[Fate] = ["a", "b", "a", "tie", "tie"]
+    dropped, as_half = table(*many), table(*many, elo=replace(ELO, ties="half"))
+
+    assert table("a", "b", "a", "b", "tie").other_ties is None
+    assert dropped.other_ties is not None
+    assert as_half.other_ties is not None
+    assert (dropped.other_ties.ties, as_half.other_ties.ties) == ("half", "drop")
+    assert dropped.other_ties.ratings == {row.entrant_id: row.rating for row in as_half.rows}
+    rated = {row.entrant_id: row.rating for row in dropped.rows if row.rating is not None}
+    assert as_half.other_ties.ratings == rated
+
+
+@pytest.mark.parametrize(
+    ("fates", "note"),
+    [
+        (["a", "tie"], "1 tie (50% of decided and tied pairs) is dropped"),
+        (["a", "tie", "tie"], "2 ties (67% of decided and tied pairs) are dropped"),
+    ],
+)
+def test_dropped_ties_are_told(fates: list[Fate], note: str) -> None:
+    """Without them ratings lie further apart, and a reader may not know."""
+    said = table(*fates).ties_note
+
+    assert said is not None
+    assert said.startswith(note)
+    assert said.endswith("only because the published engine drops them.")
+    assert table(*fates, elo=replace(ELO, ties="half")).ties_note is None
+    assert table("a").ties_note is None
+
+
 def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
     """A sweep shows what K does, so nothing else may differ between its columns."""
     elo = EloParameters(permutations=3, k=16, k_sweep=(1, 16))
