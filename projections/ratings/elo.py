@@ -49,7 +49,7 @@ def prompts_met(battles: Battles) -> NDArray[np.intp]:
     """Count the prompts on which each entrant met another, (n_entrants,)."""
     has_met_on = np.zeros((len(battles.entrants), battles.cluster.max(initial=-1) + 1), np.bool_)
     has_met_on[battles.a, battles.cluster] = has_met_on[battles.b, battles.cluster] = True
-    return has_met_on.sum(axis=1)
+    return np.asarray(has_met_on.sum(axis=1))
 
 
 def rate(
@@ -126,7 +126,7 @@ class EloBootstrap:
             n_prompts: (n_entrants,) on which each met another. On fewer than FEWEST_CLUSTERS there
                 are no bounds: NaN.
         """
-        t = np.round(critical_value(LEVEL, n_prompts - 1.0), 6)
+        t = np.round(critical_value(LEVEL, n_prompts.astype(np.float64) - 1), 6)
         half = np.where(n_prompts < FEWEST_CLUSTERS, np.nan, t * self.standard_error)
         return np.stack([ratings - half, ratings + half], axis=1)
 

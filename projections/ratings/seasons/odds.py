@@ -39,7 +39,7 @@ def final_gains(
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             is_left[:, small] = lanes.play(orders, highest)
             gained[:, :, small] = lanes.gained()
-    for n in np.flatnonzero(is_left.any(axis=0)):
+    for n in np.flatnonzero(is_left.any(axis=0)).tolist():
         lane = is_left[:, n]
         gained[lane, :, n] = play_seasons(played, orders[lane], ks=[ks[n]])[:, :, 0]
     return gained

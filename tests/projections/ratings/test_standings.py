@@ -86,7 +86,8 @@ def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
 
 def test_an_interval_is_about_the_rating() -> None:
     """It stands in the row of the entrant that it is about, and only if it was asked for."""
-    fates: list[Fate] = [*["b"] * 12, *["a", "b", "b"] * 3, *["b", "a", "a"] * 3]
+    lost, won, first = list[Fate](["b"]), list[Fate](["a", "b", "b"]), list[Fate](["b", "a", "a"])
+    fates = [*lost * 12, *won * 3, *first * 3]
     resampled = table(*fates, elo=replace(ELO, bootstraps=100), n_prompts=10)
     without = table(*fates, n_prompts=10)
 
@@ -99,8 +100,13 @@ def test_an_interval_is_about_the_rating() -> None:
 
 def test_an_entrant_met_on_four_prompts_has_no_interval() -> None:
     """How much so few differ is as good as unknown, and it would seem the surest."""
-    fates: list[Fate] = ["a", "b", "a", "b", "a", "b"] * 2 + ["a", "b", "a"]
-    fates[-3:] = ["pending", "b", "pending"]  # amy is not met on the fifth prompt
+    turns: list[Fate] = ["a", "b"]
+    fates: list[Fate] = [
+        *turns * 6,
+        "pending",
+        "b",
+        "pending",
+    ]  # amy is not met on the fifth prompt
 
     rows = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=5).rows
 

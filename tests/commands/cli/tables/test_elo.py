@@ -155,7 +155,8 @@ def test_many_ties_bring_both_ratings(n_ties: int, is_shown: bool) -> None:
     A fifth itself is not above it.
     """
     fates: list[Fate] = ["a", "b", "a", "b"]
-    state = after(*history(cup(), *fates[: 5 - n_ties], *["tie"] * n_ties))
+    tied: list[Fate] = ["tie"]
+    state = after(*history(cup(), *fates[: 5 - n_ties], *tied * n_ties))
     roster = [each.entrant_id for each in state.roster]
     tables = {
         ties: elo_table(

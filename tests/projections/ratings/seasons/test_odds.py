@@ -1,5 +1,7 @@
 """Seasons with ratings as odds: the same ratings as with logarithms, sooner."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,8 +26,7 @@ def shuffled(played: SeasonBattles, n_lanes: int, seed: int) -> NDArray[np.unsig
 
 def rounds(n: int) -> SeasonBattles:
     """Return n round robins of four, each won by the first in the alphabet."""
-    pairs = ("AB", "AC", "AD", "BC", "BD", "CD")
-    rows = [(a, b, 1.0, turn) for turn in range(n) for a, b in pairs]
+    rows = [(a, b, 1.0, turn) for turn in range(n) for a, b in combinations("ABCD", 2)]
     return season_battles(battles_of(rows))
 
 
