@@ -125,11 +125,17 @@ def test_pages_and_stops_need_not_meet(long_ledger: Ledger, stops: list[int]) ->
     assert read == list(range(1, 2_101))
 
 
+def of_two_pages() -> Ledger:
+    """Return a ledger of more than two pages."""
+    ledger = Ledger.in_memory()
+    ledger.append(STREAM, verdicts(2_100))
+    return ledger
+
+
 @pytest.fixture(scope="module")
 def long_ledger() -> Iterator[Ledger]:
-    """Give a ledger of more than two pages, to be read only."""
-    with Ledger.in_memory() as ledger:
-        ledger.append(STREAM, verdicts(2_100))
+    """Give such a ledger, to be read only."""
+    with of_two_pages() as ledger:
         yield ledger
 
 
@@ -145,7 +151,7 @@ def n_steps(ledger: Ledger, stream: StreamId, types: set[str] | None) -> int:
 @pytest.mark.parametrize("types", [None, {"VerdictReceived"}])
 def test_a_stream_is_read_without_a_look_at_the_others(types: set[str] | None) -> None:
     """A small set beside one of millions of battles is read as if it stood alone."""
-    with Ledger.in_memory() as alone, long_ledger() as beside:
+    with Ledger.in_memory() as alone, of_two_pages() as beside:
         for ledger in (alone, beside):
             ledger.append(OTHER, verdicts(3))
 
@@ -154,7 +160,7 @@ def test_a_stream_is_read_without_a_look_at_the_others(types: set[str] | None) -
 
 def test_a_long_stream_is_read_page_by_page_in_order() -> None:
     """Between events of others, and from any position to any other."""
-    with long_ledger() as ledger:
+    with of_two_pages() as ledger:
         ledger.append(OTHER, verdicts(2))
         ledger.append(STREAM, opened())
 
