@@ -1,7 +1,9 @@
 """Confidence intervals: Wilson's for shares, cluster-robust ones for ratios of sums.
 
 Samples of one cluster share a prompt and are not independent: their deviations are added up before
-they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024).
+they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024). Few
+clusters tell little of how much they differ: an interval is Student's, with a degree of freedom
+less than clusters, and on fewer than five there is none (Cameron and Miller 2015, section VI).
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,6 +12,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from projections.student import critical_value
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -38,6 +42,10 @@ def too_few_resamples(resamples: int, level: float) -> str | None:
 FEWEST_CLUSTERS: Final = 5
 """Prompts that an interval takes: on fewer, how much they differ is as good as unknown."""
 
+LEVEL: Final = 0.95
+NO_INTERVAL: Final = f"No interval: it takes {FEWEST_CLUSTERS} prompts."
+"""What a table notes where a number has none."""
+
 NORMAL_95: Final = 1.959963984540054  # half width of a 95 % interval in standard errors
 
 
@@ -48,17 +56,18 @@ class Interval(NamedTuple):
     upper: float
 
 
-def wilson(share: float, n: float) -> Interval:
+def wilson(share: float, n: float, z: float = NORMAL_95) -> Interval:
     """Return the 95 % interval of a share found in n independent trials (Wilson 1927).
 
-    With z = 1.96 it is all p for which |share - p| <= z sqrt(p (1 - p) / n):
+    It is all p for which |share - p| <= z sqrt(p (1 - p) / n), with z = 1.96, or Student's t where
+    n is an estimate:
 
         (share + z^2 / 2n +- z sqrt(share (1 - share) / n + z^2 / 4n^2)) / (1 + z^2 / n)
 
     A share of half points, as of ties, varies less than one of successes, and the interval is
     then wider than it need be.
     """
-    part = NORMAL_95 * NORMAL_95 / n
+    part = z * z / n
     half = sqrt(part * share * (1.0 - share) + part * part / 4.0)
     middle, whole = share + part / 2.0, 1.0 + part
     return Interval(max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole))
@@ -87,7 +96,7 @@ class Estimate(NamedTuple):
     value: float | None
     n: int  # samples that count
     standard_error: float | None  # None: of fewer than two clusters
-    low: float | None
+    low: float | None  # None: of fewer than FEWEST_CLUSTERS, unless each is a trial
     high: float | None
 
 
@@ -111,14 +120,12 @@ def estimate_ratio(quotient: RatioTerms, clusters: Sequence[Hashable], scale: Sc
         return Estimate(None, 0, None, None, None)
     places = _places(clusters)[counts]
     ratio, influence = _linear(_where(quotient, counts))
-    error = _error(influence, places)
+    spread = _spread(influence, places)
     if scale == "exponential":
-        return _exponential(ratio, n, error)
-    if error is None:
-        return Estimate(ratio, n, None, None, None)
-    if scale == "plain":
-        return Estimate(ratio, n, error, ratio - NORMAL_95 * error, ratio + NORMAL_95 * error)
-    return Estimate(ratio, n, error, *_share(ratio, error, len(np.unique(places))))
+        return _exponential(ratio, n, spread)
+    if scale == "share" and spread.error is not None:
+        return Estimate(ratio, n, spread.error, *_share(ratio, spread.error, spread))
+    return Estimate(ratio, n, spread.error, *spread.around(ratio))
 
 
 def estimate_difference(
@@ -141,10 +148,8 @@ def estimate_difference(
     if first is None or second is None:
         return Estimate(None, n, None, None, None)
     value = second.ratio - first.ratio
-    error = _error(second.influence - first.influence, _places(clusters)[counts])
-    if error is None:
-        return Estimate(value, n, None, None, None)
-    return Estimate(value, n, error, value - NORMAL_95 * error, value + NORMAL_95 * error)
+    spread = _spread(second.influence - first.influence, _places(clusters)[counts])
+    return Estimate(value, n, spread.error, *spread.around(value))
 
 
 def _where(quotient: RatioTerms, mask: NDArray[np.bool_]) -> RatioTerms:
@@ -177,27 +182,54 @@ def _scaled(linear: _Linear, scale: Scale) -> _Linear | None:
     return None if value is None else _Linear(value, value * linear.influence)
 
 
-def _error(influence: Floats, places: NDArray[np.intp]) -> float | None:
-    n_clusters = len(np.unique(places))
-    if n_clusters == 1:
-        return None
+class _Spread(NamedTuple):
+    """How much a number varies with the clusters."""
+
+    n_clusters: int
+    error: float | None  # the standard error; None: of one cluster
+
+    @property
+    def t(self) -> float:
+        """Half of a 95 % interval's width in standard errors."""
+        return float(critical_value(LEVEL, np.array(self.n_clusters - 1.0)))
+
+    def around(self, value: float) -> tuple[float, float] | tuple[None, None]:
+        """Return the bounds; None of too few clusters."""
+        if self.error is None or self.n_clusters < FEWEST_CLUSTERS:
+            return None, None
+        half = self.t * self.error
+        return value - half, value + half
+
+
+def _spread(influence: Floats, places: NDArray[np.intp]) -> _Spread:
+    n = len(np.unique(places))
+    if n == 1:
+        return _Spread(n, None)
     moved = np.bincount(places, influence)
-    return sqrt(n_clusters / (n_clusters - 1) * float(moved @ moved))
+    return _Spread(n, sqrt(n / (n - 1) * float(moved @ moved)))
 
 
-def _share(ratio: float, error: float, n_clusters: int) -> Interval:
-    """Return Wilson's interval; for n independent samples it is that of n."""
+def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None, None]:
+    """Return Wilson's interval; for n independent samples it is that of n.
+
+    Of trials that succeed or fail, one a cluster, the error follows from the share: no number of
+    them is too small, and t is not needed.
+    """
+    n = spread.n_clusters
     if error < _ROUNDING:
-        return wilson(ratio, n_clusters)
-    return wilson(ratio, ratio * (1 - ratio) / error**2 * n_clusters / (n_clusters - 1))
+        return wilson(ratio, n)
+    n_trials = ratio * (1 - ratio) / error**2 * n / (n - 1)
+    if abs(n_trials - n) < ROUNDING * n:
+        return wilson(ratio, n)
+    return wilson(ratio, n_trials, spread.t) if n >= FEWEST_CLUSTERS else (None, None)
 
 
-def _exponential(ratio: float, n: int, error: float | None) -> Estimate:
+def _exponential(ratio: float, n: int, spread: _Spread) -> Estimate:
     value = _exp(ratio)
-    if value is None or error is None:
+    if value is None or spread.error is None:
         return Estimate(value, n, None, None, None)
-    low, high = _exp(ratio - NORMAL_95 * error), _exp(ratio + NORMAL_95 * error)
-    return Estimate(value, n, value * error, low, high)
+    low, high = (None if each is None else _exp(each) for each in spread.around(ratio))
+    return Estimate(value, n, value * spread.error, low, high)
 
 
 def _exp(x: float) -> float | None:

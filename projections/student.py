@@ -6,11 +6,12 @@ computed by its continued fraction (DLMF 8.17.22) with Lentz's method.
 
 from math import lgamma
 from statistics import NormalDist
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from projections.intervals import Floats
+_Floats: TypeAlias = NDArray[np.float64]
 
 _AS_NORMAL: Final = 10_000.0  # degrees of freedom from which t is normal to 4 digits
 _STEPS: Final = 12  # of Newton's method, more than it takes from 1 to 10,000 degrees
@@ -18,7 +19,7 @@ _EXACT: Final = 1e-11
 _log_gamma: Final = np.vectorize(lgamma, otypes=[np.float64])
 
 
-def two_sided_p(t: Floats, freedom: Floats) -> Floats:
+def two_sided_p(t: _Floats, freedom: _Floats) -> _Floats:
     """Return P(|T| >= t), elementwise, for t of 0 or more; NaN where either is NaN."""
     t, freedom = np.broadcast_arrays(t, np.minimum(freedom, _AS_NORMAL))
     a, x = freedom / 2, freedom / (freedom + t * t)
@@ -30,7 +31,7 @@ def two_sided_p(t: Floats, freedom: Floats) -> Floats:
     return np.asarray(np.where(np.isnan(t), np.nan, np.where(is_tail, part, 1.0 - part)))
 
 
-def critical_value(level: float, freedom: Floats) -> Floats:
+def critical_value(level: float, freedom: _Floats) -> _Floats:
     """Return t with P(|T| < t) = level, elementwise; NaN where the degrees of freedom are NaN.
 
     Degrees of freedom are rounded down to a whole number, 1 at least. Newton's method finds log t:
@@ -44,14 +45,14 @@ def critical_value(level: float, freedom: Floats) -> Floats:
     return np.asarray(t[place].reshape(np.shape(freedom)))
 
 
-def _density(t: Floats, freedom: Floats) -> Floats:
+def _density(t: _Floats, freedom: _Floats) -> _Floats:
     scale = np.exp(_log_gamma((freedom + 1) / 2) - _log_gamma(freedom / 2))
     return np.asarray(
         scale / np.sqrt(np.pi * freedom) * (1 + t * t / freedom) ** (-(freedom + 1) / 2)
     )
 
 
-def _fraction(a: Floats, b: Floats, x: Floats) -> Floats:
+def _fraction(a: _Floats, b: _Floats, x: _Floats) -> _Floats:
     """Return the continued fraction 1 / (1 + d1 / (1 + d2 / (1 + ...))) of I_x(a, b)."""
     c, d = np.ones_like(x), 1.0 / (1.0 - (a + b) * x / (a + 1))
     value, change, m = d, np.full_like(x, np.inf), 0

@@ -11,12 +11,13 @@ from commands.errors import counted
 from commands.runs.rows import MetricRow
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
+from projections.intervals import NO_INTERVAL
 
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
 _SE: Final = "\N{PLUS-MINUS SIGN} s.e."
 _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
-    " C / (C - 1) for C clusters). Low and high: 95 % interval."
+    " C / (C - 1) for C clusters). Low and high: 95 % interval, by Student's t."
 )
 _COMPARABLE: Final = (
     "Perplexity per token compares only entrants of one tokenizer; bits per byte compare all."
@@ -52,8 +53,14 @@ def _notes(every: Sequence[RunMetrics]) -> Iterator[str]:
     for each in every:
         yield from _of_run(each)
     yield _CLUSTERED
+    if any(_lacks_interval(metric) for each in every for metric in each.metrics):
+        yield NO_INTERVAL
     if any(each.run.plan.kind == "perplexity" for each in every):
         yield _COMPARABLE
+
+
+def _lacks_interval(metric: Metric) -> bool:
+    return metric.estimate.value is not None and metric.estimate.low is None
 
 
 def _of_run(each: RunMetrics) -> Iterator[str]:

@@ -8,6 +8,7 @@ from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Json
+from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import WinRate
 from projections.tournament.compared import Compared, Counted
 from projections.tournament.matches import planned_responses
@@ -21,7 +22,7 @@ _TITLES: Final[Mapping[Counted, str]] = {
 }
 _TIES: Final = "A's share counts a tie as half a win"
 _PREFERENCES: Final = ", and weights and preferences as they are"
-_INTERVAL: Final = "Interval: Wilson's, clustered by prompt."
+_INTERVAL: Final = "Interval: Wilson's with Student's t, clustered by prompt."
 
 
 def winrates_table(
@@ -32,6 +33,9 @@ def winrates_table(
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
     """Return a row for each pair of entrants; a comes before b in the alphabet."""
+    shown = [WinRateRow.of(row) for row in rows]
+    lacks_one = any(row.win_rate is not None and row.ci95_low is None for row in shown)
+    shares = f"{_TIES}{_PREFERENCES if counted == 'battles' else ''}. {_INTERVAL}"
     return Table(
         schema="tourney/winrates@1",
         title=_TITLES[counted],
@@ -40,8 +44,8 @@ def winrates_table(
             *columns("a_wins", "b_wins", "ties", "inconsistent", "missing"),
             *columns(digits=3, win_rate="A's share", ci95_low="95 % low", ci95_high="95 % high"),
         ),
-        rows=tuple(WinRateRow.of(row)._asdict() for row in rows),
-        notes=(*notes, f"{_TIES}{_PREFERENCES if counted == 'battles' else ''}. {_INTERVAL}"),
+        rows=tuple(row._asdict() for row in shown),
+        notes=(*notes, f"{shares} {NO_INTERVAL}" if lacks_one else shares),
         facts={**(facts or {})},
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("win_rate",),

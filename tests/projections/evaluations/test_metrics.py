@@ -113,8 +113,8 @@ def test_answers_are_scored_matched_and_searched() -> None:
 
 def test_scores_that_are_no_shares_have_no_share_s_interval() -> None:
     """A reward may be anything, and be better where it is less."""
-    planned = plan(higher_is_better=False)
-    run = run_of(planned, *observed(planned, [answer(-3.0), answer(-3.0), answer(0.0)]))
+    planned = plan(n_items=6, higher_is_better=False)
+    run = run_of(planned, *observed(planned, [answer(-3.0), answer(-3.0), answer(0.0)] * 2))
 
     score = metrics_of(run).metrics[0]
 

@@ -316,8 +316,16 @@ def test_the_interval_of_wins_alone_is_wilsons() -> None:
 
 
 def test_ties_vary_less_than_wins() -> None:
-    """Scores 1, 1, 1/2, 1/2 have a variance of 1/16, where wins have 3/16: as 12 trials would."""
-    assert duel("a", "a", "tie", "tie").interval == pytest.approx(wilson(0.75, 12))
+    """Of scores 1 and 1/2 the variance is 1/16, where wins have 3/16: six are as 18 trials."""
+    expected = wilson(0.75, 18, z=2.570582)  # Student's t of 5 degrees of freedom
+
+    assert duel(*fates_of("a", "tie", 3)).interval == pytest.approx(expected)
+    assert duel("a", "a", "tie", "tie").interval is None
+
+
+def fates_of(first: Fate, second: Fate, n: int) -> list[Fate]:
+    """Return n of each."""
+    return [first] * n + [second] * n
 
 
 def test_two_orders_of_a_pairing_are_one_trial() -> None:
