@@ -61,14 +61,10 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
-    """Yield what is wrong with the file itself, at position 0: pages, tables and triggers."""
+    """Yield what is wrong with the file itself, at position 0: pages and schema."""
     try:
-        found: dict[str, str] = dict(
-            ledger.select("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-        )
-        for name, sql in schema.DEFINITIONS.items():
-            if found.get(name) != sql:
-                yield Fault(0, f"{name} is missing from the file's schema, or was changed")
+        for why in schema.differences(ledger.select(schema.CONTENTS)):
+            yield Fault(0, why)
         for (message,) in ledger.select("PRAGMA integrity_check"):
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {message}")

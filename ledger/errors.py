@@ -5,6 +5,7 @@ TourneyError
  |   +- NoLedger          nothing is there to be read
  |   +- NotALedger        the file is something else
  |   +- NewerFormat       written by a later tourney
+ |   +- AlteredSchema     its tables or triggers are not as tourney makes them
  |   +- CannotRead        no permission, or damaged
  |   +- CannotWrite       no permission, no room, not there
  |   +- FileTaken         something is there that is never written over
@@ -20,7 +21,7 @@ TourneyError
  +- (commands.errors)     configuration, consent, audits
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import ClassVar
 
@@ -65,6 +66,18 @@ class NewerFormat(LedgerError):
             f"{path} has ledger format {found}, this tourney reads up to {known}; upgrade tourney"
         )
         self.path, self.found, self.known = path, found, known
+
+
+class AlteredSchema(LedgerError):
+    """The ledger's tables, indexes, views or triggers are not as tourney makes them."""
+
+    def __init__(self, path: Path, whys: Iterable[str]) -> None:
+        super().__init__(
+            f"{path} was altered: {'; '.join(whys)}; nothing was appended: remove what is not"
+            " tourney's with an SQLite tool (DROP TRIGGER, DROP TABLE), or write the events with"
+            " `tourney export events` and import them into a new ledger"
+        )
+        self.path = path
 
 
 class CannotRead(LedgerError):

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from ledger.errors import CannotWrite, DiskFailed, NetworkFileSystem
+from ledger.errors import AlteredSchema, CannotWrite, LedgerError, NetworkFileSystem
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.reader import LedgerReader
 from ledger.recorded import Receipt, microseconds
 from ledger.storage.connection import (
     connect_for_writing,
+    differences,
     immediate_transaction,
     open_for_reading,
     open_in_memory,
@@ -138,6 +139,7 @@ class Ledger(LedgerReader):
             InvalidEvent: An event could not be read back.
             CannotWrite: No room or no permission; nothing was appended.
             DiskFailed: The disk did not confirm the append.
+            AlteredSchema: Another program changed the tables or triggers meanwhile.
         """
         drafts = [draft(stream, event) for event in events]
         return self._queue.commit(Append(stream, drafts, expected_version))
@@ -148,7 +150,7 @@ class Ledger(LedgerReader):
             with self.writing() as writer:
                 for append in appends:
                     append.write(writer)
-        except (CannotWrite, DiskFailed) as error:
+        except LedgerError as error:
             for each in appends:
                 each.answer = error
         except BaseException:
@@ -163,6 +165,7 @@ class Ledger(LedgerReader):
         Raises:
             CannotWrite: No room or no permission; nothing was written.
             DiskFailed: The disk did not confirm it.
+            AlteredSchema: What was inserted is not there; nothing was written.
         """
         with self._turn:
             if not self._is_open:
@@ -173,6 +176,17 @@ class Ledger(LedgerReader):
                     self._tail.catch_up(self._connection)
                     writer = EventWriter(self._connection, self._tail, microseconds(self._now()))
                     yield writer
-                    writer.flush()
+                    self._insert(writer)
                 writer.update_tail()
         self._wal.flush()
+
+    def _insert(self, writer: EventWriter) -> None:
+        """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""
+        why = "a row that was inserted is not there"
+        try:
+            writer.flush()
+            if writer.has_recorded:
+                return
+        except sqlite3.IntegrityError as error:
+            why = str(error)
+        raise AlteredSchema(self.path, [why, *differences(self._connection)])

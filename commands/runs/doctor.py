@@ -19,6 +19,7 @@ from commands.settings.version import VERSION
 from commands.spending.consent import no_price
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import LedgerError, NoLedger, TourneyError
+from ledger.storage.connection import require_own_schema
 from ledger.storage.files import network_kind
 from ledger.storage.wal import require_writable
 from ledger.store import Ledger
@@ -191,6 +192,7 @@ def _ledger(path: Path) -> Finding:
     try:
         with Ledger.read_only(path) as ledger:
             require_writable(path)
+            require_own_schema(ledger.connection, path)
             return Finding("ledger", "good", f"{path}, head {ledger.head}")
     except NoLedger:
         return Finding("ledger", "good", f"{path}: not created yet")

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
+from ledger.errors import AlteredSchema, CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.storage import schema
 from ledger.storage.files import beside
 from ledger.storage.wal import wal_of
@@ -40,6 +40,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
 
     Raises:
         NotALedger: Another program filled the file first.
+        AlteredSchema: Its tables or triggers are not as tourney makes them.
     """
     was_empty = _is_empty(connection)
     if was_empty:
@@ -51,9 +52,25 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
                 for statement in schema.CREATION:
                     connection.execute(statement)
     _require_ledger(connection, path)
+    require_own_schema(connection, path)
     for pragma in schema.EVERY_CONNECTION:
         connection.execute(pragma)
     return was_empty
+
+
+def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a ledger to which somebody added a table, index, view or trigger, or changed one.
+
+    Raises:
+        AlteredSchema: Its schema is not as tourney makes it.
+    """
+    if altered := differences(connection):
+        raise AlteredSchema(path, altered)
+
+
+def differences(connection: sqlite3.Connection) -> list[str]:
+    """Describe how a file's schema differs from what tourney makes."""
+    return list(schema.differences(connection.execute(schema.CONTENTS)))
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:

@@ -1,6 +1,6 @@
 """The schema of the SQLite file: its table, and triggers that keep it append-only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
@@ -69,3 +69,20 @@ EVERY_CONNECTION: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
 )
+
+CONTENTS: Final = "SELECT type, name, sql FROM sqlite_schema"
+
+
+def differences(contents: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
+    """Describe how a file's schema differs from what tourney creates.
+
+    Args:
+        contents: The rows of `CONTENTS`. SQLite keeps the text of each statement as it was given.
+    """
+    missing = dict(DEFINITIONS)
+    for kind, name, sql in contents:
+        if name not in missing:
+            yield f"{kind} {name!r} was not made by tourney"
+        elif missing[name] == sql:
+            del missing[name]
+    yield from (f"{name} is missing from the file's schema, or was changed" for name in missing)

@@ -22,6 +22,8 @@ _PLACES: Final = (
     " WHERE position > ? ORDER BY position"
 )
 
+_COUNT: Final = "SELECT count(*) FROM event WHERE position > ?"
+
 
 class Tail:
     """The ledger's last position, hash, versions and keys, kept between write transactions."""
@@ -139,6 +141,14 @@ class EventWriter:
                 self._connection.execute(insert, values)
                 start += n_rows
         self._pending.clear()
+
+    @property
+    def has_recorded(self) -> bool:
+        """Whether every row that was inserted is in the table: a foreign trigger may drop some."""
+        n_new = self.position - self._tail.position
+        return n_new == 0 or self._connection.execute(
+            _COUNT, (self._tail.position,)
+        ).fetchone() == (n_new,)
 
     def update_tail(self) -> None:
         """Update the tail, once this transaction is committed."""

@@ -179,6 +179,19 @@ def test_a_log_that_cannot_be_written_is_bad(public_folder: Path) -> None:
     assert f"no write permission for {index} (uid" in finding.says
 
 
+def test_a_ledger_with_a_table_of_another_program_is_bad(tmp_path: Path) -> None:
+    """Nothing could be appended to it."""
+    path = tmp_path / "tournament.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, opened())
+        ledger.connection.execute("CREATE TABLE note (text)")
+
+    finding = found(path)["ledger"]
+
+    assert finding.grade == "bad"
+    assert "table 'note' was not made by tourney" in finding.says
+
+
 def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
     """What is not recorded must not be paid for; the check itself goes on."""
     seen = found(tmp_path / "no such folder" / "tournament.db")

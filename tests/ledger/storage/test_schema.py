@@ -1,0 +1,189 @@
+"""Whoever may write to the file can add tables and triggers to it; tourney wants none but its own.
+
+A trigger alone can swallow appends, while every hash in the file is right.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ledger.audit import Fault, audit, audit_file
+from ledger.errors import AlteredSchema
+from ledger.storage import schema
+from ledger.storage.connection import connect_for_writing, differences
+from ledger.store import Ledger
+from tests.support.builders.events import N_FILED, STREAM, placed, verdicts
+from tests.support.faults.hostile import GUARDS
+
+SWALLOW = "CREATE TRIGGER swallow BEFORE INSERT ON event BEGIN SELECT RAISE(IGNORE); END"
+UNDO = (
+    "CREATE TRIGGER undo AFTER INSERT ON event WHEN NEW.version = 5"
+    " BEGIN DELETE FROM event WHERE version = 5; END; DROP TRIGGER event_is_never_deleted"
+)
+FORGE = "PRAGMA writable_schema = ON; {}; PRAGMA writable_schema = RESET".format
+
+ADDED = {
+    "table": ("CREATE TABLE t (x)", "table 't'"),
+    "strict table": ("CREATE TABLE t (x INTEGER PRIMARY KEY) STRICT", "table 't'"),
+    "table without rowid": ("CREATE TABLE t (x PRIMARY KEY) WITHOUT ROWID", "table 't'"),
+    "table with an index of its own": ("CREATE TABLE t (x UNIQUE)", "index 'sqlite_autoindex_t_1'"),
+    "counting table": (
+        "CREATE TABLE t (x INTEGER PRIMARY KEY AUTOINCREMENT)",
+        "table 'sqlite_sequence'",
+    ),
+    "statistics": ("ANALYZE", "table 'sqlite_stat1'"),
+    "virtual table": ("CREATE VIRTUAL TABLE t USING rtree(x, a, b)", "table 't'"),
+    "shadow table": ("CREATE VIRTUAL TABLE t USING rtree(x, a, b)", "table 't_node'"),
+    "index": ("CREATE INDEX i ON event (type)", "index 'i'"),
+    "unique index": ("CREATE UNIQUE INDEX i ON event (event_id)", "index 'i'"),
+    "partial index": ("CREATE INDEX i ON event (type) WHERE version = 2", "index 'i'"),
+    "index of an expression": ("CREATE INDEX i ON event (length(data))", "index 'i'"),
+    "view": ("CREATE VIEW v AS SELECT * FROM event", "view 'v'"),
+    "trigger that swallows": (SWALLOW, "trigger 'swallow'"),
+    "trigger that undoes": (UNDO, "trigger 'undo'"),
+    "trigger at some events": (
+        SWALLOW.replace("BEGIN SELECT", "WHEN NEW.type = 'PairReconciled' BEGIN SELECT"),
+        "trigger 'swallow'",
+    ),
+    "trigger before updates": (
+        "CREATE TRIGGER t BEFORE UPDATE OF data ON event BEGIN SELECT RAISE(IGNORE); END",
+        "trigger 't'",
+    ),
+    "trigger after deletions": (
+        "CREATE TRIGGER t AFTER DELETE ON event BEGIN SELECT RAISE(IGNORE); END",
+        "trigger 't'",
+    ),
+    "trigger instead": (
+        """CREATE VIEW v AS SELECT * FROM event;
+        CREATE TRIGGER t INSTEAD OF INSERT ON v BEGIN SELECT RAISE(IGNORE); END""",
+        "trigger 't'",
+    ),
+    "trigger on a table of theirs": (
+        "CREATE TABLE u (x);CREATE TRIGGER t AFTER INSERT ON u BEGIN DELETE FROM event; END",
+        "trigger 't'",
+    ),
+    "name that writes to a terminal": ('CREATE TABLE "\x1b[2J\n" (x)', r"table '\x1b[2J\n'"),
+    "name that differs in case": ("CREATE VIEW Stream_Began2 AS SELECT 1", "view 'Stream_Began2'"),
+}
+CHANGED = {
+    **{f"no {name}": (f"DROP TRIGGER {name}", name) for name in GUARDS},
+    "no index of beginnings": ("DROP INDEX stream_began", "stream_began"),
+    "another index of its name": (
+        "DROP INDEX event_counted; CREATE INDEX event_counted ON event (stream, type)",
+        "event_counted",
+    ),
+    "guard that looks away": (
+        "DROP TRIGGER event_is_never_updated;"
+        + schema.DEFINITIONS["event_is_never_updated"].replace("BEGIN", "WHEN 0 BEGIN"),
+        "event_is_never_updated",
+    ),
+    "guard of another table": (
+        "CREATE TABLE t (x); DROP TRIGGER event_is_never_deleted;"
+        + schema.DEFINITIONS["event_is_never_deleted"].replace("ON event", "ON t"),
+        "event_is_never_deleted",
+    ),
+    "another column": ("ALTER TABLE event ADD COLUMN note TEXT", "event"),
+    "computed column": ("ALTER TABLE event ADD COLUMN n INTEGER AS (length(data))", "event"),
+    "renamed column": ("ALTER TABLE event RENAME COLUMN chain TO link", "event"),
+    "another table of its name": (
+        """CREATE TABLE loose AS SELECT * FROM event; DROP TABLE event;
+        ALTER TABLE loose RENAME TO event""",
+        "event",
+    ),
+    "view of its name": (
+        """DROP TRIGGER event_is_never_deleted; ALTER TABLE event RENAME TO hidden;
+        CREATE VIEW event AS SELECT * FROM hidden""",
+        "event",
+    ),
+    "checks that are forged": (
+        FORGE("UPDATE sqlite_schema SET sql = replace(sql, '= 16', '= 17') WHERE name = 'event'"),
+        "event",
+    ),
+}
+ALTERED = {
+    **{kind: (do, f"{what} was not made by tourney") for kind, (do, what) in ADDED.items()},
+    **{
+        kind: (do, f"{name} is missing from the file's schema, or was changed")
+        for kind, (do, name) in CHANGED.items()
+    },
+}
+to_each_kind = pytest.mark.parametrize("kind", ALTERED)
+
+
+def alter(path: Path, statements: str) -> None:
+    """Change a ledger's file with any SQLite tool."""
+    with closing(sqlite3.connect(path)) as stranger:
+        stranger.executescript(statements)
+
+
+@to_each_kind
+def test_verify_finds_what_was_altered(filed: Path, kind: str) -> None:
+    """It belongs to no position; the events can be sound."""
+    statements, why = ALTERED[kind]
+    alter(filed, statements)
+
+    with Ledger.read_only(filed) as ledger:
+        faults = tuple(audit_file(ledger))
+
+    assert Fault(0, why) in faults
+
+
+@to_each_kind
+def test_nothing_is_written_to_an_altered_file(filed: Path, kind: str) -> None:
+    """A run must stop before the first query is paid for, and say what to remove."""
+    statements, why = ALTERED[kind]
+    alter(filed, statements)
+    before = filed.read_bytes()
+
+    with pytest.raises(AlteredSchema, match="remove what is not tourney's") as caught:
+        Ledger.open(filed)
+
+    assert caught.value.path == filed
+    assert f"{filed} was altered: " in str(caught.value)
+    assert why in str(caught.value)
+    assert filed.read_bytes() == before
+
+
+def test_once_it_is_removed_the_ledger_goes_on(filed: Path) -> None:
+    """The remedy that the message names; the events were never at fault."""
+    alter(filed, SWALLOW)
+    alter(filed, "DROP TRIGGER swallow")
+
+    with Ledger.open(filed) as ledger:
+        (receipt,) = ledger.append(STREAM, verdicts(1, after=N_FILED))
+        assert audit(ledger) == ()
+
+    assert receipt.recorded.position == N_FILED + 1
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        SWALLOW,
+        UNDO,
+        SWALLOW.replace("BEGIN SELECT", "WHEN NEW.version = 5 BEGIN SELECT"),
+        SWALLOW.replace("IGNORE", "ABORT, 'mine'"),
+    ],
+    ids=["swallows", "undoes", "swallows the last", "refuses"],
+)
+def test_an_append_that_left_no_rows_is_not_acknowledged(filed: Path, statements: str) -> None:
+    """A trigger can be added while a run goes on."""
+    with Ledger.open(filed) as ledger:
+        before = tuple(ledger.read())
+        alter(filed, statements)
+
+        with pytest.raises(AlteredSchema, match=r"run\.ledger was altered: .*; trigger '"):
+            ledger.append(STREAM, verdicts(2, after=N_FILED))
+
+        assert tuple(ledger.read()) == before
+        alter(filed, f"DROP TRIGGER {statements.split()[2]}")
+        receipts = ledger.append(STREAM, verdicts(2, after=N_FILED))
+        assert tuple(ledger.read(after=N_FILED)) == placed(receipts)
+
+
+def test_a_ledger_as_tourney_makes_it_has_no_difference(filed: Path) -> None:
+    """What is found above is found because of what was done."""
+    with closing(connect_for_writing(filed)) as connection:
+        assert differences(connection) == []
