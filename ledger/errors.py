@@ -11,6 +11,8 @@ TourneyError
  |   +- FileTaken         something is there that is never written over
  |   +- DiskFailed        what was written may not be on the disk
  |   +- NetworkFileSystem locks and flushes cannot be trusted there
+ |   +- HardLinked        the file has a second name
+ |   +- LedgerMoved       the file was moved or deleted while it was written
  |   +- StaleVersion      somebody else appended first
  |   +- KeyConflict       the same key came back with other content
  |   +- InvalidEvent      an event that could not be read back
@@ -179,17 +181,44 @@ class BrokenUpcasts(LedgerError):
 
 
 class NetworkFileSystem(LedgerError):
-    """The ledger would be on a network file system, where locks are unreliable."""
+    """The ledger would be on a file system that is not known to be local: a network's, mostly."""
 
     exit_code: ClassVar[int] = 2
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(
-            f"{path} is on a network file system ({kind}), where locks and flushes are unreliable"
-            " and SQLite can lose or damage events; keep the ledger on a local disk,"
-            " or set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true if you know that yours is reliable"
+            f"{path} is on a network file system, or on one that tourney does not know ({kind}):"
+            " where locks and flushes are unreliable, SQLite can lose or damage events; keep the"
+            " ledger on a local disk, or set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true if you know"
+            " that yours is reliable"
         )
         self.path, self.kind = path, kind
+
+
+class HardLinked(LedgerError):
+    """The ledger's file has several names, each of which would get a history of its own."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path, n_names: int) -> None:
+        super().__init__(
+            f"{path} is one of {n_names} hard links to one file: written under two names it would"
+            " become two histories; this step recorded nothing: make a copy of its own with"
+            " `tourney backup FILE` and use that, or remove the other links"
+        )
+        self.path, self.n_names = path, n_names
+
+
+class LedgerMoved(LedgerError):
+    """A file that must stay in its place while the ledger is written is not there any more."""
+
+    def __init__(self, path: Path, gone: Path) -> None:
+        super().__init__(
+            f"{gone} was moved, deleted or replaced while {path} was being written; this step"
+            " recorded nothing, and what was recorded before is in the file that was moved, once"
+            " this process has ended: put it back, then run the same command again"
+        )
+        self.path, self.gone = path, gone
 
 
 class NotAHead(LedgerError):

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -12,6 +12,7 @@ from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.reader import LedgerReader
 from ledger.recorded import Receipt, microseconds
+from ledger.storage import schema
 from ledger.storage.connection import (
     connect_for_writing,
     differences,
@@ -21,9 +22,10 @@ from ledger.storage.connection import (
     prepare,
     translated_errors,
 )
-from ledger.storage.files import beside, flush, network_kind
+from ledger.storage.files import beside, flush
 from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
+from ledger.storage.place import NoWatch, PlaceWatch, foreign_kind, require_one_name
 from ledger.storage.wal import NoWal, Wal, WalFile, require_writable, wal_for_reading
 from ledger.storage.writer import EventWriter, Tail, draft
 
@@ -46,8 +48,10 @@ class Ledger(LedgerReader):
         now: Callable[[], datetime] = utc_now,
         lock: FileLock | None = None,
         wal: Wal | None = None,
+        watch: PlaceWatch | None = None,
     ) -> None:
         super().__init__(connection, path, wal or NoWal())
+        self._watch = watch or NoWatch()
         self._now = now
         self._lock = lock or NoLock()
         self._queue = CommitQueue(self.commit)
@@ -69,15 +73,16 @@ class Ledger(LedgerReader):
             path: The file; its lock file is beside it.
             now: The clock that stamps events.
             on_wait: Called with the process that holds the lock after two seconds of waiting.
-            allow_network: Write on a network file system too.
+            allow_network: Write on a file system that is not known to be local, too.
 
         Raises:
             LedgerError: The file cannot be opened for writing.
         """
-        kind = network_kind(path)
+        kind = foreign_kind(path)
         if kind is not None and not allow_network:
             raise NetworkFileSystem(path, kind)
         with ExitStack() as opened, translated_errors(path, CannotWrite):
+            require_one_name(path)
             connection = opened.enter_context(closing(connect_for_writing(path)))
             lock = FileLock(beside(path, ".lock"), on_wait)
             opened.callback(lock.close)
@@ -85,9 +90,10 @@ class Ledger(LedgerReader):
                 require_writable(path)
                 if prepare(connection, path):
                     flush(path.parent)
+            watch = PlaceWatch(path)
             wal = WalFile(path)
             opened.pop_all()  # they stay open as long as the ledger
-        return cls(connection, path, now, lock, wal)
+        return cls(connection, path, now, lock, wal, watch)
 
     @classmethod
     def read_only(cls, path: Path) -> Self:
@@ -109,6 +115,9 @@ class Ledger(LedgerReader):
         if self._is_open:
             self._is_open = False
             with self._turn, self._lock.held():
+                if self._watch.has_moved:  # SQLite would leave the newest events at the old name
+                    with suppress(sqlite3.OperationalError):
+                        self._connection.execute(schema.CHECKPOINT)
                 self._connection.close()
             self._lock.close()
             self._wal.close()
@@ -144,6 +153,10 @@ class Ledger(LedgerReader):
         drafts = [draft(stream, event) for event in events]
         return self._queue.commit(Append(stream, drafts, expected_version))
 
+    def write_only_beside(self, lock: Path) -> None:
+        """Refuse to write once a lock file that this process holds was moved or deleted."""
+        self._watch.add(lock)
+
     def commit(self, appends: Sequence[Append]) -> None:
         """Write all waiting appends in one transaction, with one flush."""
         try:
@@ -166,12 +179,15 @@ class Ledger(LedgerReader):
             CannotWrite: No room or no permission; nothing was written.
             DiskFailed: The disk did not confirm it.
             AlteredSchema: What was inserted is not there; nothing was written.
+            LedgerMoved: The file was moved, deleted or replaced; nothing was written.
+            HardLinked: The file got a second name; nothing was written.
         """
         with self._turn:
             if not self._is_open:
                 raise ValueError(f"{self.path} was closed; nothing can be appended to it")
             self._wal.require_sound()
             with translated_errors(self.path, CannotWrite), self._lock.held():
+                self._watch.require_unmoved()
                 with immediate_transaction(self._connection):
                     self._tail.catch_up(self._connection)
                     writer = EventWriter(self._connection, self._tail, microseconds(self._now()))
@@ -182,7 +198,7 @@ class Ledger(LedgerReader):
 
     def _insert(self, writer: EventWriter) -> None:
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""
-        why = "a row that was inserted is not there"
+        why = "an insert did not do what it says"
         try:
             writer.flush()
             if writer.has_recorded:

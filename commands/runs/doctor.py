@@ -20,7 +20,7 @@ from commands.spending.consent import no_price
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import LedgerError, NoLedger, TourneyError
 from ledger.storage.connection import require_own_schema
-from ledger.storage.files import network_kind
+from ledger.storage.place import foreign_kind, require_one_name
 from ledger.storage.wal import require_writable
 from ledger.store import Ledger
 
@@ -158,7 +158,7 @@ def _sqlite(version: tuple[int, ...]) -> Finding:
 
 
 def _file_system(ledger: Path) -> Finding:
-    kind = network_kind(ledger)
+    kind = foreign_kind(ledger)
     if kind is None:
         return Finding("file system", "good", "local, as far as can be known")
     return Finding("file system", "bad", f"{kind}: keep the ledger on a local disk")
@@ -192,6 +192,7 @@ def _ledger(path: Path) -> Finding:
     try:
         with Ledger.read_only(path) as ledger:
             require_writable(path)
+            require_one_name(path)
             require_own_schema(ledger.connection, path)
             return Finding("ledger", "good", f"{path}, head {ledger.head}")
     except NoLedger:

@@ -53,9 +53,11 @@ class Workspace:
                 open_for_writing(self.ledger, tell, allow_network=allow_network)
             )
             with translated_errors(self.ledger, CannotWrite):
-                alone = FileLock(beside(self.ledger, ".work"), _telling_whom(tell))
+                work = beside(self.ledger, ".work")
+                alone = FileLock(work, _telling_whom(tell))
                 closing.callback(alone.close)
                 closing.enter_context(alone.held())
+                ledger.write_only_beside(work)
             require_sound(ledger)
             yield Recorder(ledger, self.stream)
 

@@ -22,7 +22,7 @@ class TournamentSection(Section):
     ledger: Path = Path("tournament.db")
     """The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it."""
     network_ledger: bool = False
-    """Allow a ledger on a network file system, where locks may not be safe."""
+    """Allow a ledger on a file system that is not local, or not known: locks may not be safe."""
     description: str = ""
     """A note for people; recorded, never used."""
 

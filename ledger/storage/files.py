@@ -1,15 +1,10 @@
-"""Write files completely or not at all, flush them, and detect network file systems.
-
-On a network file system neither locks nor flushes are reliable.
-"""
+"""Write files completely or not at all, and flush them."""
 
 import os
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from ledger.errors import CannotWrite, FolderTaken
 
@@ -70,32 +65,6 @@ def _write(file: Path, lines: Iterable[bytes]) -> None:
         opened.writelines(lines)
 
 
-NETWORK_KINDS: Final = frozenset(
-    {
-        "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gfs2", "gpfs",
-        "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "smb2", "smb3", "smbfs",
-        "wekafs",
-    }
-)  # fmt: skip
-_MOUNTS: Final = Path("/proc/self/mounts")
-
-
-def network_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
-    """Return the kind of network file system a path is on; None if it is local or unknown.
-
-    Args:
-        path: A file that need not exist yet.
-        mounts: The table of mounts, as Linux gives it; other systems have none.
-    """
-    if not mounts.exists():
-        return None
-    fields = (line.split() for line in mounts.read_text(errors="surrogateescape").splitlines())
-    kinds = {Path(_unescaped(place)): kind for _, place, kind, *_ in fields}
-    where = Path(os.path.realpath(path))
-    kind = next((kinds[each] for each in (where, *where.parents) if each in kinds), None)
-    return kind if kind in NETWORK_KINDS else None
-
-
 def beside(path: Path, suffix: str) -> Path:
     """Return the path of a file's companion: beside the real file, even through a symbolic link."""
     return Path(f"{os.path.realpath(path)}{suffix}")
@@ -108,8 +77,3 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _unescaped(place: str) -> str:
-    """Decode a mount point's path, in which spaces are octal escapes (fstab(5))."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)

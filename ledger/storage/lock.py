@@ -10,7 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from operator import itemgetter
 from pathlib import Path
+from stat import ST_DEV, ST_INO
 from typing import Final, NamedTuple, TypeAlias
 
 PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
@@ -52,7 +54,9 @@ class FileLock(AbstractContextManager[None]):
     """A lock on a file, which stays open until `close`."""
 
     def __init__(self, path: Path, on_wait: OnWait = say_nothing) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._path = str(path)
+        self._file = _opened(self._path)
+        self._inode = _inode(os.fstat(self._file))
         self._on_wait = on_wait
         self._waits_since: float | None = None  # on the monotonic clock
         self._is_closed = threading.Event()
@@ -80,6 +84,25 @@ class FileLock(AbstractContextManager[None]):
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _take(self) -> None:
+        self._take_this()
+        while self._is_opened_again():
+            self._take_this()
+
+    def _is_opened_again(self) -> bool:
+        """Open the lock file again if it was deleted or replaced: others wait at the new one."""
+        try:
+            if _inode(os.stat(self._path)) == self._inode:  # noqa: PTH116  # Path.stat is slower
+                return False
+        except FileNotFoundError:
+            if not Path(self._path).parent.is_dir():
+                return False  # nobody else can take the lock
+        again = _opened(self._path)
+        os.dup2(again, self._file, inheritable=False)  # which closes, and so unlocks, the old one
+        os.close(again)
+        self._inode = _inode(os.fstat(self._file))
+        return True
+
+    def _take_this(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -107,13 +130,20 @@ class FileLock(AbstractContextManager[None]):
 
     def _holder(self) -> Holder | None:
         """Ask the kernel who holds the lock: writing a name each time would cost a flush."""
-        inode = str(os.fstat(self._file).st_ino)
+        inode = str(self._inode[0])
         for line in _lines_of(Path("/proc/locks")):
             _, kind, _, _, pid, place, *_ = line.split()
             if kind == "FLOCK" and place.rpartition(":")[2] == inode:
                 command = "".join(_lines_of(Path(f"/proc/{pid}/cmdline")))
                 return Holder(int(pid), command.replace("\0", " ").strip())
         return None
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+_inode: Final = itemgetter(ST_INO, ST_DEV)
 
 
 def _lines_of(path: Path) -> list[str]:

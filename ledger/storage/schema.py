@@ -56,6 +56,7 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is ins
 # Before the first table: a 2 KB event wastes half of a page of 4 KiB.
 PAGE_SIZE: Final = "PRAGMA page_size = 16384"
 WAL: Final = "PRAGMA journal_mode = WAL"
+CHECKPOINT: Final = "PRAGMA wal_checkpoint(TRUNCATE)"  # what the log holds goes into the file
 
 CREATION: Final = (
     *DEFINITIONS.values(),

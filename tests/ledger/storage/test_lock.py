@@ -1,7 +1,10 @@
 """Processes take turns at a ledger."""
 
+import os
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -117,6 +120,35 @@ def test_a_block_that_fails_lets_go_of_the_lock(lock_file: Path) -> None:
 
         with second.held():
             pass
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_deleted_lock_file_is_taken_again(lock_file: Path, *, is_replaced: bool) -> None:
+    """Who held on to the deleted one would be alone with it, beside another at the new one."""
+    with closing(FileLock(lock_file)) as first:
+        with first.held():
+            lock_file.unlink()
+            if is_replaced:
+                lock_file.touch()
+        with closing(FileLock(lock_file)) as second, second.held():
+            waiting = threading.Thread(target=first.__enter__)
+            waiting.start()
+            waiting.join(0.05)
+            assert waiting.is_alive()
+        waiting.join()
+        assert os.path.samestat(lock_file.stat(), os.fstat(first._file))
+        first.__exit__()
+
+
+def test_a_lock_goes_with_its_folder(tmp_path: Path) -> None:
+    """Where nobody else can take it, there is nobody to keep out."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    with closing(FileLock(folder / "run.lock")) as lock:
+        shutil.rmtree(folder)
+
+        with lock.held():
+            assert not folder.exists()
 
 
 def test_a_lock_that_nobody_holds_has_no_holder(lock_file: Path) -> None:

@@ -165,10 +165,15 @@ def test_once_it_is_removed_the_ledger_goes_on(filed: Path) -> None:
         UNDO,
         SWALLOW.replace("BEGIN SELECT", "WHEN NEW.version = 5 BEGIN SELECT"),
         SWALLOW.replace("IGNORE", "ABORT, 'mine'"),
+        """CREATE TRIGGER change AFTER INSERT ON event WHEN NEW.version = 5
+        BEGIN UPDATE event SET data = '' WHERE version = 1; END;
+        DROP TRIGGER event_is_never_updated""",
     ],
-    ids=["swallows", "undoes", "swallows the last", "refuses"],
+    ids=["swallows", "undoes", "swallows the last", "refuses", "changes another"],
 )
-def test_an_append_that_left_no_rows_is_not_acknowledged(filed: Path, statements: str) -> None:
+def test_an_append_that_did_not_do_as_told_is_not_acknowledged(
+    filed: Path, statements: str
+) -> None:
     """A trigger can be added while a run goes on."""
     with Ledger.open(filed) as ledger:
         before = tuple(ledger.read())

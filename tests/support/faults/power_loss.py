@@ -222,13 +222,19 @@ def _verdict(number: int, rng: np.random.Generator) -> VerdictReceived:
     )
 
 
+class _OwnDiskConnection(apsw.Connection):
+    """What the ledger uses of a connection is the same, but for an attribute."""
+
+    total_changes = property(apsw.Connection.total_changes)  # type: ignore[assignment]
+
+
 def _open(disk: RecordingDisk, path: Path, flushes: Flushes) -> Connection:
     """Open as `ledger.storage.connection` does, on a disk of ours."""
     is_new = not path.exists()
-    connection = apsw.Connection(str(path), vfs=disk.name)
+    connection = _OwnDiskConnection(str(path), vfs=disk.name)
     for statement in (*(_CREATION if is_new else ()), *schema.EVERY_CONNECTION):
         connection.execute(statement)
     if flushes == "none":
         connection.execute("PRAGMA synchronous = OFF")
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
-    return cast(Connection, connection)  # what the ledger uses of it is the same
+    return cast(Connection, connection)

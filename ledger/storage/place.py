@@ -1,0 +1,133 @@
+"""Where a ledger lies: on a disk whose locks hold, under one name, and until it is closed.
+
+SQLite finds the log of a file by the file's name. So a file with two names has two logs and becomes
+two histories, and a file that is moved leaves its newest events behind.
+"""
+
+import os
+import re
+from operator import itemgetter
+from pathlib import Path
+from stat import ST_DEV, ST_INO, ST_NLINK
+from typing import Final
+
+from ledger.errors import HardLinked, LedgerMoved
+from ledger.storage.files import beside
+from ledger.storage.wal import wal_of
+
+# Of what is not named here nobody knows whether its locks and flushes hold: networks, what a host
+# shares with its virtual machines, and programs that store elsewhere what they are given (FUSE).
+LOCAL_KINDS: Final = frozenset(
+    {
+        "apfs", "bcachefs", "btrfs", "ecryptfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfs",
+        "hfsplus", "jfs", "msdos", "nilfs2", "ntfs", "ntfs3", "reiserfs", "ubifs", "ufs", "vfat",
+        "xfs", "zfs",
+        "fuseblk",  # a disk of this machine, such as NTFS by ntfs-3g
+        "ramfs", "rootfs", "tmpfs",  # in memory: lost with the machine, and known to be
+        "aufs", "fuse.fuse-overlayfs", "overlay",  # the disk of a container
+    }
+)  # fmt: skip
+_ROOTS: Final = frozenset({"9p", "virtiofs"})  # the disk of a sandbox (gVisor, Kata), if it is all
+_MOUNTS: Final = Path("/proc/self/mounts")
+
+
+def foreign_kind(path: Path, mounts: Path = _MOUNTS) -> str | None:
+    """Return the kind of a path's file system; None if it is a local one, or nobody knows.
+
+    Args:
+        path: A file that need not exist yet.
+        mounts: The table of mounts, as Linux gives it; other systems have none.
+    """
+    if not mounts.exists():
+        return None
+    fields = (line.split() for line in mounts.read_text(errors="surrogateescape").splitlines())
+    kinds = {Path(_unescaped(place)): kind for _, place, kind, *_ in fields}
+    real = Path(os.path.realpath(path))
+    where = next((each for each in (real, *real.parents) if each in kinds), None)
+    if where is None or kinds[where] in LOCAL_KINDS:
+        return None
+    is_own_root = where == where.parent and kinds[where] in _ROOTS
+    return None if is_own_root else kinds[where]
+
+
+def _unescaped(place: str) -> str:
+    """Decode a mount point's path, in which spaces are octal escapes (fstab(5))."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)
+
+
+def require_one_name(path: Path) -> None:
+    """Refuse a file with hard links; a symbolic link is no second name of the file.
+
+    Raises:
+        HardLinked: It has several names.
+    """
+    if path.is_file() and (n_names := path.stat().st_nlink) > 1:
+        raise HardLinked(path, n_names)
+
+
+class PlaceWatch:
+    """Notices when a file is moved, deleted or replaced that must stay while a ledger is written.
+
+    An open file can be written to after its name is gone, and nobody would find what was written.
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        """Watch a ledger that is open for writing, and its log.
+
+        Raises:
+            OSError: One does not exist.
+        """
+        self._ledger = ledger
+        self._identities: dict[str, tuple[int, ...]] = {}
+        self.add(beside(ledger, ""))
+        self.add(wal_of(ledger))
+
+    def add(self, file: Path) -> None:
+        """Watch another file, such as a lock that this process holds.
+
+        Raises:
+            OSError: It does not exist.
+        """
+        self._identities[str(file)] = _identity(file.stat())
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether a file is not what it was."""
+        return self._moved() is not None
+
+    def require_unmoved(self) -> None:
+        """Refuse to write once a file is not what it was, or has a second name.
+
+        Raises:
+            LedgerMoved: It was moved, deleted or replaced.
+            HardLinked: The ledger got another name.
+        """
+        if (moved := self._moved()) is not None:
+            require_one_name(self._ledger)
+            raise LedgerMoved(self._ledger, Path(moved))
+
+    def _moved(self) -> str | None:
+        """Return a file that is not what it was; each append asks, so nothing slower is used."""
+        file = None
+        try:
+            for file, identity in self._identities.items():
+                if _identity(os.stat(file)) != identity:  # noqa: PTH116  # Path.stat is slower
+                    return file
+        except FileNotFoundError:
+            return file
+        return None
+
+
+_identity: Final = itemgetter(ST_INO, ST_DEV, ST_NLINK)
+
+
+class NoWatch:
+    """For a ledger that is in memory, or only read."""
+
+    has_moved: Final = False
+
+    def add(self, _file: Path) -> None:
+        """Do nothing."""
+
+    def require_unmoved(self) -> None:
+        """Do nothing."""
