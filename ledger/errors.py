@@ -16,6 +16,7 @@ TourneyError
  |   +- StaleVersion      somebody else appended first
  |   +- KeyConflict       the same key came back with other content
  |   +- InvalidEvent      an event that could not be read back
+ |   +- FromTheFuture     an event of another ledger, dated after today
  |   +- UnreadableEvent   an event of no known type, version or shape
  |   +- BrokenUpcasts     some older version of an event has no way to the present one
  |   +- NotAHead          no digest and position
@@ -157,6 +158,18 @@ class InvalidEvent(LedgerError):
     def __init__(self, type_: str, why: str) -> None:
         super().__init__(f"{type_} was not recorded: {why}")
         self.type, self.why = type_, why
+
+
+class FromTheFuture(LedgerError):
+    """An event of another ledger is dated far after this machine's clock."""
+
+    def __init__(self, position: int, recorded_at: str, now: str) -> None:
+        super().__init__(
+            f"their event at position {position} was recorded on {recorded_at}, and this machine's"
+            f" clock says {now}: every later event here would get that time; nothing was taken"
+            " over: set the clock that is wrong, and record theirs again if it was theirs"
+        )
+        self.position = position
 
 
 class UnreadableEvent(LedgerError):

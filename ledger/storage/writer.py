@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ledger.chain import GENESIS, leaf_hash, link_hash
-from ledger.errors import InvalidEvent, KeyConflict, StaleVersion
+from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.recorded import Receipt, Recorded, StoredEvent
+from ledger.recorded import Receipt, Recorded, StoredEvent, moment
 
 ID_BYTES: Final = 16
 KEY_BYTES: Final = 10  # the end of an id
@@ -21,6 +21,8 @@ _PLACES: Final = (
     "SELECT position, event_id, stream, version, recorded_us, chain FROM event"
     " WHERE position > ? ORDER BY position"
 )
+
+_DAY_US: Final = 86_400_000_000  # clocks differ, time zones are mistaken
 
 
 class Tail:
@@ -78,6 +80,7 @@ class EventWriter:
         self._connection = connection
         self._changes_before = connection.total_changes
         self._tail = tail
+        self._clock_us = now_us
         self._now_us = max(now_us, tail.recorded_us)  # a clock set back must not confuse as-of
         self._id_prefix = (self._now_us // 1_000).to_bytes(6, "big")  # keeps ids in order of time
         self.position, self._chain = tail.position, tail.chain
@@ -110,6 +113,7 @@ class EventWriter:
 
         Raises:
             InvalidEvent: Its id does not match its content.
+            FromTheFuture: Its time is more than a day after this machine's: ours would follow it.
             UnreadableEvent: This tourney cannot read it.
         """
         event = theirs.decode().event
@@ -120,6 +124,11 @@ class EventWriter:
             )
         ours = self._find(key)
         if ours is None:
+            if theirs.recorded_us > self._clock_us + _DAY_US:
+                times = moment(theirs.recorded_us), moment(self._clock_us)
+                raise FromTheFuture(
+                    theirs.position, *(f"{each:%Y-%m-%d %H:%M} UTC" for each in times)
+                )
             return self._place(theirs)
         is_same = _is_same(event, theirs.data, ours)
         return None if is_same else Conflict(theirs, ours.position)

@@ -9,11 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.audit import audit
-from ledger.errors import CannotWrite
+from ledger.errors import CannotWrite, FromTheFuture
 from ledger.events.judging import PairReconciled
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
+from ledger.recorded import LATEST_US, moment
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, key, placed, verdict, verdicts
+
+LATEST = moment(LATEST_US)
 
 
 def reconciled(dimension: str, prompt_id: str) -> PairReconciled:
@@ -132,3 +135,34 @@ def test_what_was_committed_before_a_transaction_is_read_inside_it() -> None:
             later = list(writer.committed_after(1))
 
     assert [each.event for each in later] == list(verdicts(3))[1:]
+
+
+def merged_at(recorded_at: datetime, path: Path) -> list[datetime]:
+    """Merge an event of that time into a ledger at noon, append, and return all times."""
+    with Ledger.in_memory(now=lambda: recorded_at) as theirs:
+        theirs.append(STREAM, verdicts(1))
+        [row] = theirs.rows()
+    with Ledger.open(path, now=lambda: NOON) as ours:
+        try:
+            with ours.writing() as writer:
+                writer.merge(row)
+        finally:
+            ours.append(STREAM, verdicts(1, after=1))
+            times = [each.recorded_at for each in ours.read()]
+    return times
+
+
+@pytest.mark.parametrize("recorded_at", [LATEST, NOON + timedelta(days=1, seconds=1)])
+def test_an_event_of_the_far_future_is_not_merged(path: Path, recorded_at: datetime) -> None:
+    """Every later event would get its time; ours keep the time of our clock."""
+    with pytest.raises(FromTheFuture, match=r"this machine's clock says 2026-04-27 12:00 UTC"):
+        merged_at(recorded_at, path)
+
+    with Ledger.read_only(path) as ours:
+        assert [each.recorded_at for each in ours.read()] == [NOON]
+
+
+@pytest.mark.parametrize("ahead", [timedelta(), timedelta(days=1)])
+def test_a_clock_that_goes_a_little_ahead_is_merged(path: Path, ahead: timedelta) -> None:
+    """Two machines never agree, and an as-of time must split a ledger in two."""
+    assert merged_at(NOON + ahead, path) == [NOON + ahead] * 2

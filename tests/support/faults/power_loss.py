@@ -225,7 +225,7 @@ def _verdict(number: int, rng: np.random.Generator) -> VerdictReceived:
 class _OwnDiskConnection(apsw.Connection):
     """What the ledger uses of a connection is the same, but for an attribute."""
 
-    total_changes = property(apsw.Connection.total_changes)  # type: ignore[assignment]
+    total_changes = property(apsw.Connection.total_changes)
 
 
 def _open(disk: RecordingDisk, path: Path, flushes: Flushes) -> Connection:
