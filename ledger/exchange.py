@@ -9,7 +9,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from secrets import token_hex
 from typing import Final, Literal, TypeVar
@@ -21,7 +21,7 @@ from ledger.errors import BrokenExport, CannotWrite, FileTaken
 from ledger.identity import Digest
 from ledger.recorded import StoredEvent
 from ledger.storage.connection import translated_errors
-from ledger.storage.files import flush
+from ledger.storage.files import beside, flush
 from ledger.store import Ledger
 
 _UNFINISHED: Final = ".unfinished"
@@ -46,11 +46,11 @@ def back_up(ledger: Ledger, to: Path) -> None:
             ledger.flush()
             flush(copied)
             _name(copied, to)
-            flush(to.parent)
         except FileExistsError as error:
             raise FileTaken(to) from error
         finally:
-            copied.unlink(missing_ok=True)
+            for each in (copied, beside(copied, "-journal")):
+                each.unlink(missing_ok=True)
 
 
 def unfinished_backups(to: Path) -> tuple[Path, ...]:
@@ -64,13 +64,18 @@ def unfinished_backups(to: Path) -> tuple[Path, ...]:
 
 def _name(copied: Path, to: Path) -> None:
     """Rename a finished copy, but never over a file that was created meanwhile."""
-    try:
-        os.link(copied, to)  # whole at once
-    except FileExistsError:
-        raise
-    except OSError:  # FAT and many a mount have no hard links
-        os.close(os.open(to, os.O_CREAT | os.O_EXCL))
-        copied.replace(to)
+    with ExitStack() as failed:
+        try:
+            os.link(copied, to)  # whole at once
+            failed.callback(to.unlink)
+        except FileExistsError:
+            raise
+        except OSError:  # FAT and many a mount have no hard links
+            os.close(os.open(to, os.O_CREAT | os.O_EXCL))
+            failed.callback(to.unlink)
+            copied.replace(to)
+        flush(to.parent)
+        failed.pop_all()
 
 
 _encode: Final = msgspec.json.Encoder().encode

@@ -31,7 +31,7 @@ from ledger.errors import CannotWrite, FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
 from ledger.identity import EntrantId, digest_of_bytes
 from ledger.recorded import Recorded
-from ledger.storage.files import write_files
+from ledger.storage.files import write_files, write_whole
 from projections.artifacts.files import files_of, renderings_of
 from projections.artifacts.results import Results, results_of
 from projections.tournament.progress import missing_responses
@@ -81,7 +81,7 @@ def publish(
 
 
 def _again(state: Tournament, published: RatingsPublished, runs: Path) -> PublishedRun:
-    """Return an earlier publication; write its files if they were never written."""
+    """Return an earlier publication; write its files if they were never written, or emptied."""
     results = results_of(state, published.publication)
     files, name = files_of(results), published.publication.run
     if _claim(published.publication, files) != published:
@@ -92,9 +92,20 @@ def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Publis
     manifest = folder / "manifest.json"
     if not folder.is_dir() or not any(folder.iterdir()):
         write_files(folder, files | renderings_of(results))
-    elif manifest.is_file() and manifest.read_bytes() != files[manifest.name]:
+    elif manifest.is_file() and manifest.read_bytes() not in {b"", files[manifest.name]}:
         raise FolderTaken(folder)  # another run's; `tourney replay` finds any other change
+    else:
+        _refill(folder, files, results)
     return PublishedRun(folder, results, is_new=False)
+
+
+def _refill(folder: Path, files: Mapping[str, bytes], results: Results) -> None:
+    """Write the files again that are empty: a power loss can leave a name without content."""
+    emptied = [each for each in folder.rglob("*") if each.is_file() and not each.stat().st_size]
+    whole = {**files, **renderings_of(results)} if emptied else {}
+    for each in emptied:
+        if (name := each.relative_to(folder).as_posix()) in whole:
+            write_whole(each, [whole[name]])
 
 
 def _published(state: Tournament, terms: PublicationTerms) -> RatingsPublished | None:

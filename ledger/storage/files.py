@@ -10,7 +10,7 @@ from ledger.errors import CannotWrite, FolderTaken
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder of files, completely or not at all.
+    """Write a folder of files, completely or not at all, whenever the power fails.
 
     Raises:
         FolderTaken: The folder has files already.
@@ -24,15 +24,18 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         for name, content in files.items():
             file = draft / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            _write(file, [content])
+        for within in (draft, *(each for each in draft.rglob("*") if each.is_dir())):
+            flush(within)
         draft.rename(folder)
+        flush(folder.parent)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         raise CannotWrite(folder, str(error)) from error
 
 
 def write_whole(file: Path, lines: Iterable[bytes]) -> None:
-    """Write a file completely, or leave it as it was; a symbolic link stays one.
+    """Write a file completely and flush it, or leave it as it was; a symbolic link stays one.
 
     A pipe or a device is written to directly.
 
@@ -55,6 +58,7 @@ def _replace(file: Path, lines: Iterable[bytes]) -> None:
     try:
         _write(draft, lines)
         draft.replace(file)
+        flush(file.parent)
     finally:
         with suppress(OSError):  # it became the file, or there is no such folder
             draft.unlink()
@@ -63,6 +67,9 @@ def _replace(file: Path, lines: Iterable[bytes]) -> None:
 def _write(file: Path, lines: Iterable[bytes]) -> None:
     with file.open("wb") as opened:
         opened.writelines(lines)
+        if file.is_file():  # a pipe cannot be flushed
+            opened.flush()
+            os.fsync(opened.fileno())
 
 
 def beside(path: Path, suffix: str) -> Path:

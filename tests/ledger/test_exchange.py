@@ -5,7 +5,7 @@ import io
 import json
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import sha256
@@ -540,6 +540,46 @@ def test_a_ledger_that_cannot_be_copied_leaves_nothing_behind(filed: Path, to: P
 
         with pytest.raises(LedgerError):
             back_up(ledger, to)
+
+    assert list(to.parent.iterdir()) == []
+
+
+def failing(*_: object) -> None:
+    """Fail as a disk does."""
+    raise OSError(errno.EIO, "the disk is gone")
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_backup_that_fails_at_its_end_leaves_nothing_behind(
+    filed: Path, to: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool, is_named: bool
+) -> None:
+    """A name without content, or one that a power loss may take back, is no backup."""
+    of_copy_and_name: list[Callable[[int], None]] = [os.fsync, failing]
+    flushes = iter(of_copy_and_name[not is_named :])
+
+    def flush(handle: int) -> None:
+        next(flushes)(handle)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    if not has_links:
+        monkeypatch.setattr(os, "link", failing)
+
+    with Ledger.read_only(filed) as ledger, pytest.raises(CannotWrite, match="the disk is gone"):
+        back_up(ledger, to)
+
+    assert list(to.parent.iterdir()) == []
+
+
+def test_a_copy_that_cannot_get_its_name_leaves_nothing_behind(
+    filed: Path, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without hard links the name is taken before the copy gets it."""
+    monkeypatch.setattr(os, "link", failing)
+    monkeypatch.setattr(Path, "replace", failing)
+
+    with Ledger.read_only(filed) as ledger, pytest.raises(CannotWrite, match="the disk is gone"):
+        back_up(ledger, to)
 
     assert list(to.parent.iterdir()) == []
 

@@ -394,6 +394,24 @@ def test_a_claim_whose_folder_is_anothers_is_told(
         published(Recorder(ledger, STREAM), tmp_path)
 
 
+def test_emptied_files_of_a_run_are_written_again(
+    ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
+) -> None:
+    """A power loss can leave a name without content; what the user put there stays."""
+    folder = published(judged_recorder, tmp_path).folder
+    whole = {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    emptied = (folder / "manifest.json", folder / "report.html", *folder.glob("*/*"))
+    for each in emptied:
+        each.write_bytes(b"")
+    (folder / "note.txt").touch()
+
+    run = published(Recorder(ledger, STREAM), tmp_path)
+
+    assert (run.folder, run.is_new) == (folder, False)
+    assert {each: each.read_bytes() for each in whole} == whole
+    assert (folder / "note.txt").read_bytes() == b""
+
+
 def test_a_folder_that_lost_its_manifest_is_left_as_it_is(
     ledger: Ledger, judged_recorder: Recorder, tmp_path: Path
 ) -> None:

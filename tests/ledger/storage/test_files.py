@@ -116,6 +116,49 @@ def test_a_link_leads_to_the_file_as_before(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "store" / name).read_bytes() == b"one\n"
 
 
+@pytest.fixture
+def on_the_disk(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, set[str]]]:
+    """Give what is flushed, in order, with the files that had their names by then."""
+    flushed: list[tuple[str, set[str]]] = []
+    fsync = os.fsync
+
+    def note(handle: int) -> None:
+        fsync(handle)
+        place = Path(f"/proc/self/fd/{handle}").resolve()
+        beside = place if place.is_dir() else place.parent
+        flushed.append((place.name, {each.name for each in beside.iterdir()}))
+
+    monkeypatch.setattr(os, "fsync", note)
+    return flushed
+
+
+def test_a_folder_gets_its_name_once_all_of_it_is_on_the_disk(
+    tmp_path: Path, on_the_disk: list[tuple[str, set[str]]]
+) -> None:
+    """A power loss leaves all of a run or nothing, never a manifest without content."""
+    write_files(tmp_path / "headline", FILES)
+
+    names = [name for name, _ in on_the_disk]
+    assert sorted(names[:2]) == ["factuality.jsonl", "manifest.json"]
+    assert sorted(names[2:4]) == [".headline.draft", "verdicts"]
+    assert on_the_disk[4:] == [(tmp_path.name, {"headline"})]
+
+
+def test_a_file_gets_its_name_once_it_is_on_the_disk(
+    tmp_path: Path, on_the_disk: list[tuple[str, set[str]]]
+) -> None:
+    """An export that took the place of the last one must not be empty after a power loss."""
+    (tmp_path / "events.jsonl").write_bytes(b"older\n")
+
+    write_whole(tmp_path / "events.jsonl", [b"one\n"])
+
+    draft = ".events.jsonl.draft"
+    assert on_the_disk == [
+        (draft, {draft, "events.jsonl"}),
+        (tmp_path.name, {"events.jsonl"}),
+    ]
+
+
 def cut_short() -> Iterator[bytes]:
     """Yield a line, and fail."""
     yield b"one\n"
