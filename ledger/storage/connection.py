@@ -1,8 +1,11 @@
 """Open a ledger's SQLite file for writing, for reading, or in memory, and translate its errors."""
 
+import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
+from stat import S_IFREG
 from typing import Final
 
 from ledger.errors import AlteredSchema, CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
@@ -22,6 +25,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         CannotWrite: The folder or the file cannot be written.
     """
     with translated_errors(path, CannotWrite):
+        _create(path)
         connection = _connect(str(path))
         try:
             if not _is_empty(connection):
@@ -138,6 +142,15 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
     def _end(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+
+def _create(path: Path) -> None:
+    """Create an empty file with the rights that the umask leaves; SQLite lets no group write.
+
+    No handle is opened: closing one would release this process's locks on the file.
+    """
+    with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+        os.mknod(path, S_IFREG | 0o666)
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -140,7 +140,7 @@ class FileLock(AbstractContextManager[None]):
 
 
 def _opened(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
 _inode: Final = itemgetter(ST_INO, ST_DEV)

@@ -1,11 +1,13 @@
 """Opening a ledger's file, alone and beside others."""
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from stat import S_IMODE
 from threading import Barrier, Timer
 
 import pytest
@@ -50,6 +52,19 @@ def test_opening_for_writing_creates_what_is_not_there(path: Path) -> None:
         "journal_mode": "wal",
         "synchronous": 1,  # NORMAL: checkpoints alone, the ledger flushes commits
     }
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o002, 0o664), (0o022, 0o644), (0o077, 0o600)])
+def test_new_files_have_the_rights_that_the_umask_leaves(path: Path, umask: int, mode: int) -> None:
+    """In a shared folder, a group writes one ledger."""
+    before = os.umask(umask)
+    try:
+        with Ledger.open(path):
+            modes = {each.name: S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    finally:
+        os.umask(before)
+
+    assert modes == {f"run.ledger{suffix}": mode for suffix in ("", "-shm", "-wal", ".lock")}
 
 
 def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
