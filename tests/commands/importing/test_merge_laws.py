@@ -104,11 +104,11 @@ def agreeing(n: int) -> SearchStrategy[tuple[History, ...]]:
 
 @contextmanager
 def recording(*all_told: History) -> Iterator[list[Ledger]]:
-    """Record histories, each in a ledger of its own and on a day of its own."""
+    """Record histories, each in a ledger and an hour of its own."""
     with ExitStack() as stack:
         ledgers = []
-        for day, history in enumerate(all_told):
-            now = partial(NOON.__add__, timedelta(days=day))
+        for hour, history in enumerate(all_told):
+            now = partial(NOON.__add__, timedelta(hours=hour))
             ledger = stack.enter_context(Ledger.in_memory(now))
             for each in history:
                 with suppress(KeyConflict):
