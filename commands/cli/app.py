@@ -17,8 +17,8 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.cli.shared.help_and_suggestions import PanelGroup
-from commands.cli.tables.render import shown
 from commands.errors import WorkInFlight
+from commands.runs.report.text import shown
 from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
@@ -80,6 +80,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Read": (
         Group("project", "Show results from the ledger, at no cost.", _PROJECTIONS),
         Entry("status", "status", "Show what is on record for every tournament."),
+        Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
         Entry("audit", "log", "List events, the newest last."),
         Entry("audit", "show", "Print the events of an ID as JSON."),
     ),

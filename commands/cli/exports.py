@@ -1,4 +1,4 @@
-"""`tourney export`: write events, battles, ratings or evaluation results to a file."""
+"""`tourney export` and `report`: write events, battles, ratings, results or a page to a file."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from commands.cli.shared.command import Command, command, command_with, paramete
 from commands.cli.shared.imported_set import SetOptions, read_outcomes
 from commands.cli.shared.ledger import head_at
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Selection
+from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.bradley_terry.notes import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
@@ -23,6 +23,10 @@ from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import require_anchor
+from commands.runs.report.battles import Battles
+from commands.runs.report.page import page_of
+from commands.runs.report.subject import subject_of
+from commands.runs.results import results_now
 from commands.runs.workspace import require_sound
 from ledger.exchange import export_lines
 from ledger.identity import Fields
@@ -150,6 +154,38 @@ def export_results(
         _only_entrant(source), source.runs, project=source.stream, as_of=source.head
     )
     write([results_file(results)], output)
+
+
+_AS_RECORDED = {"policy", "parser", "diff"}
+
+
+def _without_rule(act: Command) -> Command:
+    """Turn a function into a command on the recorded outcomes."""
+    return command_with(act, parameters_of(act), without=_AS_RECORDED)
+
+
+@_without_rule
+def report(
+    selection: Selection,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write.", metavar="FILE")
+    ] = Path("report.html"),
+    battles: Annotated[
+        Battles, typer.Option(help="Which battles it shows with their texts.")
+    ] = Battles.SAMPLE,
+) -> None:
+    """Write the report: one HTML page, complete in itself.
+
+    It tells who leads or is tied, and shows ratings, judges, money, battles and provenance.
+
+    Example: tourney report -o report.html
+    """
+    source = read_verdicts(pinned(selection))
+    with Ledger.read_only(source.ledger) as opened:
+        results = results_now(source, head_at(opened, str(source.until)))
+        subject = subject_of(opened, results, is_run=False)
+    write([page_of(subject, battles).encode()], output)
+    say(f"written to {output}")
 
 
 def _only_entrant(source: EvaluationReading) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import NotFound
+from commands.runs.report.page import report_of_run
 from ledger.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
@@ -15,8 +16,8 @@ from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
-from projections.artifacts.files import files_of, renderings_of
-from projections.artifacts.results import results_of
+from projections.artifacts.files import files_of
+from projections.artifacts.results import Results, results_of
 from projections.tournament.state import Tournament, advance
 
 _PAGE: Final = 10_000  # events
@@ -50,7 +51,7 @@ class Rebuilt(NamedTuple):
 
     claim: Claim
     files: Mapping[str, bytes]  # compared with the claim
-    renderings: Mapping[str, bytes]  # beside them, and not compared
+    results: Results | None  # from which they are made; None: its terms name what is not there
 
 
 class Difference(NamedTuple):
@@ -90,7 +91,7 @@ def replay(
         if against is not None:
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
-            write_files(out / rebuilt.claim.run, {**rebuilt.files, **rebuilt.renderings})
+            write_files(out / rebuilt.claim.run, {**rebuilt.files, **_report(ledger, rebuilt)})
     return Replayed(tuple(claim.run for claim in claims), tuple(differences))
 
 
@@ -150,9 +151,13 @@ def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
     """Return a claim with its files: none if its terms name something that is not there."""
     try:
         results = results_of(state, claim.ratings.publication)
-        return Rebuilt(claim, files_of(results), renderings_of(results))
+        return Rebuilt(claim, files_of(results), results)
     except LookupError:
-        return Rebuilt(claim, {}, {})
+        return Rebuilt(claim, {}, None)
+
+
+def _report(ledger: Ledger, rebuilt: Rebuilt) -> Mapping[str, bytes]:
+    return {} if rebuilt.results is None else report_of_run(ledger, rebuilt.results)
 
 
 def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:

@@ -15,8 +15,11 @@ from commands.runs.parameters import (
     require_anchor,
 )
 from commands.spending.endpoints import endpoint_spend
+from ledger.chain import Head
+from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from projections.artifacts.results import Results, rated_results
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
 from projections.fold import fold
@@ -27,6 +30,35 @@ from projections.ratings.standings import standings, win_rates
 from projections.tournament.matches import planned_responses
 from projections.tournament.spend import spend_of
 from projections.tournament.state import Tournament
+
+
+def results_now(source: JudgedTournament, head: Head) -> Results:
+    """Return what a run would publish of a tournament as it stands at a head.
+
+    Raises:
+        ConfigurationError: A recorded setting is out of range.
+        CannotRate: The ratings cannot be computed.
+    """
+    state = source.state
+    if state.newest is None:
+        raise ValueError(f"tournament {state.stream!r} was never opened: there is nothing to rate")
+    terms = PublicationTerms(
+        mode="headline",
+        judge=source.judge.judge_id,
+        policy=source.rule.policy,
+        elo=elo_parameters(source.settings("elo"), {"k_sweep": EloParameters().k_sweep}),
+        entrants=tuple(source.roster),
+        prompts=tuple(prompt.prompt_id for prompt in state.bank),
+        bradley_terry=bradley_terry_parameters(source.settings("bradley_terry"), {}),
+    )
+    publication = Publication(
+        run="",
+        terms=terms,
+        started_at=state.newest.recorded_at,
+        as_of=head.position,
+        head=head.chain,
+    )
+    return rated_results(state, publication, source.judge, source.settlements)
 
 
 def elo_rows(source: OutcomeSource, chosen: Mapping[str, object]) -> Iterator[rows.EloRow]:

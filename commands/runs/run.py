@@ -3,7 +3,7 @@
 Each step does only what is missing, so running it again resumes.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -22,6 +22,7 @@ from commands.judging.panel import section_of
 from commands.ports import Backends, Console
 from commands.runs.doctor import require_servers
 from commands.runs.register import selected_prompts
+from commands.runs.report.page import report_of_run
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
@@ -32,7 +33,7 @@ from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms,
 from ledger.identity import EntrantId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files, write_whole
-from projections.artifacts.files import files_of, renderings_of
+from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.tournament.progress import missing_responses
 from projections.tournament.state import Tournament
@@ -64,7 +65,7 @@ def publish(
     state = recorder.state
     published = _published(state, terms)
     if published is not None:
-        return _again(state, published, runs)
+        return _again(recorder, published, runs)
     with ExitStack() as unclaimed:
         folder = _reserved(state, runs, f"{terms.mode}_{now:%Y%m%d_%H%M%S}")
         unclaimed.callback(folder.rmdir)
@@ -76,13 +77,13 @@ def publish(
         files = files_of(results)
         recorder.record(PublishRatings(_claim(results.publication, files)))
         unclaimed.pop_all()
-    write_files(folder, files | renderings_of(results))
+    write_files(folder, files | report_of_run(recorder.ledger, results))
     return PublishedRun(folder, results, is_new=True)
 
 
-def _again(state: Tournament, published: RatingsPublished, runs: Path) -> PublishedRun:
+def _again(recorder: Recorder, published: RatingsPublished, runs: Path) -> PublishedRun:
     """Return an earlier publication; write its files if they were never written, or emptied."""
-    results = results_of(state, published.publication)
+    results = results_of(recorder.state, published.publication)
     files, name = files_of(results), published.publication.run
     if _claim(published.publication, files) != published:
         raise AuditDisagrees(
@@ -91,18 +92,18 @@ def _again(state: Tournament, published: RatingsPublished, runs: Path) -> Publis
     folder = runs / name
     manifest = folder / "manifest.json"
     if not folder.is_dir() or not any(folder.iterdir()):
-        write_files(folder, files | renderings_of(results))
+        write_files(folder, files | report_of_run(recorder.ledger, results))
     elif manifest.is_file() and manifest.read_bytes() not in {b"", files[manifest.name]}:
         raise FolderTaken(folder)  # another run's; `tourney replay` finds any other change
     else:
-        _refill(folder, files, results)
+        _refill(folder, lambda: files | report_of_run(recorder.ledger, results))
     return PublishedRun(folder, results, is_new=False)
 
 
-def _refill(folder: Path, files: Mapping[str, bytes], results: Results) -> None:
+def _refill(folder: Path, make_whole: Callable[[], Mapping[str, bytes]]) -> None:
     """Write the files again that are empty: a power loss can leave a name without content."""
     emptied = [each for each in folder.rglob("*") if each.is_file() and not each.stat().st_size]
-    whole = {**files, **renderings_of(results)} if emptied else {}
+    whole = make_whole() if emptied else {}
     for each in emptied:
         if (name := each.relative_to(folder).as_posix()) in whole:
             write_whole(each, [whole[name]])

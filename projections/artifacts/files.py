@@ -1,7 +1,6 @@
 """The files of a run by name, with the fields of the customer's scripts and more.
 
-The published files depend on the results alone: a replay must produce the same bytes. The report
-shows the same to people and is not published: its words and looks may change.
+The published files depend on the results alone: a replay must produce the same bytes.
 """
 
 import json
@@ -13,7 +12,6 @@ from ledger.events.money import Usage
 from ledger.events.registration import TournamentOpened
 from ledger.identity import Fields, Json
 from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
-from projections.artifacts._report import report
 from projections.artifacts.judgearena import of_settlements
 from projections.artifacts.results import Results
 from projections.tournament.matches import Match
@@ -188,11 +186,6 @@ def files_of(results: Results) -> dict[str, bytes]:
         "battles.jsonl": _jsonl(battles(results)),
         "elo_ratings.json": _json(elo_ratings(results)),
     }
-
-
-def renderings_of(results: Results) -> dict[str, bytes]:
-    """Return the unpublished files for people to read, which can be made again at any time."""
-    return {"report.html": report(results).encode()}
 
 
 def _json(value: Json) -> bytes:

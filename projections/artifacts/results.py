@@ -31,7 +31,17 @@ def results_of(tournament: Tournament, publication: Publication) -> Results:
     terms = publication.terms
     judge = tournament.judge(terms.judge)
     settled = settle(tournament, frozenset(terms.prompts), judge, Rule(policy=terms.policy))
-    groups = by_dimension(tournament, settled)
+    return rated_results(tournament, publication, judge, by_dimension(tournament, settled))
+
+
+def rated_results(
+    tournament: Tournament,
+    publication: Publication,
+    judge: JudgeSettings,
+    groups: Mapping[Dimension, tuple[Settlement, ...]],
+) -> Results:
+    """Compute the ratings of settlements, by the terms of a publication."""
+    terms = publication.terms
     return Results(
         tournament=tournament,
         publication=publication,

@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.render import Format, as_json, print_table, shown
+from commands.cli.tables.render import Format, as_json, print_table
 from commands.cli.tables.table import Table
+from commands.runs.report.text import shown
 from ledger.errors import TourneyError
 from ledger.identity import Json
 

@@ -10,8 +10,8 @@ from rich import progress
 from rich.text import Text
 
 from commands.cli.shared.output import say, stderr
-from commands.cli.tables.render import shown
 from commands.ports import Console, OnProgress
+from commands.runs.report.text import shown
 
 
 @contextmanager

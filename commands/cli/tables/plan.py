@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from commands.cli.tables.render import as_json, shown
+from commands.cli.tables.render import as_json
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
+from commands.runs.report.text import shown
 from commands.spending.consent import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption

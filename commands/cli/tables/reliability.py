@@ -10,6 +10,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import TEMPERATURE
+from projections.ratings.judge_bias.figures import MEANING
 from projections.reliability.agreement import COHEN, FLEISS, Measure
 from projections.reliability.calibration import Bin, Calibration
 from projections.reliability.jurors import AS_RECORDED
@@ -105,41 +106,6 @@ def fragility_table(
     )
 
 
-_MEANING: Final[Mapping[str, str]] = {
-    "slot preference": (
-        "Slot preference: verdicts for slot A less those for slot B, over both orders. 0 is fair;"
-        " 0.1: it says A in 10 % of its verdicts whatever it reads. `swap-consistent` leaves such"
-        " pairs out."
-    ),
-    "flips": (
-        "Flips: pairs on which a judge contradicts itself when the slots are exchanged. They count"
-        " for nobody."
-    ),
-    "length": (
-        "Length, headers, lists, bold: what a response gains by more of it before this judge,"
-        " beside its strength. 0: the judge does not mind."
-    ),
-    "length control": (
-        "Length control: the largest change of a rating once length is accounted for;"
-        " `tourney project bt --control length` has all."
-    ),
-    "self-preference": (
-        "Self-preference: what models of the judge's own family gain before it, beyond what the"
-        " other judges see in the same pairs."
-    ),
-    "skill": (
-        "Skill: how surely a judge tells strong from weak, beside the first judge's, which is 1."
-        " Of 0 it guesses."
-    ),
-    "transitivity": (
-        "Transitivity: Pearson's chi-square of pairs over Bradley-Terry's expectation; p by a score"
-        " bootstrap over prompts. Below 0.05 one number for each entrant does not explain who beats"
-        " whom."
-    ),
-}
-"""In plain words what each measure says."""
-
-
 def bias_table(rows: Iterable[BiasRow]) -> Table:
     """Return a row for each figure about a judge, and say what the measures mean."""
     shown = tuple(rows)
@@ -155,7 +121,7 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
         rows=tuple(each._asdict() for each in shown),
         notes=(
             *_reasons(shown),
-            *(said for measure, said in _MEANING.items() if measure in measures),
+            *(said for measure, said in MEANING.items() if measure in measures),
         ),
     )
 

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
@@ -14,24 +13,16 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from commands.cli.tables.table import Column, Table
+from commands.runs.report.text import is_hidden, shown
 from ledger.identity import Json
 
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, bidi marks, separators
 _FORMULA: Final = ("=", "+", "-", "@", "\t")
-
-
-def shown(text: str) -> str:
-    """Return text with invisible characters escaped; line breaks and tabs stay."""
-    return "".join(
-        character.encode("unicode_escape").decode() if _is_hidden(character) else character
-        for character in text
-    )
 
 
 def shown_json(text: str) -> str:
     """Return the same JSON with invisible characters escaped."""
     return "".join(
-        json.dumps(character)[1:-1] if _is_hidden(character) else character for character in text
+        json.dumps(character)[1:-1] if is_hidden(character) else character for character in text
     )
 
 
@@ -44,10 +35,6 @@ def csv_cell(text: str) -> str:
     """Return escaped text that no spreadsheet reads as a formula."""
     safe = shown(text)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
-
-
-def _is_hidden(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
 
 
 _LISTED: Final = 3  # of a list in a table; data has all

@@ -30,6 +30,40 @@ _COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
 }
 """The unit of each measure, and what its n counts."""
 
+MEANING: Final[Mapping[str, str]] = {
+    "slot preference": (
+        "Slot preference: verdicts for slot A less those for slot B, over both orders. 0 is fair;"
+        " 0.1: it says A in 10 % of its verdicts whatever it reads. `swap-consistent` leaves such"
+        " pairs out."
+    ),
+    "flips": (
+        "Flips: pairs on which a judge contradicts itself when the slots are exchanged. They count"
+        " for nobody."
+    ),
+    "length": (
+        "Length, headers, lists, bold: what a response gains by more of it before this judge,"
+        " beside its strength. 0: the judge does not mind."
+    ),
+    "length control": (
+        "Length control: the largest change of a rating once length is accounted for;"
+        " `tourney project bt --control length` has all."
+    ),
+    "self-preference": (
+        "Self-preference: what models of the judge's own family gain before it, beyond what the"
+        " other judges see in the same pairs."
+    ),
+    "skill": (
+        "Skill: how surely a judge tells strong from weak, beside the first judge's, which is 1."
+        " Of 0 it guesses."
+    ),
+    "transitivity": (
+        "Transitivity: Pearson's chi-square of pairs over Bradley-Terry's expectation; p by a score"
+        " bootstrap over prompts. Below 0.05 one number for each entrant does not explain who beats"
+        " whom."
+    ),
+}
+"""In plain words what each measure says."""
+
 
 class Bounded(NamedTuple):
     """A number and its 95 % interval; None: there is none."""

@@ -14,13 +14,11 @@ from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
-from projections.artifacts._report import report
 from projections.artifacts.files import (
     battles,
     files_of,
     manifest,
     matches,
-    renderings_of,
     verdicts,
 )
 from projections.artifacts.results import Results, results_of
@@ -82,14 +80,6 @@ def test_a_run_without_a_verdict_has_every_file_too() -> None:
 
     assert set(files) == NAMES
     assert files["battles.jsonl"] == files["matches/matches.jsonl"] == b""
-
-
-def test_the_report_is_no_file_that_a_run_claims() -> None:
-    """It is a rendering: better words in it must not look like a forgery."""
-    found = results(*history(opened(rubrics=RUBRICS), "a"))
-
-    assert renderings_of(found) == {"report.html": report(found).encode()}
-    assert not renderings_of(found).keys() & files_of(found).keys()
 
 
 def test_the_same_results_give_the_same_bytes() -> None:

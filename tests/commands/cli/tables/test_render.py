@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.cli.tables.render import Format, csv_cell, one_line, shown, shown_json
+from commands.cli.tables.render import Format, csv_cell, one_line, shown_json
 from commands.cli.tables.table import Column, Table
+from commands.runs.report.text import shown
 from tests.support.goldens.screens import SAMPLE, SCREENS, rendered, screens
 
 TABLE = Table("tourney/x@1", "X", (Column("text", "Text"), Column("value", "Value", 2)), rows=())

@@ -1,0 +1,228 @@
+"""The battles that a report shows: two responses side by side, and what the judge replied."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import zip_longest
+from typing import Final, NamedTuple, TypeAlias
+
+from commands.runs.report.subject import Subject
+from ledger.events.judging import Order, Outcome
+from projections.tournament.matches import Match
+from projections.tournament.settlement import Settlement, failure_of, settle
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
+
+_SAMPLE: Final = 24  # battles
+_MOST: Final = 3_000  # characters of a text in a sample
+_MOST_WORDS: Final = 1_200  # of texts that are compared word by word
+_WORD: Final = re.compile(r"\s*\S+\s*|\s+")
+
+
+class Battles(StrEnum):
+    """Which battles a report shows."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+    NONE = "none"
+
+
+class Piece(NamedTuple):
+    """A stretch of a response: of both, or of this one only."""
+
+    text: str
+    is_own: bool
+
+
+class Side(NamedTuple):
+    """One entrant's response."""
+
+    entrant: str
+    pieces: tuple[Piece, ...]
+    n_left_out: int  # characters
+    n_tokens: int
+
+
+class Reply(NamedTuple):
+    """What a judge said of one order."""
+
+    judge: str
+    order: Order
+    first: str  # who was shown in slot A
+    verdict: str
+    text: str
+    n_left_out: int
+
+
+class ShownBattle(NamedTuple):
+    """A battle as it is shown."""
+
+    dimension: str
+    prompt_id: str
+    prompt: str
+    gold: str | None
+    a: Side
+    b: Side
+    outcome: str  # a, b, tie or inconsistent
+    says: str
+    is_disputed: bool
+    replies: tuple[Reply, ...]
+
+
+class ChosenBattles(NamedTuple):
+    """The battles of a report, and how many there are in all."""
+
+    shown: tuple[ShownBattle, ...]
+    n_all: int
+
+
+_Key: TypeAlias = tuple[str, str, str, str]
+
+
+def battles_of(subject: Subject, which: Battles) -> ChosenBattles:
+    """Return the battles to show: all, none, or some of every outcome of every pair."""
+    judged = [
+        each
+        for group in subject.results.settlements.values()
+        for each in group
+        if each.match is not None and each.outcome is not None
+    ]
+    disputed = _disputed(subject, judged)
+    match which:
+        case Battles.ALL:
+            chosen, most = judged, None
+        case Battles.SAMPLE:
+            chosen, most = _sample(judged, disputed), _MOST
+        case Battles.NONE:
+            chosen, most = [], None
+    state = subject.results.tournament
+    shown = (_shown(state, each, each.match, disputed, most) for each in chosen if each.match)
+    return ChosenBattles(tuple(shown), len(judged))
+
+
+def _key(settlement: Settlement) -> _Key:
+    pairing = settlement.pairing
+    return (
+        pairing.rubric.dimension,
+        pairing.prompt.prompt_id,
+        pairing.a.entrant.entrant_id,
+        pairing.b.entrant.entrant_id,
+    )
+
+
+def _disputed(subject: Subject, judged: Iterable[Settlement]) -> frozenset[_Key]:
+    """Return the battles in which the orders or the judges contradict each other."""
+    state, prompts = subject.results.tournament, subject.results.publication.terms.prompts
+    said: defaultdict[_Key, set[Outcome]] = defaultdict(set)
+    for each in judged:
+        said[_key(each)] |= {each.outcome} if each.outcome else set()
+    for judge in state.panel:
+        if judge != subject.results.judge:
+            for each in settle(state, frozenset(prompts), judge):
+                said[_key(each)] |= {each.outcome} if each.outcome else set()
+    return frozenset(
+        key for key, those in said.items() if len(those) > 1 or "inconsistent" in those
+    )
+
+
+def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Settlement]:
+    """Take battles in turn from each dimension, pair and outcome, disputed ones first.
+
+    Of those that are alike, the order is that of their queries' digests, which is as good as drawn.
+    """
+    kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
+    for each in sorted(judged, key=_drawn):
+        dimension, _, a, b = _key(each)
+        kinds[str(_key(each) not in disputed), dimension, a, b, each.status].append(each)
+    rounds = zip_longest(*(kinds[kind] for kind in sorted(kinds)))
+    chosen = [each for row in rounds for each in row if each is not None][:_SAMPLE]
+    return sorted(chosen, key=_key)
+
+
+def _drawn(settlement: Settlement) -> str:
+    return settlement.match.forward.query_key if settlement.match else ""
+
+
+def _shown(
+    state: Tournament,
+    settlement: Settlement,
+    match: Match,
+    disputed: frozenset[_Key],
+    most: int | None,
+) -> ShownBattle:
+    dimension, prompt_id, a, b = _key(settlement)
+    prompt = settlement.pairing.prompt
+    both = (match.response_a, match.response_b)
+    texts = [response.text[:most] for response in both]
+    first, second = (
+        Side(name, pieces, len(response.text) - len(text), response.n_generated_tokens)
+        for name, pieces, response, text in zip(
+            (a, b), word_difference(*texts), both, texts, strict=True
+        )
+    )
+    return ShownBattle(
+        dimension,
+        prompt_id,
+        prompt.text[:most],
+        prompt.gold_answer,
+        first,
+        second,
+        settlement.status,
+        _SAYS[settlement.status].format(a=a, b=b),
+        _key(settlement) in disputed,
+        tuple(_replies(state, match, (a, b), most)),
+    )
+
+
+_SAYS: Final[Mapping[str, str]] = {
+    "a": "{a} won",
+    "b": "{b} won",
+    "tie": "tie",
+    "inconsistent": "inconsistent: the judge contradicted itself",
+}
+
+
+def _replies(
+    state: Tournament, match: Match, names: tuple[str, str], most: int | None
+) -> Iterator[Reply]:
+    """Yield both orders' replies; identical responses may never have been judged."""
+    queries: tuple[tuple[Order, JudgeQuery], ...] = (
+        ("forward", match.forward),
+        ("swapped", match.swapped),
+    )
+    for order, query in queries:
+        given = state.verdicts.get(query.query_key)
+        failed = state.query_failures.get(query.query_key)
+        if given is None and failed is None:
+            continue
+        first, second = names if order == "forward" else names[::-1]
+        text = given.event.reply if given else failed.reply if failed else ""
+        yield Reply(
+            given.event.judge if given else failed.judge if failed else "",
+            order,
+            first,
+            _verdict(given.event.verdict, first, second)
+            if given
+            else f"no verdict: {failure_of(state, query.query_key)}",
+            text[:most],
+            len(text) - len(text[:most]),
+        )
+
+
+def _verdict(verdict: str, first: str, second: str) -> str:
+    return {"A": f"A, {first}", "B": f"B, {second}"}.get(verdict, "a tie")
+
+
+def word_difference(one: str, other: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return both texts in pieces: what both have in common, and what is in one only."""
+    left, right = _WORD.findall(one), _WORD.findall(other)
+    if max(len(left), len(right)) > _MOST_WORDS:
+        return (Piece(one, is_own=False),), (Piece(other, is_own=False),)
+    compared = [word.strip() for word in left], [word.strip() for word in right]
+    steps = SequenceMatcher(None, *compared, autojunk=False).get_opcodes()
+    return (
+        tuple(Piece("".join(left[i:j]), tag != "equal") for tag, i, j, _, _ in steps if i < j),
+        tuple(Piece("".join(right[i:j]), tag != "equal") for tag, _, _, i, j in steps if i < j),
+    )

@@ -1,0 +1,152 @@
+"""The finding: who leads a dimension or is tied, in one sentence, and what speaks against it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from commands.runs.report.text import listed, percent
+from projections.ratings.bradley_terry.comparisons import pairs
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
+from projections.ratings.fragility import Fragility
+from projections.tournament.settlement import Account
+
+_THIN: Final = 30  # prompts: with fewer, half the differences are more than 100 Elo points unsure
+_DOUBTFUL: Final = 0.2  # of the judged pairs are inconsistent
+_MANY_TIES: Final = 0.3  # of the decided and tied pairs are tied
+_FRAGILE: Final = 0.02  # of the prompts decide who is ahead
+_MOST_NAMED: Final = 4
+
+
+class Finding(NamedTuple):
+    """Who leads, and how surely."""
+
+    verdict: str  # "leads", "tied" or "open"
+    leaders: tuple[str, ...]  # the first of them has the highest rating
+    sentence: str
+
+
+def finding_of(board: Leaderboard) -> Finding:
+    """Say who leads: by intervals that hold for all differences at once.
+
+    The leader leads if it is surely better than everybody; whoever is not surely worse is tied with
+    it. At the level of the intervals, whoever is truly best is among those named.
+    """
+    if not any(place.n_battles for place in board.rows):
+        return _open("No pair is decided or tied yet, so nobody can be ranked.")
+    tops = _groups_above_all(board)
+    if len(tops) != 1:
+        return _open(
+            f"The entrants fall into {len(board.groups)} groups that cannot be compared:"
+            " no chain of wins leads from one to the other, so nobody leads."
+        )
+    members = [place for place in board.rows if place.component == tops[0]]
+    if len(members) == 1:
+        return _alone(members[0])
+    return _of_group(board, members)
+
+
+def _open(sentence: str) -> Finding:
+    return Finding("open", (), sentence)
+
+
+def _groups_above_all(board: Leaderboard) -> list[int]:
+    """Return the components that none is above, which are several if they do not compare."""
+    above = board.ratings.components.above
+    return [number for number in range(len(board.groups)) if not above[:, number].any()]
+
+
+def _alone(place: LeaderboardRow) -> Finding:
+    lost = f"{place.entrant} lost to nobody in {place.n_battles} battles"
+    return Finding(
+        "open",
+        (place.entrant,),
+        f"{lost}, so its lead has no finite rating and no interval: more prompts would give one.",
+    )
+
+
+def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> Finding:
+    best, *others = members
+    if best.rating is None:
+        return _open("The ratings have no finite solution, so nobody can be ranked.")
+    if best.rank_low is None:
+        return Finding(
+            "open",
+            (best.entrant,),
+            f"{best.entrant} has the highest rating, but too few prompts say how sure that is:"
+            f" {best.no_interval or 'it has no interval'}.",
+        )
+    surely_worse = {
+        each.entrant_b
+        for each in pairs(board.ratings, "max-t")
+        if each.entrant_a == best.entrant and each.low is not None and each.low > 0
+    }
+    tied = tuple(each.entrant for each in others if each.entrant not in surely_worse)
+    if not tied:
+        return Finding("leads", (best.entrant,), f"{best.entrant} leads: {_beaten(others)}.")
+    return Finding("tied", (best.entrant, *tied), _tied(best.entrant, tied, len(others)))
+
+
+def _beaten(others: Sequence[LeaderboardRow]) -> str:
+    if len(others) == 1:
+        return f"it is significantly better than {others[0].entrant}"
+    return f"it is significantly better than each of the other {len(others)}"
+
+
+def _tied(best: str, tied: Sequence[str], n_others: int) -> str:
+    if len(tied) == n_others > 1:
+        return f"{best} has the highest rating, but is statistically tied with all the others."
+    named = listed(tied) if len(tied) <= _MOST_NAMED else f"{len(tied)} others"
+    return f"{best} has the highest rating, but is statistically tied with {named}."
+
+
+def caveats_of(
+    board: Leaderboard,
+    account: Account,
+    fragile: Iterable[Fragility],
+    judges: Sequence[str],
+    *,
+    drops_ties: bool,
+) -> tuple[str, ...]:
+    """Return what a reader must know before believing the finding, the gravest first."""
+    return (
+        *_on_evidence(board, account),
+        *_on_fragility(board, fragile),
+        *_on_ties(account, drops_ties=drops_ties),
+        *_on_judges(judges),
+    )
+
+
+def _on_evidence(board: Leaderboard, account: Account) -> Iterator[str]:
+    n_judged = account.decided + account.tie + account.inconsistent
+    if account.inconsistent > _DOUBTFUL * n_judged:
+        yield (
+            f"{percent(account.inconsistent / n_judged)} of the judged pairs are inconsistent: the"
+            " judge contradicted itself when the responses changed places. They count for nobody."
+        )
+    lacking = account.n_failed + account.pending
+    if lacking:
+        yield f"{lacking} of {account.planned} {account.counted} have no outcome."
+    n_prompts = board.ratings.support.n_clusters
+    if len(n_prompts) and n_prompts.max() < _THIN:
+        yield f"Thin evidence: nobody was compared on more than {n_prompts.max()} prompts."
+
+
+def _on_fragility(board: Leaderboard, fragile: Iterable[Fragility]) -> Iterator[str]:
+    best = board.rows[0].entrant if board.rows else None
+    for each in fragile:
+        n = None if each.decisive is None else len(each.decisive)
+        if n and each.ahead == best and n <= max(1, _FRAGILE * each.n_prompts):
+            without = "one prompt" if n == 1 else f"{n} prompts"
+            yield f"Without {without} of {each.n_prompts}, {each.behind} is not behind {best}."
+
+
+def _on_ties(account: Account, *, drops_ties: bool) -> Iterator[str]:
+    n_rated = account.decided + account.tie
+    if account.tie > _MANY_TIES * n_rated:
+        share = percent(account.tie / n_rated)
+        elo = ", and left out of Elo" if drops_ties else ""
+        yield f"{share} of the decided and tied pairs are ties: half a win for each side{elo}."
+
+
+def _on_judges(judges: Sequence[str]) -> Iterator[str]:
+    if len(judges) == 1:
+        yield f"A single judge, {judges[0]}, decided: nothing here shows what another would say."

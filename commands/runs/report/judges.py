@@ -1,0 +1,256 @@
+"""What is shown of how far to trust the judges and the ratings."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from commands.runs.report import svg
+from commands.runs.report.subject import RatedDimension, Subject
+from commands.runs.report.text import NOTHING, decimal, interval, percent
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Dimension
+from projections.battles.columns import CannotRate
+from projections.battles.settled import settled_battles
+from projections.ratings.fragility import Fragility, fragility
+from projections.ratings.judge_bias.figures import MEANING, Figure
+from projections.ratings.judge_bias.measures import biases
+from projections.reliability.agreement import Measure, agreement
+from projections.reliability.calibration import Calibration, against_gold
+
+_FAIR: Final = {"slot preference": 0.0, "length": 0.0, "self-preference": 0.0}
+_DOUBTFUL: Final = 0.8  # of an order consistency: below, more than one pair in five is lost
+_LOST: Final = "lost replies"
+_FAULTS: Final = frozenset({"unreadable rate", "refused rate", "truncated rate", "empty rate"})
+_MEANT: Final = {
+    "order consistency": "Pairs judged the same when the responses change places.",
+    "share of A": "Verdicts for the first slot, of those for either.",
+    "tie rate": "Verdicts that are a tie.",
+    "unreadable rate": "Replies in which no verdict was found.",
+    "refused rate": "Replies in which the judge declined.",
+    "truncated rate": "Replies that were cut short.",
+    "empty rate": "Replies without a word.",
+    _LOST: "Replies without a verdict: unreadable, refused, truncated or empty.",
+    "agreement": "Pairs on which both judges say the same.",
+    "agreement of all": "Pairs of judges that say the same, over all pairs.",
+    "Cohen's kappa": "Agreement beyond chance: 0 is chance, 1 is perfect.",
+    "Fleiss' kappa": "Agreement of all beyond chance: 0 is chance, 1 is perfect.",
+    "Spearman's rho": "How alike both judges order the entrants.",
+}
+_SHARES: Final = ("consistency", "share of A", "rate", "agreement")
+_KINDS: Final = ("slot preference", "length", "length control", "self-preference", "transitivity")
+_NEAR_CERTAIN: Final = 0.05
+
+
+class HealthRow(NamedTuple):
+    """One figure about the judges."""
+
+    dimension: str
+    judges: str
+    measure: str
+    value: str
+    interval: str
+    n: str
+    sign: str | None  # what the figure is a sign of; None: of nothing
+    meaning: str
+
+
+def health_of(subject: Subject) -> tuple[HealthRow, ...]:
+    """Return what is known of the judges of a tournament: reliability first, then biases."""
+    results = subject.results
+    prompts = frozenset(results.publication.terms.prompts)
+    state = results.tournament
+    measures = agreement(state, prompts, state.panel)
+    return (
+        *(
+            _reliability(each)
+            for each in _with_losses(measures)
+            if each.n and each.name in _MEANT and (each.value or each.name not in _FAULTS)
+        ),
+        *(
+            _bias(each.dimension, each.judge, each.figure)
+            for each in biases(state, state.panel)
+            if each.figure.value is not None and _is_main(each.figure)
+        ),
+    )
+
+
+def _with_losses(measures: Iterable[Measure]) -> Iterator[Measure]:
+    """Yield the measures, and after a judge's rates of faults their sum."""
+    lost: list[float] = []
+    for each in measures:
+        yield each
+        if each.name in _FAULTS:
+            lost.append(each.value or 0.0)
+            if len(lost) == len(_FAULTS):
+                yield each._replace(name=_LOST, value=sum(lost))
+                lost.clear()
+
+
+def _reliability(measure: Measure) -> HealthRow:
+    is_share = any(measure.name.endswith(each) for each in (*_SHARES, "of all", _LOST))
+    sign = None
+    if measure.name == "order consistency" and (measure.value or 0.0) < _DOUBTFUL:
+        sign = "contradicts itself"
+    return HealthRow(
+        measure.dimension,
+        ", ".join(measure.judges),
+        measure.name,
+        percent(measure.value) if is_share else decimal(measure.value),
+        NOTHING,
+        f"{measure.n:,}",
+        sign,
+        _MEANT[measure.name],
+    )
+
+
+def _is_main(figure: Figure) -> bool:
+    """Say whether a figure is of a judge as a whole, and has a place on the page."""
+    return figure.measure in _KINDS
+
+
+def _bias(dimension: Dimension, judge: str, figure: Figure) -> HealthRow:
+    digits = 0 if figure.unit.startswith("Elo points") else 2
+    return HealthRow(
+        dimension,
+        judge,
+        _name(figure),
+        f"{'p = ' * (figure.unit == 'p')}{decimal(figure.value, digits)}{_unit(figure)}",
+        interval(figure.low, figure.high, digits),
+        f"{figure.n:,}",
+        _sign(figure),
+        _meaning(figure),
+    )
+
+
+def _name(figure: Figure) -> str:
+    is_of_somebody = figure.of is not None and figure.measure != "transitivity"
+    return f"{figure.measure}: {figure.of}" if is_of_somebody else figure.measure
+
+
+def _meaning(figure: Figure) -> str:
+    """Return what a measure says, without its name and without marks of code."""
+    said = MEANING[figure.measure].partition(": ")[2].replace("`", "")
+    return said[:1].upper() + said[1:]
+
+
+def _unit(figure: Figure) -> str:
+    return " Elo" if figure.unit.startswith("Elo points") else ""
+
+
+def _sign(figure: Figure) -> str | None:
+    """Return what a figure is a sign of, if its interval leaves out what is fair."""
+    if figure.measure == "transitivity":
+        return "cycles" if (figure.value or 1.0) < _NEAR_CERTAIN else None
+    fair = _FAIR.get(figure.measure)
+    if fair is None or figure.low is None or figure.high is None:
+        return None
+    return None if figure.low <= fair <= figure.high else "sign of bias"
+
+
+class FragileRow(NamedTuple):
+    """How few prompts decide between two neighbours."""
+
+    dimension: str
+    ahead: str
+    behind: str
+    gap: str
+    decisive: str
+    which: str
+
+
+_MOST_NAMED: Final = 3
+
+
+def fragile_rows(found: Iterable[tuple[Dimension, Fragility]]) -> tuple[FragileRow, ...]:
+    """Return a row for each two neighbours."""
+    return tuple(
+        FragileRow(
+            dimension,
+            each.ahead,
+            each.behind,
+            f"{each.gap:.0f}",
+            _decisive(each),
+            _which(each),
+        )
+        for dimension, each in found
+    )
+
+
+def fragile_pairs(rated: RatedDimension) -> tuple[Fragility, ...]:
+    """Return the fragility of each gap between neighbours; none where it cannot be computed."""
+    parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
+    try:
+        return fragility(settled_battles(rated.settlements, ties="half"), parameters)
+    except CannotRate:
+        return ()
+
+
+def _decisive(each: Fragility) -> str:
+    if each.decisive is None:
+        return "no few prompts"
+    return f"{len(each.decisive)} of {each.n_prompts}"
+
+
+def _which(each: Fragility) -> str:
+    named = [str(prompt) for prompt in each.decisive or () if prompt is not None]
+    more = len(named) - _MOST_NAMED
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+class CalibrationRow(NamedTuple):
+    """How honest an entrant's own probability of being right is."""
+
+    entrant: str
+    n: int
+    ece: str
+    brier: str
+    diagram: svg.Drawing
+
+
+def calibration_of(subject: Subject) -> tuple[CalibrationRow, ...]:
+    """Return a row for each entrant that said how sure it was, where a gold answer decides."""
+    return tuple(
+        CalibrationRow(
+            each.entrant_id,
+            len(each.cases),
+            decimal(each.ece, 3),
+            decimal(each.brier, 3),
+            svg.reliability(_shares(each), each.entrant_id),
+        )
+        for each in against_gold(subject.results.tournament)
+        if each.cases
+    )
+
+
+def _shares(calibration: Calibration) -> Sequence[svg.Share]:
+    return [
+        svg.Share(each.confidence, each.correctness, each.n)
+        for each in calibration.bins
+        if each.confidence is not None and each.correctness is not None
+    ]
+
+
+class MetricLine(NamedTuple):
+    """A metric of an entrant on an evaluation."""
+
+    evaluation: str
+    metric: str
+    entrant: str
+    value: str
+    interval: str
+    n: str
+
+
+def metric_lines(subject: Subject) -> Iterator[MetricLine]:
+    """Yield the metrics of every evaluation on record."""
+    for each in subject.evaluations:
+        plan = each.run.plan
+        for metric in each.metrics:
+            found = metric.estimate
+            yield MetricLine(
+                plan.evaluation,
+                metric.name,
+                plan.entrant.label,
+                decimal(found.value, 3),
+                interval(found.low, found.high, 3),
+                f"{found.n:,}",
+            )

@@ -1,0 +1,176 @@
+"""What is shown of money and time: who spent what for what, and what a response takes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor, log10
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from commands.runs.report import svg
+from commands.runs.report.subject import RatedDimension, Subject
+from commands.runs.report.text import dollars
+from commands.spending.endpoints import endpoint_spend
+from projections.tournament.bill import Bill
+from projections.tournament.spend import is_free
+
+_FEWEST: Final = 2  # entrants on a map
+
+
+class SpendLine(NamedTuple):
+    """What somebody spent for something."""
+
+    who: str
+    what: str
+    n: int
+    n_input: int
+    n_output: int
+    usd: str
+    at_most: str  # beside it, for requests of unknown fate; empty: none
+
+
+class Spending(NamedTuple):
+    """All that was spent."""
+
+    entrants: str
+    judges: str
+    total: str
+    note: str
+    lines: tuple[SpendLine, ...]
+
+
+def spending_of(subject: Subject) -> Spending:
+    """Return what was spent, by whom and for what."""
+    free = {each.judge_id for each in subject.results.tournament.judges.values() if is_free(each)}
+    bills: defaultdict[tuple[str, str], Bill] = defaultdict(Bill)
+    for key, bill in subject.spend.bills.items():
+        bills[key.judge, key.dimension or "unknown"] += bill
+    served = endpoint_spend(subject.spend.entrants)
+    of_judges = sum(bills.values(), Bill())
+    judged = None if of_judges.n_unpriced else of_judges.usd
+    answered = _sum([each.usd for each in served])
+    return Spending(
+        entrants=dollars(answered),
+        judges=dollars(judged),
+        total=dollars(_sum([answered, judged])),
+        note=_note(bool(served), all(key[0] in free for key in bills)),
+        lines=(
+            *(
+                SpendLine(
+                    each.entrant_id,
+                    f"responses by {each.model}",
+                    each.n_answers,
+                    each.n_input,
+                    each.n_output,
+                    dollars(each.usd),
+                    dollars(each.maybe_usd) if each.n_maybe_billed else "",
+                )
+                for each in served
+            ),
+            *(_of_judge(*key, bill) for key, bill in sorted(bills.items())),
+        ),
+    )
+
+
+def _of_judge(judge: str, dimension: str, bill: Bill) -> SpendLine:
+    return SpendLine(
+        judge,
+        f"verdicts on {dimension}",
+        bill.n_replies,
+        bill.tokens.n_prompt,
+        bill.tokens.n_output,
+        dollars(None if bill.n_unpriced else bill.usd),
+        dollars(bill.maybe_usd) if bill.n_maybe_billed else "",
+    )
+
+
+def _sum(parts: Sequence[float | None]) -> float | None:
+    """Add up amounts; one that is not known leaves the sum unknown."""
+    known = [each for each in parts if each is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _note(is_served: bool, is_free_of_charge: bool) -> str:
+    local = "" if is_served else "The entrants ran on weights at hand, which cost no dollars. "
+    judged = "The judges, too, ran on the user's machine." if is_free_of_charge else ""
+    return f"{local}{judged}".strip()
+
+
+class ValueMap(NamedTuple):
+    """Ratings against what a response takes."""
+
+    drawing: svg.Drawing
+    unit: str
+    rows: tuple[tuple[int, str, str, str, bool], ...]  # place, entrant, rating, cost, frontier
+
+
+def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
+    """Return the map by dollars where they are known, else by seconds; None: neither is."""
+    ratings = {
+        place.entrant: (number, place.rating)
+        for number, place in enumerate(rated.board.rows, 1)
+        if place.rating is not None
+    }
+    by_usd = _usd_per_response(subject)
+    costs, unit, is_usd = by_usd, "US dollars a response", True
+    if len(costs.keys() & ratings.keys()) < _FEWEST:
+        costs, unit, is_usd = _seconds(subject), "mean seconds until a response was there", False
+    placed = [
+        (number, name, rating, costs[name])
+        for name, (number, rating) in ratings.items()
+        if name in costs
+    ]
+    if len(placed) < _FEWEST:
+        return None
+    best = _frontier([(name, cost, rating) for _, name, rating, cost in placed])
+    spots = [
+        svg.Spot(number, name, cost, rating, name in best) for number, name, rating, cost in placed
+    ]
+    ticks = [(each, _cost(each, is_usd)) for each in _ticks(costs[name] for _, name, *_ in placed)]
+    rows = [
+        (number, name, f"{rating:.0f}", _cost(cost, is_usd), name in best)
+        for number, name, rating, cost in placed
+    ]
+    return ValueMap(svg.value_map(spots, f"{unit} (log scale)", ticks), unit, tuple(rows))
+
+
+def _usd_per_response(subject: Subject) -> Mapping[str, float]:
+    """Return what an answer of each endpoint entrant cost on average, where all are priced."""
+    return {
+        each.entrant_id: each.usd / each.n_answers
+        for each in endpoint_spend(subject.spend.entrants)
+        if each.usd and each.n_answers
+    }
+
+
+def _seconds(subject: Subject) -> Mapping[str, float]:
+    """Return how long each entrant's responses took on average."""
+    taken: defaultdict[str, list[float]] = defaultdict(list)
+    for response in subject.results.tournament.responses.values():
+        if response.elapsed_s:
+            taken[response.entrant_id].append(response.elapsed_s)
+    return {entrant: fmean(times) for entrant, times in taken.items()}
+
+
+def _frontier(placed: Iterable[tuple[str, float, float]]) -> frozenset[str]:
+    """Return who is rated above all that are as cheap or cheaper."""
+    found: set[str] = set()
+    highest = float("-inf")
+    for name, _, rating in sorted(placed, key=lambda each: (each[1], -each[2])):
+        if rating > highest:
+            highest = rating
+            found.add(name)
+    return frozenset(found)
+
+
+def _ticks(costs: Iterable[float]) -> list[float]:
+    """Return 1, 2 and 5 times powers of ten around the costs."""
+    found = list(costs)
+    low, high = floor(log10(min(found))), ceil(log10(max(found)))
+    every = [step * 10.0**power for power in range(low - 1, high + 1) for step in (1, 2, 5)]
+    first = max(each for each in every if each <= min(found))
+    last = min(each for each in (*every, 10.0 ** (high + 1)) if each > max(found))
+    return [each for each in (*every, 10.0 ** (high + 1)) if first <= each <= last]
+
+
+def _cost(cost: float, is_usd: bool) -> str:
+    return f"${cost:.2g}" if is_usd else f"{cost:.2g} s"

@@ -1,0 +1,183 @@
+"""The page itself: what is shown, put into the templates beside this module.
+
+One file without a request: the style and the script stand in it, and the page's own policy lets
+run only what has their hashes. Whatever an expression of a template shows is made visible, then
+escaped.
+"""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from commands.runs.report.battles import Battles, battles_of
+from commands.runs.report.finding import Finding, caveats_of, finding_of
+from commands.runs.report.judges import (
+    calibration_of,
+    fragile_pairs,
+    fragile_rows,
+    health_of,
+    metric_lines,
+)
+from commands.runs.report.money import ValueMap, spending_of, value_map_of
+from commands.runs.report.ratings import Ratings, ratings_of
+from commands.runs.report.subject import RatedDimension, Subject, subject_of
+from commands.runs.report.text import shown
+from ledger.store import Ledger
+from projections.artifacts.results import Results
+from projections.ratings.fragility import Fragility
+
+_STYLE: Final = "style.css"
+_SCRIPT: Final = "script.js"
+_SHORT: Final = 12  # characters of a digest, which `tourney show` accepts
+
+
+class DimensionView(NamedTuple):
+    """What is shown of one dimension."""
+
+    name: str
+    finding: Finding
+    caveats: tuple[str, ...]
+    ratings: Ratings
+    value: ValueMap | None
+    account: str
+
+
+class DigestLine(NamedTuple):
+    """A thing that determines the results, and its digest."""
+
+    what: str
+    name: str
+    digest: str
+
+
+class Provenance(NamedTuple):
+    """Where the numbers come from, and how to check them."""
+
+    head: str
+    position: int
+    until: str
+    digests: tuple[DigestLine, ...]
+    versions: str
+    commands: tuple[str, ...]
+
+
+def report_of_run(ledger: Ledger, results: Results) -> dict[str, bytes]:
+    """Return the report of a published run as a file: a rendering, which is not published."""
+    return {"report.html": page_of(subject_of(ledger, results, is_run=True)).encode()}
+
+
+def page_of(subject: Subject, which: Battles = Battles.SAMPLE) -> str:
+    """Return the report as HTML."""
+    fragile = [(each, fragile_pairs(each)) for each in subject.dimensions]
+    views = [_view(subject, each, pairs) for each, pairs in fragile]
+    results = subject.results
+    terms = results.publication.terms
+    style, script = _source(_STYLE), _source(_SCRIPT)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=_title(subject),
+            judge=results.judge,
+            terms=terms,
+            dimensions=views,
+            health=health_of(subject),
+            fragile=fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
+            calibration=calibration_of(subject),
+            metrics=tuple(metric_lines(subject)),
+            spending=spending_of(subject),
+            battles=battles_of(subject, which),
+            which=which,
+            provenance=_provenance(subject),
+            style=style,
+            script=script,
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+        )
+    )
+
+
+def _title(subject: Subject) -> str:
+    results = subject.results
+    run = f": {results.publication.terms.mode} run" if subject.is_run else ""
+    return f"{results.tournament.stream}{run}"
+
+
+def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility]) -> DimensionView:
+    terms = subject.results.publication.terms
+    account = rated.standings.account
+    return DimensionView(
+        rated.name,
+        finding_of(rated.board),
+        caveats_of(
+            rated.board,
+            account,
+            fragile,
+            [subject.results.judge.judge_id],
+            drops_ties=terms.elo.ties == "drop",
+        ),
+        ratings_of(rated),
+        value_map_of(subject, rated),
+        account.sentence(),
+    )
+
+
+def _provenance(subject: Subject) -> Provenance:
+    state, publication = subject.results.tournament, subject.results.publication
+    opening, newest = state.opening, state.newest
+    digests = [
+        *(("entrant", each.entrant_id, each.digest) for each in state.roster),
+        *(("judge", each.judge_id, each.digest) for each in state.panel),
+        *(("rubric", f"{each.dimension} {each.version}", each.digest) for each in state.dimensions),
+    ]
+    if opening is not None:
+        told = opening.instructions
+        digests.append(("instructions", told.version, told.digest))
+        digests.append(("settings", state.stream, opening.configuration_digest))
+    checked = [f"tourney verify --checkpoint {subject.head}"]
+    if subject.is_run:
+        checked.insert(0, f"tourney replay --against runs/{publication.run}")
+    return Provenance(
+        head=publication.head,
+        position=publication.as_of,
+        until=f"{newest.recorded_at:%Y-%m-%d %H:%M} UTC" if newest else "",
+        digests=tuple(DigestLine(*each[:2], each[2][:_SHORT]) for each in digests),
+        versions=", ".join(map(" ".join, opening.versions)) if opening else "",
+        commands=tuple(checked),
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """Return what reads the templates; it escapes everything but drawings."""
+    return Environment(
+        loader=PackageLoader("commands.runs.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _visible(value: object) -> object:
+    """Make the invisible characters of a text visible; drawings are ours."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _source(name: str) -> Markup:
+    """Return a file of the templates as it stands in the page."""
+    file = files(__package__) / "templates" / name
+    return Markup(file.read_text("utf-8").strip())  # noqa: S704  # ours
+
+
+def _hash(source: str) -> str:
+    """Return what a policy calls a script or a style."""
+    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"

@@ -1,0 +1,199 @@
+"""What is shown of ratings: the leading one and the other, who beats whom, and the sweep of K."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from commands.runs.report import svg
+from commands.runs.report.subject import RatedDimension
+from commands.runs.report.text import NOTHING, listed, percent, points
+from projections.ratings.bradley_terry.component import MEAN_RATING
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
+from projections.ratings.standings import Standings, WinRate, win_rates
+
+_SHADES: Final = 5  # of a colour; 0 is neutral
+_EVEN: Final = 0.5
+
+
+class RatingRow(NamedTuple):
+    """An entrant in the leading table."""
+
+    entrant: str
+    rank: str
+    rating: str
+    interval: str
+    bar: svg.Drawing | None
+    wins: int
+    losses: int
+    ties: int
+    elo: str
+    note: str | None  # why there is no rating, or no interval
+
+
+class Cell(NamedTuple):
+    """A number on a colour: from -5, blue, over 0 to 5, orange."""
+
+    text: str
+    shade: int
+    detail: str = ""
+
+
+class HeatRow(NamedTuple):
+    """A row of a heat map."""
+
+    entrant: str
+    cells: tuple[Cell | None, ...]  # None: nobody plays against itself
+
+
+class HeatMap(NamedTuple):
+    """Numbers by entrant and column."""
+
+    columns: tuple[str, ...]
+    rows: tuple[HeatRow, ...]
+
+
+class Ratings(NamedTuple):
+    """All that a dimension shows of ratings."""
+
+    rows: tuple[RatingRow, ...]
+    axis: svg.Drawing | None
+    level: str
+    groups: str | None  # which ratings compare
+    elo: str  # what the other engine is, and why it differs
+    grid: HeatMap
+    sweep: HeatMap | None
+
+
+_Count: TypeAlias = Counter[str]
+
+
+def ratings_of(rated: RatedDimension) -> Ratings:
+    """Return what a dimension shows of its ratings, the best entrant first."""
+    rates = win_rates(rated.settlements)
+    order = [place.entrant for place in rated.board.rows]
+    scale = svg.scale_of(_ends(rated.board.rows))
+    return Ratings(
+        rows=_rows(rated.board.rows, rates, rated.standings, scale),
+        axis=None if scale is None else svg.axis(scale),
+        level=f"{100 * rated.board.ratings.parameters.level:g} %",
+        groups=_groups(rated.board),
+        elo=_about_elo(rated),
+        grid=_grid(order, rates),
+        sweep=_sweep(order, rated.standings),
+    )
+
+
+def _ends(places: Iterable[LeaderboardRow]) -> list[float]:
+    """Return every number that the scale must hold."""
+    shown = (each for place in places for each in (place.rating, place.lower, place.upper))
+    return [each for each in shown if each is not None]
+
+
+def _rows(
+    places: Sequence[LeaderboardRow],
+    rates: Iterable[WinRate],
+    standings: Standings,
+    scale: svg.Scale | None,
+) -> tuple[RatingRow, ...]:
+    won = _totals(rates)
+    elo = {str(row.entrant_id): row.rating for row in standings.rows}
+    return tuple(
+        RatingRow(
+            place.entrant,
+            rank=(place.rank or NOTHING).replace("-", "–"),  # noqa: RUF001
+            rating=points(place.rating),
+            interval=_between(place),
+            bar=_bar(place, scale),
+            wins=won[place.entrant]["won"],
+            losses=won[place.entrant]["lost"],
+            ties=won[place.entrant]["tied"],
+            elo=points(elo.get(place.entrant)),
+            note=place.reason or place.no_interval,
+        )
+        for place in places
+    )
+
+
+def _between(place: LeaderboardRow) -> str:
+    if place.lower is None or place.upper is None:
+        return ""
+    return f"{place.lower:.0f}–{place.upper:.0f}"  # noqa: RUF001
+
+
+def _bar(place: LeaderboardRow, scale: svg.Scale | None) -> svg.Drawing | None:
+    if place.rating is None or scale is None:
+        return None
+    return svg.interval_bar(scale, place.rating, place.lower, place.upper)
+
+
+def _totals(rates: Iterable[WinRate]) -> Mapping[str, _Count]:
+    won: defaultdict[str, _Count] = defaultdict(Counter)
+    for each in rates:
+        won[each.entrant_a].update(won=each.a_wins, lost=each.b_wins, tied=each.ties)
+        won[each.entrant_b].update(won=each.b_wins, lost=each.a_wins, tied=each.ties)
+    return won
+
+
+def _groups(board: Leaderboard) -> str | None:
+    """Say which ratings compare; None: all."""
+    if len(board.groups) <= 1:
+        return None
+    named = "; ".join(f"{n}: {listed(group)}" for n, group in enumerate(board.groups, 1))
+    order = ", ".join(f"{high} is above {low}" for high, low in board.above)
+    compared = f" Group {order}." if order else " No group is above another."
+    return f"Ratings compare within a group only. Group {named}.{compared}"
+
+
+def _about_elo(rated: RatedDimension) -> str:
+    standings = rated.standings
+    ties = "leaves out ties, and so spreads entrants further apart"
+    if standings.account.decided + standings.account.tie == standings.ratings.n_battles:
+        ties = "counts ties as half a win, too"
+    why = (
+        f"Elo beside it (K = {standings.k:g}, mean over {len(standings.ratings.traces)} orders of"
+        f" play) {ties}; and each battle moves it by at most K points, so it is still on its way"
+        " from where everybody started. Compare its order, not its numbers."
+    )
+    by_elo = [row.entrant_id for row in standings.rows if row.rating is not None]
+    by_both = [place.entrant for place in rated.board.rows if place.entrant in by_elo]
+    same = "The order is the same." if by_elo == by_both else f"By Elo: {', '.join(by_elo)}."
+    zero = f"The mean Bradley-Terry rating of a group is {MEAN_RATING:g}. "
+    anchor = rated.board.ratings.parameters.anchor
+    return f"{why} {same if by_elo else ''} {'' if anchor else zero}".strip()
+
+
+def _grid(order: Sequence[str], rates: Iterable[WinRate]) -> HeatMap:
+    cells: dict[tuple[str, str], Cell] = {}
+    for each in rates:
+        a, b = each.entrant_a, each.entrant_b
+        cells[a, b] = _share(each.win_rate, each.a_wins, each.b_wins, each.ties)
+        other = None if each.win_rate is None else 1 - each.win_rate
+        cells[b, a] = _share(other, each.b_wins, each.a_wins, each.ties)
+    rows = (HeatRow(a, tuple(cells.get((a, b)) for b in order)) for a in order)
+    return HeatMap(tuple(order), tuple(rows))
+
+
+def _share(share: float | None, won: int, lost: int, tied: int) -> Cell:
+    shade = 0 if share is None else round((share - _EVEN) * 2 * _SHADES)
+    return Cell(percent(share), shade, f"{won}–{lost}–{tied}")  # noqa: RUF001
+
+
+def _sweep(order: Sequence[str], standings: Standings) -> HeatMap | None:
+    """Return the ratings by Elo under each K of the sweep; None: there is no sweep."""
+    by_k = [dict(zip(each.entrants, each.mean(), strict=True)) for _, each in standings.sweep]
+    if not by_k or not by_k[0]:
+        return None
+    middle = sum(by_k[0].values()) / len(by_k[0])
+    reach = max(abs(each - middle) for ratings in by_k for each in ratings.values()) or 1.0
+    rows = (
+        HeatRow(
+            name,
+            tuple(
+                Cell(points(found[name]), round((found[name] - middle) / reach * _SHADES))
+                for found in by_k
+            ),
+        )
+        for name in order
+        if name in by_k[0]
+    )
+    return HeatMap(tuple(f"{k:g}" for k, _ in standings.sweep), tuple(rows))

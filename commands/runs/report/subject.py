@@ -1,0 +1,60 @@
+"""What a report is about: the results of a tournament, and what the ledger holds beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ledger.chain import Head
+from ledger.identity import Dimension
+from ledger.store import Ledger
+from projections.artifacts.results import Results
+from projections.evaluations.metrics import RunMetrics, metrics_of
+from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
+from projections.fold import fold
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.standings import Standings
+from projections.tournament.settlement import Settlement
+from projections.tournament.spend import Spend, spend_of
+
+
+class RatedDimension(NamedTuple):
+    """One dimension: its settlements, and its ratings by both engines."""
+
+    name: Dimension
+    settlements: Sequence[Settlement]
+    standings: Standings
+    board: Leaderboard
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Everything that a report shows."""
+
+    results: Results
+    spend: Spend
+    evaluations: tuple[RunMetrics, ...]
+    is_run: bool  # of a published run; else of the tournament as it stands
+
+    @property
+    def head(self) -> Head:
+        """The head of the ledger up to which it was read."""
+        return Head(self.results.publication.as_of, self.results.publication.head)
+
+    @property
+    def dimensions(self) -> tuple[RatedDimension, ...]:
+        """The dimensions in the tournament's order."""
+        results = self.results
+        boards = {board.name: board for board in results.boards}
+        return tuple(
+            RatedDimension(name, group, results.standings[name], boards[name])
+            for name, group in results.settlements.items()
+        )
+
+
+def subject_of(ledger: Ledger, results: Results, *, is_run: bool) -> Subject:
+    """Read from a ledger what a report shows beside the results, up to the same position."""
+    stream, until = results.tournament.stream, results.publication.as_of
+    spend = fold(spend_of(stream), ledger.read(until=until))
+    events = ledger.read(until=until, types=EVALUATION_EVENTS)
+    runs = fold(evaluations_of(stream), events).runs
+    return Subject(results, spend, tuple(map(metrics_of, runs)), is_run)

@@ -1,0 +1,57 @@
+"""Texts and numbers as people are to see them: invisible characters escaped, numbers rounded."""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, bidi marks, separators
+NOTHING: Final = "–"  # stands where there is no number  # noqa: RUF001
+
+
+def shown(text: str) -> str:
+    """Return text with invisible characters escaped; line breaks and tabs stay."""
+    return "".join(
+        character.encode("unicode_escape").decode() if is_hidden(character) else character
+        for character in text
+    )
+
+
+def is_hidden(character: str) -> bool:
+    """Say whether a character would not be seen, or would change how others are."""
+    return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
+
+
+def points(value: float | None) -> str:
+    """Return a rating as it is shown."""
+    return NOTHING if value is None else f"{value:.0f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as it is shown."""
+    return NOTHING if share is None else f"{share:.0%}"
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """Return a number with a true minus sign."""
+    return NOTHING if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def interval(low: float | None, high: float | None, digits: int = 0) -> str:
+    """Return two bounds, or nothing if one is not known."""
+    if low is None or high is None:
+        return NOTHING
+    return f"{decimal(low, digits)} to {decimal(high, digits)}"
+
+
+def dollars(usd: float | None) -> str:
+    """Return an amount of money; below a dollar with as many digits as it takes."""
+    if usd is None:
+        return "?"
+    return f"${usd:,.2f}" if usd == 0 or usd >= 1 else f"${usd:.2g}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as people list them: a, b and c."""
+    if len(names) <= 1:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
