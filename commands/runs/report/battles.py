@@ -15,7 +15,7 @@ from projections.tournament.settlement import Settlement, failure_of, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
-_SAMPLE: Final = 24  # battles
+_SAMPLE: Final = 40  # battles
 _MOST: Final = 3_000  # characters of a text in a sample
 _MOST_WORDS: Final = 1_200  # of texts that are compared word by word
 _WORD: Final = re.compile(r"\s*\S+\s*|\s+")
@@ -130,7 +130,8 @@ def _disputed(subject: Subject, judged: Iterable[Settlement]) -> frozenset[_Key]
 def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Settlement]:
     """Take battles in turn from each dimension, pair and outcome, disputed ones first.
 
-    Of those that are alike, the order is that of their queries' digests, which is as good as drawn.
+    Of those that are alike, identical responses come last; else the order is that of their queries'
+    digests, which is as good as drawn.
     """
     kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
     for each in sorted(judged, key=_drawn):
@@ -141,8 +142,9 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Set
     return sorted(chosen, key=_key)
 
 
-def _drawn(settlement: Settlement) -> str:
-    return settlement.match.forward.query_key if settlement.match else ""
+def _drawn(settlement: Settlement) -> tuple[bool, str]:
+    match = settlement.match
+    return match is None or match.is_identical, match.forward.query_key if match else ""
 
 
 def _shown(

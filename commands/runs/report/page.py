@@ -5,6 +5,7 @@ run only what has their hashes. Whatever an expression of a template shows is ma
 escaped.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache
@@ -13,7 +14,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from commands.runs.report.battles import Battles, battles_of
 from commands.runs.report.finding import Finding, caveats_of, finding_of
@@ -34,6 +35,7 @@ from projections.ratings.fragility import Fragility
 
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
+_WORD: Final = re.compile(r"[^_/\-]*[_/\-]+|[^_/\-]+$")  # of a name, with what ends it
 _SHORT: Final = 12  # characters of a digest, which `tourney show` accepts
 
 
@@ -156,13 +158,22 @@ def _provenance(subject: Subject) -> Provenance:
 @cache
 def _environment() -> Environment:
     """Return what reads the templates; it escapes everything but drawings."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("commands.runs.report"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
+    )
+    environment.filters["name"] = _breakable
+    return environment
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name that may be broken where its words end, and nowhere else."""
+    return Markup("<bdi>{}</bdi>").format(
+        Markup("").join(each + Markup("<wbr>") for each in map(escape, _WORD.findall(shown(name))))
     )
 
 

@@ -1,0 +1,276 @@
+"""The page: complete in itself, and no text in it has an effect."""
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+from msgspec.structs import replace
+
+from commands.runs.report.battles import Battles
+from commands.runs.report.page import page_of
+from commands.runs.report.subject import Subject
+from ledger.events.judging import VerdictReceived
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import StreamId
+from projections.artifacts.results import results_of
+from projections.tournament.spend import Spend
+from tests.support.builders.events import STREAM, entrant, judge, known, opened, prompt, rubric
+from tests.support.builders.worlds import RUBRICS, court, cup, heard, history, publication
+from tests.support.builders.worlds import A as A_WINS
+from tests.support.builders.worlds import B as B_WINS
+
+VOID = {"meta", "br", "wbr", "input", "link", "img"}
+
+
+class ParsedPage(HTMLParser):
+    """A page as a browser reads it: its elements, attributes and texts."""
+
+    def __init__(self, source: str) -> None:
+        """Read the source; every element must be closed where it was opened."""
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element without content."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """The texts on one line."""
+        return " ".join("".join(self.texts).split())
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        """Return the attributes of the elements of a kind."""
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
+    """Return what a report on these events is about."""
+    tournament = known(*events, stream=stream)
+    told = publication(tournament)
+    terms = replace(told.terms, judge=tournament.panel[0].judge_id)
+    results = results_of(tournament, replace(told, terms=terms))
+    return Subject(results, Spend(stream), (), is_run=True)
+
+
+def page(*events: Event, which: Battles = Battles.ALL) -> ParsedPage:
+    """Return the report on events."""
+    return ParsedPage(page_of(subject(*events), which))
+
+
+def battles_on(found: ParsedPage) -> list[dict[str, str | None]]:
+    """Return the attributes of the battles of a page."""
+    return [each for each in found.named("details") if each.get("class") == "battle card"]
+
+
+FATES = ("a", "b", "tie", "inconsistent", "a", "refused")
+PLAYED: Sequence[Event] = history(cup(), *FATES)
+
+
+@cache
+def played() -> Subject:
+    """Return a subject of every outcome."""
+    return subject(*PLAYED)
+
+
+@cache
+def played_page() -> str:
+    """Return the report on it."""
+    return page_of(played(), Battles.ALL)
+
+
+def test_the_page_asks_nothing_of_anybody() -> None:
+    """It is mailed, archived and printed, and is whole without a network or a script."""
+    found = ParsedPage(played_page())
+
+    attributes = {name for _, each in found.elements for name in each}
+    assert {"link", "img", "iframe", "object", "base"}.isdisjoint(tag for tag, _ in found.elements)
+    assert attributes.isdisjoint({"src", "style", "srcset", "action", "background"})
+    assert not [name for name in attributes if name.startswith("on")]
+    assert all((each["href"] or "").startswith("#") for each in found.named("a"))
+    assert "url(" not in played_page()
+    assert "@import" not in played_page()
+
+
+def test_its_own_policy_lets_nothing_run_but_its_style_and_its_script() -> None:
+    """Should escaping ever fail, a browser still runs nothing and asks nobody."""
+    source = played_page()
+
+    (policy,) = [
+        each["content"]
+        for each in ParsedPage(source).named("meta")
+        if each.get("http-equiv") == "Content-Security-Policy"
+    ]
+    hashes = {}
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", source, re.DOTALL)
+        hashes[tag] = f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+    assert policy == (
+        f"default-src 'none'; style-src {hashes['style']}; script-src {hashes['script']};"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_tables_and_drawings_are_read_aloud() -> None:
+    """Whoever cannot see a picture has its title, and a table has a caption and headings."""
+    source = played_page()
+    found = ParsedPage(source)
+
+    assert source.count("<table") == source.count("<caption")
+    assert all(each.get("scope") in {"col", "row"} for each in found.named("th"))
+    assert found.named("svg")
+    assert all(each["role"] == "img" for each in found.named("svg"))
+    assert source.count("<svg") == len(re.findall("<svg[^>]*><title>[^<]+</title><desc>", source))
+    regions = [each for each in found.named("div") if each.get("class", "") == "scroll"]
+    assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
+
+
+def test_links_lead_to_what_is_on_the_page() -> None:
+    """A section that a tournament lacks has no link either."""
+    found = ParsedPage(played_page())
+
+    ids = [each["id"] for _, each in found.elements if "id" in each]
+    assert {f"#{each}" for each in ids} >= {each["href"] for each in found.named("a")}
+    assert len(ids) == len(set(ids))
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '<img src=x onerror="alert(1)">',
+    "' onmouseover='alert(1)",
+    "</style></title></textarea>{{ 7 * 7 }}{% raw %}",
+    "\x1b[31mred\x1b]8;;http://evil\x07link",
+    "abc\u202egnp.exe\u2066",
+    "nul\x00byte",
+]
+MADE_VISIBLE = {
+    "\x1b": r"\x1b",
+    "\x07": r"\x07",
+    "\u202e": r"\u202e",
+    "\u2066": r"\u2066",
+    "\x00": r"\x00",
+}
+
+
+def seen(text: str) -> str:
+    """Return a text as the page shows it."""
+    return "".join(MADE_VISIBLE.get(each, each) for each in text)
+
+
+def says(event: Event, text: str) -> Event:
+    """Return an event with a text of its author's choice."""
+    match event:
+        case ResponseGenerated():
+            return replace(event, text=f"{text} by {event.entrant_id[-1]}")
+        case VerdictReceived():
+            return replace(event, reply=text)
+        case _:
+            return event
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> None:
+    """A report is opened by people who did not choose the texts in it."""
+    opening = opened(
+        prompts=[prompt("p1", text=text), prompt(f"{text}2")],
+        entrants=[entrant(f"{text}1"), entrant(f"{text}2")],
+        rubrics=[rubric(text)],
+        judges=[judge("reference", model=text)],
+    )
+    plain = page(*history(opened(rubrics=[rubric("x")], prompts=[prompt("p1"), prompt("p2")]), "a"))
+    events = [says(event, text) for event in history(opening, "a", "tie")]
+
+    source = page_of(subject(*events), Battles.ALL)
+
+    found = ParsedPage(source)
+    kinds = {(tag, *sorted(each)) for tag, each in found.elements}
+    assert {kind for kind in kinds if kind[0] in {"script", "img", "style", "title"}} == {
+        ("script",),
+        ("style",),
+        ("title",),
+    }
+    assert {tag for tag, _ in found.elements} <= {tag for tag, _ in plain.elements} | {"small"}
+    assert not [name for _, each in found.elements for name in each if name.startswith("on")]
+    assert not set(source) & set(MADE_VISIBLE)
+    assert " ".join(seen(text).split()) in found.text
+
+
+def test_every_dimension_has_its_own_finding() -> None:
+    """Who is best at one thing need not be at another."""
+    events = history(opened(rubrics=RUBRICS), "a")
+
+    found = page(*events)
+
+    assert "factuality base lost to nobody in 1 battles" in found.text
+    assert "utility No pair is decided or tied yet, so nobody can be ranked." in found.text
+    assert "1 pairs = 1 decided + 0 tied + 0 inconsistent + 0 pending." in found.text
+
+
+def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:
+    """A reader can compute the page again from the ledger."""
+    run = played()
+    now = Subject(run.results, run.spend, (), is_run=False)
+    command = "tourney replay --against runs/pilot_20260427_120000"
+    head = f"tourney verify --checkpoint {run.head}"
+
+    of_now = page_of(now, Battles.NONE)
+
+    assert command in played_page()
+    assert head in played_page()
+    assert command not in of_now
+    assert head in of_now
+
+
+@pytest.mark.parametrize(("which", "n"), [(Battles.ALL, 5), (Battles.SAMPLE, 5), (Battles.NONE, 0)])
+def test_battles_are_shown_as_asked_for(which: Battles, n: int) -> None:
+    """Texts are what a report weighs; without a judged pair there is no section at all."""
+    found = ParsedPage(page_of(played(), which))
+
+    battles = battles_on(found)
+    assert len(battles) == n
+    assert ("Marked and underlined" in found.text) is bool(n)
+
+
+def test_battles_can_be_filtered_by_who_fought_and_how_it_ended() -> None:
+    """The script reads these attributes, and nothing else."""
+    found = ParsedPage(played_page())
+
+    battles = battles_on(found)
+    assert [each["data-outcome"] for each in battles].count("won") == 3
+    assert [("data-disputed" in each) for each in battles].count(True) == 1
+    assert {each["data-a"] for each in battles} == {"zoe", "amy"}
+
+
+def test_a_battle_on_which_judges_differ_is_disputed() -> None:
+    """It is what a person should look at first."""
+    events = heard(court(2), [A_WINS, A_WINS], [B_WINS, A_WINS])
+
+    found = page(*events)
+
+    battles = battles_on(found)
+    assert [("data-disputed" in each) for each in battles] == [True, False]
+    assert found.text.count("judges differ") == 1

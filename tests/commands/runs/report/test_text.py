@@ -1,0 +1,48 @@
+"""Texts and numbers as people are to see them."""
+
+import pytest
+
+from commands.runs.report.text import decimal, dollars, interval, listed, percent, points, shown
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("plain text, \n with a\ttab", "plain text, \n with a\ttab"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x1b]8;;http://evil\x07", r"\x1b]8;;http://evil\x07"),
+        ("abc\u202egnp.exe", r"abc\u202egnp.exe"),
+        ("nul\x00", r"nul\x00"),
+        ("half \ud800", r"half \ud800"),
+        ("a\u200bb\u2028c", r"a\u200bb\u2028c"),
+        ("\u05d0\u05d1", "\u05d0\u05d1"),
+    ],
+)
+def test_what_would_not_be_seen_is_made_visible(text: str, seen: str) -> None:
+    """A mark that turns the reading direction makes a name look like another."""
+    assert shown(text) == seen
+
+
+def test_numbers_are_rounded_for_people() -> None:
+    """Where there is none a dash stands, never a zero; an unknown price is no zero either."""
+    assert (points(1058.49), points(None)) == ("1058", "–")  # noqa: RUF001
+    assert (percent(0.625), percent(None)) == ("62%", "–")  # noqa: RUF001
+    assert (decimal(-0.5), decimal(None)) == ("\N{MINUS SIGN}0.50", "–")  # noqa: RUF001
+    assert interval(-3.0, 4.4) == "\N{MINUS SIGN}3 to 4"
+    assert interval(None, 4.4) == "–"  # noqa: RUF001
+    assert [dollars(each) for each in (None, 0.0, 0.00123, 12.5, 1234.5)] == [
+        "?",
+        "$0.00",
+        "$0.0012",
+        "$12.50",
+        "$1,234.50",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [((), ""), (("a",), "a"), (("a", "b"), "a and b"), (("a", "b", "c"), "a, b and c")],
+)
+def test_names_are_listed_as_people_do(names: tuple[str, ...], said: str) -> None:
+    """The finding is a sentence."""
+    assert listed(names) == said
