@@ -139,7 +139,9 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Set
         kinds[str(_key(each) not in disputed), dimension, a, b, each.status].append(each)
     rounds = zip_longest(*(kinds[kind] for kind in sorted(kinds)))
     chosen = [each for row in rounds for each in row if each is not None][:_SAMPLE]
-    return sorted(chosen, key=_key)
+    return sorted(
+        chosen, key=lambda each: (_key(each) not in disputed, _drawn(each)[0], _key(each))
+    )
 
 
 def _drawn(settlement: Settlement) -> tuple[bool, str]:

@@ -78,7 +78,7 @@ def interval_bar(scale: Scale, value: float, low: float | None, high: float | No
         left, right = scale.at(low, _WIDTH), scale.at(high, _WIDTH)
         parts.append(_line(left, 7, right, 7, "range"))
         parts += [_line(end, 3, end, 11, "cap") for end in (left, right)]
-    parts.append(Markup('<circle class="dot" cx="{}" cy="7" r="4"/>').format(x))
+    parts.append(_line(x, 7, x, 7, "at"))  # round where it ends: a dot of the same size anywhere
     about = f"On a scale from {scale.low:g} to {scale.high:g}, the same for all entrants."
     return _svg(_WIDTH, 14, title, about, *parts, kind="bar")
 

@@ -1,0 +1,124 @@
+"""What the report shows of how far to trust judges and ratings."""
+
+from msgspec.structs import replace
+
+from commands.runs.report.judges import (
+    FragileRow,
+    HealthRow,
+    calibration_of,
+    fragile_pairs,
+    fragile_rows,
+    health_of,
+    metric_lines,
+)
+from commands.runs.report.subject import Subject
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import Dimension
+from projections.artifacts.results import results_of
+from projections.ratings.fragility import Fragility
+from projections.tournament.spend import Spend
+from tests.support.builders.events import STREAM, known, opened
+from tests.support.builders.worlds import A, B, court, cup, heard, history, publication
+
+
+def subject(*events: Event) -> Subject:
+    """Return what a report on these events is about, by the first judge."""
+    tournament = known(*events)
+    told = publication(tournament)
+    terms = replace(told.terms, judge=tournament.panel[0].judge_id)
+    return Subject(
+        results_of(tournament, replace(told, terms=terms)), Spend(STREAM), (), is_run=True
+    )
+
+
+def named(rows: tuple[HealthRow, ...], measure: str) -> HealthRow:
+    """Return the only row of a measure."""
+    (row,) = [row for row in rows if row.measure == measure]
+    return row
+
+
+def test_a_judge_that_contradicts_itself_is_called_out_in_words() -> None:
+    """A share alone asks the reader what is too low."""
+    rows = health_of(subject(*history(cup(), "a", "inconsistent", "tie", "inconsistent")))
+
+    consistent = named(rows, "order consistency")
+    assert (consistent.value, consistent.n, consistent.sign) == ("50%", "4", "contradicts itself")
+    assert named(rows, "share of A").value == "83%"
+    assert named(rows, "tie rate").value == "25%"
+
+
+def test_replies_without_a_verdict_are_added_up() -> None:
+    """Four rows of zeros say less than one."""
+    rows = health_of(subject(*history(cup(), "a", "refused", "unreadable")))
+
+    assert named(rows, "lost replies").value == "50%"
+    assert named(rows, "refused rate").value == "25%"
+    assert not [row for row in rows if row.measure in {"empty rate", "truncated rate"}]
+
+
+def test_two_judges_are_compared() -> None:
+    """One judge alone says nothing of another's view."""
+    rows = health_of(subject(*heard(court(2), [A, A, B], [A, B, B])))
+
+    agreed = named(rows, "agreement")
+    assert (agreed.judges, agreed.value, agreed.n) == ("ann, bob", "67%", "3")
+    assert named(rows, "Cohen's kappa").value == "0.40"
+
+
+def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
+    """It is one if the interval leaves out what is fair."""
+    fates = ["inconsistent", "inconsistent", "a"] * 12
+    rows = health_of(subject(*history(cup(12), *fates)))
+
+    slot = named(rows, "slot preference")
+    assert (slot.value, slot.sign) == ("0.67", "sign of bias")
+    assert slot.meaning.startswith("Verdicts for slot A less those for slot B")
+
+
+def test_how_few_prompts_decide_stands_by_each_two_neighbours() -> None:
+    """A gap that two prompts turn is no finding."""
+    found = Fragility("ann", "bob", gap=12.4, n_prompts=9, decisive=("p1", "p2", None, "p4", "p5"))
+    firm = found._replace(decisive=None)
+    utility = Dimension("utility")
+
+    assert fragile_rows([(utility, found), (utility, firm)]) == (
+        FragileRow("utility", "ann", "bob", "12", "5 of 9", "p1, p2, p4 and 1 more"),
+        FragileRow("utility", "ann", "bob", "12", "no few prompts", ""),
+    )
+
+
+def test_fragility_is_by_the_prompts_of_the_dimension() -> None:
+    """One more win in three is turned by that one prompt."""
+    fates = [*("a", "a", "a", "b", "b", "b") * 2]
+    fates[11] = "a"
+    alone = subject(*history(opened(), "a"))
+
+    (dimension,) = subject(*history(cup(4), *fates)).dimensions
+    assert [(each.ahead, each.behind) for each in fragile_pairs(dimension)] == [
+        ("amy", "zoe"),
+        ("zoe", "kim"),
+    ]
+    (lone,) = alone.dimensions
+    assert fragile_pairs(lone) == ()
+
+
+def sure(event: Event) -> Event:
+    """Return a response with how sure its entrant was."""
+    if isinstance(event, ResponseGenerated) and event.entrant_id == "tuned":
+        return replace(event, p_correct=0.8)
+    return event
+
+
+def test_an_entrant_that_says_how_sure_it_is_is_calibrated() -> None:
+    """The others have no diagram."""
+    (row,) = calibration_of(subject(*map(sure, history(opened(), "a"))))
+
+    assert (row.entrant, row.n, row.ece, row.brier) == ("tuned", 1, "0.800", "0.640")
+    assert "<title>Calibration of tuned</title>" in row.diagram
+    assert calibration_of(subject(*history(opened(), "a"))) == ()
+
+
+def test_without_evaluations_there_are_no_metrics() -> None:
+    """The section is left out."""
+    assert [*metric_lines(subject(*history(opened(), "a")))] == []

@@ -1,0 +1,117 @@
+"""What the report shows of money and time."""
+
+from datetime import date
+
+import pytest
+from immutables import Map
+from msgspec.structs import replace
+
+from commands.runs.report.money import SpendLine, spending_of, value_map_of
+from commands.runs.report.subject import Subject
+from ledger.events.money import Usage
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import Dimension, EntrantId, JudgeId
+from projections.artifacts.results import results_of
+from projections.tournament.bill import Bill
+from projections.tournament.requests import EntrantKey, EntrantRequests
+from projections.tournament.spend import Spend, SpendKey
+from tests.support.builders.events import STREAM, known
+from tests.support.builders.worlds import cup, history, publication
+
+FATES = ("a", "a", "a", "b", "b", "b") * 2
+PAID = Bill(n_replies=4, tokens=Usage(n_input=100, n_output=20), usd=0.5)
+
+
+def subject(*events: Event, spend: Spend | None = None) -> Subject:
+    """Return what a report on events is about."""
+    tournament = known(*events)
+    results = results_of(tournament, publication(tournament))
+    return Subject(results, spend or Spend(STREAM), (), is_run=True)
+
+
+def spent(bill: Bill, *, by_entrants: dict[str, Bill] | None = None) -> Spend:
+    """Return the bills of a judge on a day, and those of entrants behind a server."""
+    key = SpendKey(JudgeId("sonnet"), Dimension("utility"), date(2026, 4, 27))
+    bills = {
+        EntrantKey(EntrantId(name), "small-3b"): each for name, each in (by_entrants or {}).items()
+    }
+    return Spend(STREAM, settled=Map({key: bill}), entrants=EntrantRequests(settled=Map(bills)))
+
+
+def test_money_is_told_by_whom_and_for_what() -> None:
+    """Whoever pays wants to know which half to save on."""
+    served = {"zoe": PAID, "amy": PAID}
+    spend = spent(Bill(n_replies=9, usd=3.25, n_maybe_billed=1, maybe_usd=0.25), by_entrants=served)
+
+    found = spending_of(subject(*cup(), spend=spend))
+
+    assert (found.entrants, found.judges, found.total) == ("$1.00", "$3.25", "$4.25")
+    assert found.lines == (
+        SpendLine("amy", "responses by small-3b", 4, 100, 20, "$0.5", ""),
+        SpendLine("zoe", "responses by small-3b", 4, 100, 20, "$0.5", ""),
+        SpendLine("sonnet", "verdicts on utility", 9, 0, 0, "$3.25", "$0.25"),
+    )
+    assert found.note == ""
+
+
+def test_an_unknown_price_is_no_zero() -> None:
+    """A sum with an unknown part is unknown."""
+    found = spending_of(subject(*cup(), spend=spent(Bill(n_replies=1, n_unpriced=1))))
+
+    assert (found.judges, found.total) == ("?", "?")
+    assert found.note == "The entrants ran on weights at hand, which cost no dollars."
+
+
+def test_what_ran_at_home_cost_nothing() -> None:
+    """Nothing is on the bill, and it is said why."""
+    found = spending_of(subject(*cup()))
+
+    assert (found.total, found.lines) == ("$0.00", ())
+    assert found.note.endswith("The judges, too, ran on the user's machine.")
+
+
+def slower(event: Event) -> Event:
+    """Return a response of zoe's that took ten times as long as others'."""
+    if isinstance(event, ResponseGenerated) and event.entrant_id == "zoe":
+        return replace(event, elapsed_s=1.0)
+    return event
+
+
+def test_the_map_shows_who_is_worth_its_time() -> None:
+    """Whoever is slower and rated lower is off the frontier."""
+    played = subject(*map(slower, history(cup(4), *FATES)))
+    (dimension,) = played.dimensions
+
+    found = value_map_of(played, dimension)
+
+    assert found is not None
+    assert found.unit == "mean seconds until a response was there"
+    assert [(name, cost, is_best) for _, name, _, cost, is_best in found.rows] == [
+        ("zoe", "1 s", True),
+        ("amy", "0.1 s", True),
+        ("kim", "0.1 s", False),
+    ]
+    assert found.drawing.count('class="best"') == 2
+
+
+def test_dollars_come_before_seconds_where_they_are_known() -> None:
+    """A server's time is not the entrant's."""
+    spend = spent(PAID, by_entrants={"zoe": PAID, "amy": PAID})
+    played = subject(*history(cup(4), *FATES), spend=spend)
+    (dimension,) = played.dimensions
+
+    found = value_map_of(played, dimension)
+
+    assert found is not None
+    assert found.unit == "US dollars a response"
+    assert {cost for *_, cost, _ in found.rows} == {"$0.12"}
+
+
+@pytest.mark.parametrize("fates", [(), ("a",)])
+def test_there_is_no_map_of_fewer_than_two(fates: tuple[str, ...]) -> None:
+    """One point compares with nothing."""
+    played = subject(*history(cup(), *fates))  # type: ignore[arg-type]  # they are fates
+    (dimension,) = played.dimensions
+
+    assert value_map_of(played, dimension) is None

@@ -1,0 +1,109 @@
+"""What the report shows of ratings."""
+
+from msgspec.structs import replace
+
+from commands.runs.report.ratings import Cell, Ratings, ratings_of
+from commands.runs.report.subject import Subject
+from ledger.events.ratings import EloParameters
+from ledger.events.registry import Event
+from projections.artifacts.results import results_of
+from projections.tournament.spend import Spend
+from tests.support.builders.events import STREAM, known
+from tests.support.builders.worlds import ELO, cup, history, publication
+
+N_PROMPTS = 8
+ZOE_AMY = ("a", "a", "a", "a", "a", "b", "a", "tie")
+ZOE_KIM = ("tie", "a", "tie", "a", "tie", "tie", "b", "a")
+AMY_KIM = ("a", "b", "a", "a", "b", "a", "tie", "a")
+FATES = [fate for row in zip(ZOE_AMY, ZOE_KIM, AMY_KIM, strict=True) for fate in row]
+
+
+def ratings(*events: Event, elo: EloParameters = ELO) -> Ratings:
+    """Return what a report on events shows of the only dimension."""
+    tournament = known(*events)
+    results = results_of(tournament, publication(tournament, elo))
+    (dimension,) = Subject(results, Spend(STREAM), (), is_run=True).dimensions
+    return ratings_of(dimension)
+
+
+def test_each_entrant_has_its_rating_its_record_and_elo_beside_it() -> None:
+    """One rating leads; wins, losses and ties say what it rests on."""
+    found = ratings(*history(cup(N_PROMPTS), *FATES))
+
+    assert [row.entrant for row in found.rows] == ["zoe", "amy", "kim"]
+    assert [(row.wins, row.losses, row.ties) for row in found.rows] == [
+        (9, 2, 5),
+        (6, 8, 2),
+        (3, 8, 5),
+    ]
+    assert [row.rank for row in found.rows] == ["1–3"] * 3  # noqa: RUF001
+    assert found.level == "95 %"
+    assert found.groups is None
+    assert all(row.bar is not None and row.interval for row in found.rows)
+    first = found.rows[0]
+    low, high = first.interval.split("–")  # noqa: RUF001
+    assert int(low) < int(first.rating) < int(high)
+    assert first.bar is not None
+    assert f"<title>{first.rating}, interval from {low} to {high}</title>" in first.bar
+
+
+def test_who_has_no_rating_is_listed_with_the_reason() -> None:
+    """An empty cell would leave a reader to guess."""
+    found = ratings(*history(cup(), "a"))
+
+    rows = {row.entrant: row for row in found.rows}
+    assert (rows["zoe"].rating, rows["zoe"].note) == ("–", "undefeated")  # noqa: RUF001
+    assert (rows["kim"].rating, rows["kim"].note) == ("–", "no battle")  # noqa: RUF001
+    assert (rows["kim"].elo, rows["kim"].bar, rows["kim"].interval) == ("–", None, "")  # noqa: RUF001
+    assert found.axis is None
+
+
+def test_groups_that_do_not_compare_are_named() -> None:
+    """Two groups have a mean of 1000 each, which says nothing of both."""
+    found = ratings(*history(cup(), "a"))
+
+    assert found.groups == (
+        "Ratings compare within a group only. Group 1: zoe; 2: amy. Group 1 is above 2."
+    )
+
+
+def test_it_is_said_why_elo_differs() -> None:
+    """Two columns of other numbers, unexplained, are two findings."""
+    dropped = ratings(*history(cup(N_PROMPTS), *FATES)).elo
+    halved = ratings(*history(cup(N_PROMPTS), *FATES), elo=replace(ELO, ties="half")).elo
+
+    assert dropped.startswith("Elo beside it (K = 16, mean over 4 orders of play) leaves out ties")
+    assert "counts ties as half a win, too" in halved
+    assert "The order is the same." in dropped
+
+
+def test_the_grid_has_each_pair_from_both_sides() -> None:
+    """The row's share of the column is one less the column's of the row."""
+    grid = ratings(*history(cup(N_PROMPTS), *FATES)).grid
+
+    assert grid.columns == ("zoe", "amy", "kim")
+    assert [row.cells for row in grid.rows] == [
+        (None, Cell("81%", 3, "6–1–1"), Cell("62%", 1, "3–1–4")),  # noqa: RUF001
+        (Cell("19%", -3, "1–6–1"), None, Cell("69%", 2, "5–2–1")),  # noqa: RUF001
+        (Cell("38%", -1, "1–3–4"), Cell("31%", -2, "2–5–1"), None),  # noqa: RUF001
+    ]
+
+
+def test_a_pair_that_was_never_judged_has_no_share() -> None:
+    """Nothing is not a half."""
+    grid = ratings(*history(cup(), "a")).grid
+
+    zoe = dict(zip(grid.columns, grid.rows[0].cells, strict=True))
+    assert zoe["kim"] == Cell("–", 0, "0–0–0")  # noqa: RUF001
+
+
+def test_the_sweep_shows_elo_by_k() -> None:
+    """Where the order depends on K, the ratings do, too."""
+    sweep = ratings(*history(cup(N_PROMPTS), *FATES), elo=replace(ELO, k_sweep=(1.0, 32.0))).sweep
+
+    assert sweep is not None
+    assert sweep.columns == ("1", "32")
+    shades = {row.entrant: [cell.shade for cell in row.cells if cell] for row in sweep.rows}
+    assert shades["zoe"][1] > shades["zoe"][0] >= 0 >= shades["kim"][0] > shades["kim"][1]
+    assert {abs(shade) for each in shades.values() for shade in each} <= {*range(6)}
+    assert ratings(*history(cup(), "a"), elo=replace(ELO, k_sweep=())).sweep is None
