@@ -19,7 +19,7 @@ from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, known
 from tests.support.builders.worlds import cup, history, publication
 
-FATES = ("a", "a", "a", "b", "b", "b") * 2
+FATES = (*("a", "a", "a") * 3, "b", "b", "b")
 PAID = Bill(n_replies=4, tokens=Usage(n_input=100, n_output=20), usd=0.5)
 
 

@@ -1,0 +1,57 @@
+"""`tourney report` writes one page on the tournament as it stands."""
+
+from pathlib import Path
+
+import pytest
+
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, opened
+from tests.support.builders.worlds import RUBRICS, history
+from tests.support.command_line.launching import launch
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Give a folder with a ledger of two dimensions, one of them judged."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, history(opened(rubrics=RUBRICS), "a", "b"))
+    return tmp_path
+
+
+def test_the_report_is_of_the_tournament_as_it_stands(place: Path) -> None:
+    """No run need be published, and nothing is recorded."""
+    before = (place / "tournament.db").read_bytes()
+
+    done = launch(place, "report")
+    again = launch(place, "report", "-o", "again.html")
+
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) == ("", "written to report.html\n")
+    source = (place / "report.html").read_text("utf-8")
+    assert source.startswith("<!doctype html>")
+    assert 'class="battle card"' in source
+    assert source.count('<table class="board">') == 2
+    assert (place / "again.html").read_text("utf-8") == source, again.stderr
+    assert (place / "tournament.db").read_bytes() == before
+
+
+def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(place: Path) -> None:
+    """What is on it can be chosen as in every table."""
+    chosen = ("--dimension", "utility", "--battles", "none", "--as-of", "9")
+
+    done = launch(place, "report", *chosen)
+
+    assert done.returncode == 0, done.stderr
+    source = (place / "report.html").read_text("utf-8")
+    assert "Computed from events 1 to 9 of the ledger" in source
+    assert source.count('<table class="board">') == 1
+    assert 'class="battle card"' not in source
+
+
+def test_a_dimension_that_is_not_there_writes_nothing(place: Path) -> None:
+    """The message names those that are."""
+    done = launch(place, "report", "--dimension", "beauty")
+
+    assert done.returncode == 2
+    assert "known: factuality, utility" in done.stderr
+    assert not (place / "report.html").exists()
