@@ -14,11 +14,11 @@ from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables import history
 from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
-from commands.runs.events import find_events
-from commands.runs.events import follow as follow_rows
-from commands.runs.replay import replay as replay_runs
-from commands.runs.verify import noted_heads
-from commands.runs.verify import verify as verify_ledger
+from commands.runs.auditing.events import find_events
+from commands.runs.auditing.events import follow as follow_rows
+from commands.runs.auditing.replay import replay as replay_runs
+from commands.runs.auditing.verify import noted_heads
+from commands.runs.auditing.verify import verify as verify_ledger
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
 from ledger.search import newest

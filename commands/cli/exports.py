@@ -23,7 +23,7 @@ from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import require_anchor
-from commands.runs.report.battles import Battles
+from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.subject import subject_of
 from commands.runs.results import results_now
@@ -171,8 +171,8 @@ def report(
         Path, typer.Option("--output", "-o", help="The file to write.", metavar="FILE")
     ] = Path("report.html"),
     battles: Annotated[
-        Battles, typer.Option(help="Which battles it shows with their texts.")
-    ] = Battles.SAMPLE,
+        WhichBattles, typer.Option(help="Which battles it shows with their texts.")
+    ] = WhichBattles.SAMPLE,
 ) -> None:
     """Write the report: one HTML page, complete in itself.
 

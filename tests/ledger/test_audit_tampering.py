@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from commands.ports import no_progress
-from commands.runs.verify import verify
+from commands.runs.auditing.verify import verify
 from ledger.audit import Fault, audit, audit_chain
 from ledger.chain import Head
 from ledger.errors import LedgerError

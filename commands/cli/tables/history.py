@@ -6,8 +6,8 @@ from typing import Final
 from commands.cli.tables.table import Table, columns
 from commands.errors import counted
 from commands.importing.merge import MergeCounts
-from commands.runs.replay import Replayed
-from commands.runs.verify import Verification
+from commands.runs.auditing.replay import Replayed
+from commands.runs.auditing.verify import Verification
 from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent

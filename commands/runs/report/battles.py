@@ -21,7 +21,7 @@ _MOST_WORDS: Final = 1_200  # of texts that are compared word by word
 _WORD: Final = re.compile(r"\s*\S+\s*|\s+")
 
 
-class Battles(StrEnum):
+class WhichBattles(StrEnum):
     """Which battles a report shows."""
 
     ALL = "all"
@@ -45,7 +45,7 @@ class Side(NamedTuple):
     n_tokens: int
 
 
-class Reply(NamedTuple):
+class JudgeReply(NamedTuple):
     """What a judge said of one order."""
 
     judge: str
@@ -68,7 +68,7 @@ class ShownBattle(NamedTuple):
     outcome: str  # a, b, tie or inconsistent
     says: str
     is_disputed: bool
-    replies: tuple[Reply, ...]
+    replies: tuple[JudgeReply, ...]
 
 
 class ChosenBattles(NamedTuple):
@@ -81,7 +81,7 @@ class ChosenBattles(NamedTuple):
 _Key: TypeAlias = tuple[str, str, str, str]
 
 
-def battles_of(subject: Subject, which: Battles) -> ChosenBattles:
+def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
     """Return the battles to show: all, none, or some of every outcome of every pair."""
     judged = [
         each
@@ -91,11 +91,11 @@ def battles_of(subject: Subject, which: Battles) -> ChosenBattles:
     ]
     disputed = _disputed(subject, judged)
     match which:
-        case Battles.ALL:
+        case WhichBattles.ALL:
             chosen, most = judged, None
-        case Battles.SAMPLE:
+        case WhichBattles.SAMPLE:
             chosen, most = _sample(judged, disputed), _MOST
-        case Battles.NONE:
+        case WhichBattles.NONE:
             chosen, most = [], None
     state = subject.results.tournament
     shown = (_shown(state, each, each.match, disputed, most) for each in chosen if each.match)
@@ -190,7 +190,7 @@ _SAYS: Final[Mapping[str, str]] = {
 
 def _replies(
     state: Tournament, match: Match, names: tuple[str, str], most: int | None
-) -> Iterator[Reply]:
+) -> Iterator[JudgeReply]:
     """Yield both orders' replies; identical responses may never have been judged."""
     queries: tuple[tuple[Order, JudgeQuery], ...] = (
         ("forward", match.forward),
@@ -203,7 +203,7 @@ def _replies(
             continue
         first, second = names if order == "forward" else names[::-1]
         text = given.event.reply if given else failed.reply if failed else ""
-        yield Reply(
+        yield JudgeReply(
             given.event.judge if given else failed.judge if failed else "",
             order,
             first,

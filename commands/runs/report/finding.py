@@ -7,7 +7,7 @@ from commands.runs.report.text import listed, percent
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.ratings.fragility import Fragility
-from projections.tournament.settlement import Account
+from projections.tournament.compared import Account
 
 _THIN: Final = 30  # prompts: with fewer, half the differences are more than 100 Elo points unsure
 _DOUBTFUL: Final = 0.2  # of the judged pairs are inconsistent
@@ -16,7 +16,7 @@ _FRAGILE: Final = 0.02  # of the prompts decide who is ahead
 _MOST_NAMED: Final = 4
 
 
-class Finding(NamedTuple):
+class LeadFinding(NamedTuple):
     """Who leads, and how surely."""
 
     verdict: str  # "leads", "tied" or "open"
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
     sentence: str
 
 
-def finding_of(board: Leaderboard) -> Finding:
+def finding_of(board: Leaderboard) -> LeadFinding:
     """Say who leads: by intervals that hold for all differences at once.
 
     The leader leads if it is surely better than everybody; whoever is not surely worse is tied with
@@ -44,8 +44,8 @@ def finding_of(board: Leaderboard) -> Finding:
     return _of_group(board, members)
 
 
-def _open(sentence: str) -> Finding:
-    return Finding("open", (), sentence)
+def _open(sentence: str) -> LeadFinding:
+    return LeadFinding("open", (), sentence)
 
 
 def _groups_above_all(board: Leaderboard) -> list[int]:
@@ -54,21 +54,21 @@ def _groups_above_all(board: Leaderboard) -> list[int]:
     return [number for number in range(len(board.groups)) if not above[:, number].any()]
 
 
-def _alone(place: LeaderboardRow) -> Finding:
+def _alone(place: LeaderboardRow) -> LeadFinding:
     lost = f"{place.entrant} lost to nobody in {place.n_battles} battles"
-    return Finding(
+    return LeadFinding(
         "open",
         (place.entrant,),
         f"{lost}, so its lead has no finite rating and no interval: more prompts would give one.",
     )
 
 
-def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> Finding:
+def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFinding:
     best, *others = members
     if best.rating is None:
         return _open("The ratings have no finite solution, so nobody can be ranked.")
     if best.rank_low is None:
-        return Finding(
+        return LeadFinding(
             "open",
             (best.entrant,),
             f"{best.entrant} has the highest rating, but too few prompts say how sure that is:"
@@ -81,8 +81,8 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> Finding:
     }
     tied = tuple(each.entrant for each in others if each.entrant not in surely_worse)
     if not tied:
-        return Finding("leads", (best.entrant,), f"{best.entrant} leads: {_beaten(others)}.")
-    return Finding("tied", (best.entrant, *tied), _tied(best.entrant, tied, len(others)))
+        return LeadFinding("leads", (best.entrant,), f"{best.entrant} leads: {_beaten(others)}.")
+    return LeadFinding("tied", (best.entrant, *tied), _tied(best.entrant, tied, len(others)))
 
 
 def _beaten(others: Sequence[LeaderboardRow]) -> str:

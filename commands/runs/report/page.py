@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from commands.runs.report.battles import Battles, battles_of
-from commands.runs.report.finding import Finding, caveats_of, finding_of
+from commands.runs.report.battles import WhichBattles, battles_of
+from commands.runs.report.finding import LeadFinding, caveats_of, finding_of
 from commands.runs.report.judges import (
     calibration_of,
     fragile_pairs,
@@ -43,7 +43,7 @@ class DimensionView(NamedTuple):
     """What is shown of one dimension."""
 
     name: str
-    finding: Finding
+    finding: LeadFinding
     caveats: tuple[str, ...]
     ratings: Ratings
     value: ValueMap | None
@@ -74,7 +74,7 @@ def report_of_run(ledger: Ledger, results: Results) -> dict[str, bytes]:
     return {"report.html": page_of(subject_of(ledger, results, is_run=True)).encode()}
 
 
-def page_of(subject: Subject, which: Battles = Battles.SAMPLE) -> str:
+def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
     """Return the report as HTML."""
     fragile = [(each, fragile_pairs(each)) for each in subject.dimensions]
     views = [_view(subject, each, pairs) for each, pairs in fragile]

@@ -9,7 +9,7 @@ from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.standings import Standings, WinRate, win_rates
+from projections.ratings.standings import TIES, Standings, WinRate, win_rates
 
 _SHADES: Final = 5  # of a colour; 0 is neutral
 _EVEN: Final = 0.5
@@ -93,7 +93,7 @@ def _rows(
     places: Sequence[LeaderboardRow],
     rates: Iterable[WinRate],
     standings: Standings,
-    scale: svg.Scale | None,
+    scale: svg.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
     won = _totals(rates)
     elo = {str(row.entrant_id): row.rating for row in standings.rows}
@@ -120,7 +120,7 @@ def _between(place: LeaderboardRow) -> str:
     return f"{place.lower:.0f}–{place.upper:.0f}"  # noqa: RUF001
 
 
-def _bar(place: LeaderboardRow, scale: svg.Scale | None) -> svg.Drawing | None:
+def _bar(place: LeaderboardRow, scale: svg.RoundScale | None) -> svg.Drawing | None:
     if place.rating is None or scale is None:
         return None
     return svg.interval_bar(scale, place.rating, place.lower, place.upper)
@@ -147,7 +147,7 @@ def _groups(board: Leaderboard) -> str | None:
 def _about_elo(rated: RatedDimension) -> str:
     standings = rated.standings
     ties = "leaves out ties, and so spreads entrants further apart"
-    if standings.account.decided + standings.account.tie == standings.ratings.n_battles:
+    if standings.ties == "half":
         ties = "counts ties as half a win, too"
     why = (
         f"Elo beside it (K = {standings.k:g}, mean over {len(standings.ratings.traces)} orders of"
@@ -159,7 +159,16 @@ def _about_elo(rated: RatedDimension) -> str:
     same = "The order is the same." if by_elo == by_both else f"By Elo: {', '.join(by_elo)}."
     zero = f"The mean Bradley-Terry rating of a group is {MEAN_RATING:g}. "
     anchor = rated.board.ratings.parameters.anchor
-    return f"{why} {same if by_elo else ''} {'' if anchor else zero}".strip()
+    others = standings.other_ties.ratings if standings.other_ties else {}
+    ranked = sorted(others, key=lambda name: -others[name])
+    named = listed([f"{name} {points(others[name])}" for name in ranked])
+    said = (
+        why,
+        same if by_elo else "",
+        f"{TIES[standings.other_ties.ties]}, Elo gives {named}." if standings.other_ties else "",
+        "" if anchor else zero,
+    )
+    return " ".join(filter(None, said)).strip()
 
 
 def _grid(order: Sequence[str], rates: Iterable[WinRate]) -> HeatMap:

@@ -20,7 +20,7 @@ _STEPS: Final = (1, 2, 2.5, 5, 10)
 _MARGIN: Final = 4
 
 
-class Scale(NamedTuple):
+class RoundScale(NamedTuple):
     """A linear scale with round ends."""
 
     low: float
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
         return [self.low + i * self.step for i in range(n + 1)]
 
 
-def scale_of(values: Sequence[float], n_ticks: int = 4) -> Scale | None:
+def scale_of(values: Sequence[float], n_ticks: int = 4) -> RoundScale | None:
     """Return a scale that holds values; None: there are none."""
     if not values:
         return None
@@ -48,7 +48,7 @@ def scale_of(values: Sequence[float], n_ticks: int = 4) -> Scale | None:
     power = 10 ** floor(log10(rough))
     step = next(each * power for each in _STEPS if each * power >= rough * 0.999)
     first, last = floor(low / step), ceil(high / step)
-    return Scale(first * step, max(last, first + 1) * step, step)
+    return RoundScale(first * step, max(last, first + 1) * step, step)
 
 
 def _svg(width: int, height: int, title: str, about: str, *body: Drawing, kind: str) -> Drawing:
@@ -68,7 +68,7 @@ def _text(x: float, y: float, text: str, anchor: str = "middle", kind: str = "la
     )
 
 
-def interval_bar(scale: Scale, value: float, low: float | None, high: float | None) -> Drawing:
+def interval_bar(scale: RoundScale, value: float, low: float | None, high: float | None) -> Drawing:
     """Draw a rating and its interval on a scale that all bars share."""
     x = scale.at(value, _WIDTH)
     title = f"{value:.0f}"
@@ -83,12 +83,12 @@ def interval_bar(scale: Scale, value: float, low: float | None, high: float | No
     return _svg(_WIDTH, 14, title, about, *parts, kind="bar")
 
 
-def axis(scale: Scale) -> Drawing:
+def axis(scale: RoundScale) -> Drawing:
     """Draw the scale of the bars."""
     marks = [(scale.at(each, _WIDTH), f"{each:g}") for each in scale.ticks]
     labels = (_text(x, 9, text, _anchor(x)) for x, text in marks)
     ticks = (_line(x, 11, x, 14, "tick") for x, _ in marks)
-    title = f"Scale from {scale.low:g} to {scale.high:g}"
+    title = f"RoundScale from {scale.low:g} to {scale.high:g}"
     return _svg(_WIDTH, 14, title, "Ratings by Bradley-Terry.", *labels, *ticks, kind="bar")
 
 

@@ -13,7 +13,7 @@ from commands.decisions.recorder import EvaluationRecorder
 from commands.evaluating.evaluate import EvaluationCounts, evaluate_owed, plan_evaluation
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
-from commands.runs.verify import verify
+from commands.runs.auditing.verify import verify
 from commands.settings.sections import EvaluationOptions
 from ledger.storage.writer import EventWriter
 from ledger.store import Ledger

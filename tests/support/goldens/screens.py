@@ -38,8 +38,8 @@ from commands.entrants.generate import generate_missing
 from commands.importing.merge import MergeCounts
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationFailure, GenerationTask, no_progress
-from commands.runs.replay import Difference, Replayed
-from commands.runs.verify import Verification
+from commands.runs.auditing.replay import Difference, Replayed
+from commands.runs.auditing.verify import Verification
 from ledger.audit import Fault
 from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters

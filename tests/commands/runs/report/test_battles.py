@@ -2,13 +2,20 @@
 
 import pytest
 
-from commands.runs.report.battles import Battles, ChosenBattles, Piece, battles_of, word_difference
+from commands.runs.report.battles import (
+    ChosenBattles,
+    Piece,
+    WhichBattles,
+    battles_of,
+    word_difference,
+)
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
 from projections.artifacts.results import results_of
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, opened, prompt, responses
 from tests.support.builders.worlds import (
+    Fate,
     become,
     cup,
     history,
@@ -17,7 +24,7 @@ from tests.support.builders.worlds import (
 )
 
 
-def battles(*events: Event, which: Battles = Battles.ALL) -> ChosenBattles:
+def battles(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ChosenBattles:
     """Return the battles of a report on events."""
     tournament = known(*events)
     results = results_of(tournament, publication(tournament))
@@ -46,11 +53,11 @@ def test_a_battle_has_both_responses_and_what_was_said_in_both_orders() -> None:
         ("inconsistent", "inconsistent: the judge contradicted itself", True),
     ],
 )
-def test_an_outcome_is_said_in_words(fate: str, says: str, is_disputed: bool) -> None:
+def test_an_outcome_is_said_in_words(fate: Fate, says: str, is_disputed: bool) -> None:
     """Colours are not for everybody."""
     tournament = history(opened())
     (match,) = matches_of(known(*tournament))
-    (found,) = battles(*tournament, *become(match, fate)).shown  # type: ignore[arg-type]  # a fate
+    (found,) = battles(*tournament, *become(match, fate)).shown
 
     assert (found.says, found.is_disputed) == (says, is_disputed)
 
@@ -63,10 +70,10 @@ def test_what_was_not_judged_is_no_battle() -> None:
 def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
     """The first so many would be of one pair, and say nothing of the others."""
     n_prompts = 40
-    fates = [fate for _ in range(n_prompts - 1) for fate in ("a", "tie", "b")]
+    fates: list[Fate] = [fate for _ in range(n_prompts - 1) for fate in ("a", "tie", "b")]
     events = history(cup(n_prompts), *fates, "inconsistent", "b", "a")
 
-    found = battles(*events, which=Battles.SAMPLE)
+    found = battles(*events, which=WhichBattles.SAMPLE)
 
     assert found.n_all == 3 * n_prompts
     assert len(found.shown) == 40
@@ -79,8 +86,8 @@ def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
         ("amy", "kim", "b"),
         ("amy", "kim", "a"),
     }
-    assert battles(*events, which=Battles.SAMPLE) == found
-    assert battles(*events, which=Battles.NONE) == ChosenBattles((), 3 * n_prompts)
+    assert battles(*events, which=WhichBattles.SAMPLE) == found
+    assert battles(*events, which=WhichBattles.NONE) == ChosenBattles((), 3 * n_prompts)
 
 
 def test_a_long_text_is_cut_in_a_sample_and_whole_among_all() -> None:
@@ -91,7 +98,7 @@ def test_a_long_text_is_cut_in_a_sample_and_whole_among_all() -> None:
     (match,) = matches_of(known(*answered))
     events = (*answered, *become(match, "a"))
 
-    (cut,) = battles(*events, which=Battles.SAMPLE).shown
+    (cut,) = battles(*events, which=WhichBattles.SAMPLE).shown
     (whole,) = battles(*events).shown
 
     assert (cut.a.n_left_out, cut.b.n_left_out) == (2_000, 0)

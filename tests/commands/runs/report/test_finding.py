@@ -9,7 +9,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboard
 from projections.ratings.fragility import Fragility
-from projections.tournament.settlement import Account
+from projections.tournament.compared import Account
 from tests.support.builders.battles import beaten, draw_tournaments, played
 
 PLAIN = BradleyTerryParameters()

@@ -19,7 +19,7 @@ from projections.artifacts.results import results_of
 from projections.ratings.fragility import Fragility
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, opened
-from tests.support.builders.worlds import A, B, court, cup, heard, history, publication
+from tests.support.builders.worlds import A, B, Fate, court, cup, heard, history, publication
 
 
 def subject(*events: Event) -> Subject:
@@ -68,7 +68,7 @@ def test_two_judges_are_compared() -> None:
 
 def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
     """It is one if the interval leaves out what is fair."""
-    fates = ["inconsistent", "inconsistent", "a"] * 12
+    fates: list[Fate] = ["inconsistent", "inconsistent", "a"] * 12
     rows = health_of(subject(*history(cup(12), *fates)))
 
     slot = named(rows, "slot preference")
@@ -90,7 +90,7 @@ def test_how_few_prompts_decide_stands_by_each_two_neighbours() -> None:
 
 def test_fragility_is_by_the_prompts_of_the_dimension() -> None:
     """One more win in three is turned by that one prompt."""
-    fates = [*("a", "a", "a", "b", "b", "b") * 2]
+    fates: list[Fate] = [*("a", "a", "a", "b", "b", "b") * 2]
     fates[11] = "a"
     alone = subject(*history(opened(), "a"))
 

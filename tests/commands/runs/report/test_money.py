@@ -17,9 +17,9 @@ from projections.tournament.bill import Bill
 from projections.tournament.requests import EntrantKey, EntrantRequests
 from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, known
-from tests.support.builders.worlds import cup, history, publication
+from tests.support.builders.worlds import Fate, cup, history, publication
 
-FATES = (*("a", "a", "a") * 3, "b", "b", "b")
+FATES: tuple[Fate, ...] = (*("a", "a", "a") * 3, "b", "b", "b")
 PAID = Bill(n_replies=4, tokens=Usage(n_input=100, n_output=20), usd=0.5)
 
 
@@ -109,9 +109,9 @@ def test_dollars_come_before_seconds_where_they_are_known() -> None:
 
 
 @pytest.mark.parametrize("fates", [(), ("a",)])
-def test_there_is_no_map_of_fewer_than_two(fates: tuple[str, ...]) -> None:
+def test_there_is_no_map_of_fewer_than_two(fates: tuple[Fate, ...]) -> None:
     """One point compares with nothing."""
-    played = subject(*history(cup(), *fates))  # type: ignore[arg-type]  # they are fates
+    played = subject(*history(cup(), *fates))
     (dimension,) = played.dimensions
 
     assert value_map_of(played, dimension) is None

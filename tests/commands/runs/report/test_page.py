@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from msgspec.structs import replace
 
-from commands.runs.report.battles import Battles
+from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.subject import Subject
 from ledger.events.judging import VerdictReceived
@@ -20,7 +20,7 @@ from ledger.identity import StreamId
 from projections.artifacts.results import results_of
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, entrant, judge, known, opened, prompt, rubric
-from tests.support.builders.worlds import RUBRICS, court, cup, heard, history, publication
+from tests.support.builders.worlds import RUBRICS, Fate, court, cup, heard, history, publication
 from tests.support.builders.worlds import A as A_WINS
 from tests.support.builders.worlds import B as B_WINS
 
@@ -77,7 +77,7 @@ def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
     return Subject(results, Spend(stream), (), is_run=True)
 
 
-def page(*events: Event, which: Battles = Battles.ALL) -> ParsedPage:
+def page(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ParsedPage:
     """Return the report on events."""
     return ParsedPage(page_of(subject(*events), which))
 
@@ -87,7 +87,7 @@ def battles_on(found: ParsedPage) -> list[dict[str, str | None]]:
     return [each for each in found.named("details") if each.get("class") == "battle card"]
 
 
-FATES = ("a", "b", "tie", "inconsistent", "a", "refused")
+FATES: tuple[Fate, ...] = ("a", "b", "tie", "inconsistent", "a", "refused")
 PLAYED: Sequence[Event] = history(cup(), *FATES)
 
 
@@ -100,7 +100,7 @@ def played() -> Subject:
 @cache
 def played_page() -> str:
     """Return the report on it."""
-    return page_of(played(), Battles.ALL)
+    return page_of(played(), WhichBattles.ALL)
 
 
 def test_the_page_asks_nothing_of_anybody() -> None:
@@ -204,7 +204,7 @@ def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> N
     plain = page(*history(opened(rubrics=[rubric("x")], prompts=[prompt("p1"), prompt("p2")]), "a"))
     events = [says(event, text) for event in history(opening, "a", "tie")]
 
-    source = page_of(subject(*events), Battles.ALL)
+    source = page_of(subject(*events), WhichBattles.ALL)
 
     found = ParsedPage(source)
     kinds = {(tag, *sorted(each)) for tag, each in found.elements}
@@ -237,7 +237,7 @@ def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:
     command = "tourney replay --against runs/pilot_20260427_120000"
     head = f"tourney verify --checkpoint {run.head}"
 
-    of_now = page_of(now, Battles.NONE)
+    of_now = page_of(now, WhichBattles.NONE)
 
     assert command in played_page()
     assert head in played_page()
@@ -245,10 +245,10 @@ def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:
     assert head in of_now
 
 
-@pytest.mark.parametrize(("which", "n"), [(Battles.ALL, 5), (Battles.SAMPLE, 5), (Battles.NONE, 0)])
-def test_battles_are_shown_as_asked_for(which: Battles, n: int) -> None:
+@pytest.mark.parametrize(("which", "n"), [("all", 5), ("sample", 5), ("none", 0)])
+def test_battles_are_shown_as_asked_for(which: str, n: int) -> None:
     """Texts are what a report weighs; without a judged pair there is no section at all."""
-    found = ParsedPage(page_of(played(), which))
+    found = ParsedPage(page_of(played(), WhichBattles(which)))
 
     battles = battles_on(found)
     assert len(battles) == n

@@ -9,13 +9,13 @@ from ledger.events.registry import Event
 from projections.artifacts.results import results_of
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known
-from tests.support.builders.worlds import ELO, cup, history, publication
+from tests.support.builders.worlds import ELO, Fate, cup, history, publication
 
 N_PROMPTS = 8
-ZOE_AMY = ("a", "a", "a", "a", "a", "b", "a", "tie")
-ZOE_KIM = ("tie", "a", "tie", "a", "tie", "tie", "b", "a")
-AMY_KIM = ("a", "b", "a", "a", "b", "a", "tie", "a")
-FATES = [fate for row in zip(ZOE_AMY, ZOE_KIM, AMY_KIM, strict=True) for fate in row]
+ZOE_AMY: tuple[Fate, ...] = ("a", "a", "a", "a", "a", "b", "a", "tie")
+ZOE_KIM: tuple[Fate, ...] = ("tie", "a", "tie", "a", "tie", "tie", "b", "a")
+AMY_KIM: tuple[Fate, ...] = ("a", "b", "a", "a", "b", "a", "tie", "a")
+FATES: list[Fate] = [fate for row in zip(ZOE_AMY, ZOE_KIM, AMY_KIM, strict=True) for fate in row]
 
 
 def ratings(*events: Event, elo: EloParameters = ELO) -> Ratings:

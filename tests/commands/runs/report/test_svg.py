@@ -5,7 +5,7 @@ import re
 import pytest
 
 from commands.runs.report.svg import (
-    Scale,
+    RoundScale,
     Share,
     Spot,
     interval_bar,
@@ -19,12 +19,12 @@ from commands.runs.report.svg import (
     ("values", "scale"),
     [
         ([], None),
-        ([886.0, 1084.0], Scale(850.0, 1100.0, 50.0)),
-        ([1000.0], Scale(1000.0, 1000.0, 0.0)),
-        ([0.0, 1.0], Scale(0.0, 1.0, 0.25)),
+        ([886.0, 1084.0], RoundScale(850.0, 1100.0, 50.0)),
+        ([1000.0], RoundScale(1000.0, 1000.0, 0.0)),
+        ([0.0, 1.0], RoundScale(0.0, 1.0, 0.25)),
     ],
 )
-def test_a_scale_ends_at_round_numbers(values: list[float], scale: Scale | None) -> None:
+def test_a_scale_ends_at_round_numbers(values: list[float], scale: RoundScale | None) -> None:
     """A reader takes a value off it."""
     found = scale_of(values)
 
@@ -34,7 +34,7 @@ def test_a_scale_ends_at_round_numbers(values: list[float], scale: Scale | None)
 
 def test_values_lie_between_the_ends_of_the_scale() -> None:
     """The margin keeps dots whole."""
-    scale = Scale(0.0, 10.0, 5.0)
+    scale = RoundScale(0.0, 10.0, 5.0)
 
     assert [scale.at(each, 108) for each in (0.0, 5.0, 10.0)] == [4.0, 54.0, 104.0]
     assert scale.ticks == [0.0, 5.0, 10.0]
@@ -42,7 +42,7 @@ def test_values_lie_between_the_ends_of_the_scale() -> None:
 
 def test_a_bar_without_an_interval_is_a_dot_on_the_scale() -> None:
     """A bar of no width would look like certainty."""
-    scale = Scale(900.0, 1100.0, 50.0)
+    scale = RoundScale(900.0, 1100.0, 50.0)
 
     assert interval_bar(scale, 1000.0, None, None).count("<line") == 2
     assert interval_bar(scale, 1000.0, 950.0, 1050.0).count("<line") == 5

@@ -10,7 +10,7 @@ from commands.decisions.commands import PublishRatings
 from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
 from commands.importing.merge import merge_ledger
-from commands.runs.replay import Difference, Replayed, replay
+from commands.runs.auditing.replay import Difference, Replayed, replay
 from commands.runs.run import PublishedRun, publish
 from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, RatingsPublished

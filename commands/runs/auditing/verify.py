@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
-from commands.runs.replay import Claim, claims_in, differences_from_claim, rebuilt_runs
+from commands.runs.auditing.replay import Claim, claims_in, differences_from_claim, rebuilt_runs
 from ledger.audit import Fault, audit_chain, audit_file, read_with_faults
 from ledger.chain import Head, find_heads
 from ledger.recorded import Recorded

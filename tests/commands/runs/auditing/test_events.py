@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from commands.decisions.recorder import Recorder
 from commands.errors import NotFound
-from commands.runs.events import find_events, follow
+from commands.runs.auditing.events import find_events, follow
 from ledger.errors import CannotRead
 from ledger.events.evaluations import SampleObserved, SampleUnscorable
 from ledger.events.registration import PromptRegistered
