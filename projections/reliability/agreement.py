@@ -7,10 +7,10 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, Dimension, JudgeId, PromptId
+from ledger.identity import Digest, JudgeId, PromptId
 from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
 from projections.tournament.compared import Compared, win_shares
-from projections.tournament.matches import Match, match_of, pairings
+from projections.tournament.matches import Match
 from projections.tournament.settlement import (
     Settlement,
     by_dimension,
@@ -55,41 +55,33 @@ def agreement(
         judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
         for judge in judges
     }
-    asked = {judge.judge_id: _asked(tournament, prompts, judge) for judge in judges}
     return tuple(
         Measure(dimension, names, *figure)
         for dimension in (rubric.dimension for rubric in tournament.dimensions)
         for names, figure in _figures(
             tournament,
-            {name: matches[dimension] for name, matches in asked.items()},
             {name: groups[dimension] for name, groups in settled.items()},
             rule.parser,
         )
     )
 
 
-def _asked(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> dict[Dimension, list[Match]]:
+def _asked(group: Iterable[Settlement]) -> list[Match]:
     """Return the matches that a judge can be measured by: those of different responses."""
-    matches: dict[Dimension, list[Match]] = {
-        rubric.dimension: [] for rubric in tournament.dimensions
-    }
-    for pairing in pairings(tournament, prompts):
-        match = match_of(tournament, pairing, judge)
-        if match is not None and not match.is_identical:
-            matches[pairing.rubric.dimension].append(match)
-    return matches
+    return [
+        each.match
+        for each in group
+        if each.match is not None and not each.match.is_identical and each.order != "swapped"
+    ]
 
 
 def _figures(
     tournament: Tournament,
-    asked: Mapping[JudgeId, Sequence[Match]],
     settled: Mapping[JudgeId, Sequence[Settlement]],
     parser: str | None,
 ) -> Iterator[tuple[tuple[JudgeId, ...], Figure]]:
-    for name, matches in asked.items():
-        yield from (((name,), figure) for figure in _habits(tournament, matches, parser))
+    for name, group in settled.items():
+        yield from (((name,), figure) for figure in _habits(tournament, _asked(group), parser))
     yield from compare_judges(
         {
             name: {place: each for place, each in enumerate(group) if _is_judged(each)}

@@ -54,6 +54,13 @@ def test_a_session_in_the_demo_is_what_happens(session: Block, demo: Path) -> No
         assert masked(shown(demo, step.command)) == masked(step.output), step.line
 
 
+def test_the_report_of_the_demo_can_be_mailed(demo: Path) -> None:
+    """It holds a sample of the battles, and all else."""
+    (report,) = demo.glob("runs/*/report.html")
+
+    assert report.stat().st_size < 150_000
+
+
 @pytest.mark.parametrize(
     "example",
     [block for block in blocks(*PAGES) if (block.language, block.mark) == ("python", "demo")],
