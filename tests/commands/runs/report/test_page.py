@@ -149,6 +149,31 @@ def test_tables_and_drawings_are_read_aloud() -> None:
     assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
 
 
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour such as #fff or #16191d (WCAG 2.2)."""
+    digits = colour if len(colour) == 6 else "".join(2 * each for each in colour)
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_every_text_can_be_told_from_what_is_behind_it() -> None:
+    """4.5 to 1 is what WCAG asks of text, in the light and in the dark."""
+    style = played_page().partition("<style>")[2].partition("</style>")[0]
+    palettes = [dict(re.findall(r"--([\w-]+): #(\w+)", part)) for part in style.split("@media")[:2]]
+
+    for palette in palettes:
+        grounds = {
+            "ink": ("page", "card", "mark", *(f"h{shade}" for shade in range(-5, 6))),
+            **dict.fromkeys(("soft", "accent"), ("page", "card")),
+            "warn": ("warnbg",),
+        }
+        for text, behind in grounds.items():
+            for ground in behind:
+                both = sorted((luminance(palette[text]), luminance(palette[ground])))
+                assert (both[1] + 0.05) / (both[0] + 0.05) >= 4.5, (text, ground)
+
+
 def test_links_lead_to_what_is_on_the_page() -> None:
     """A section that a tournament lacks has no link either."""
     found = ParsedPage(played_page())
