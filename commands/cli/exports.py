@@ -16,8 +16,8 @@ from commands.cli.shared.ledger import head_at
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from commands.cli.shared.table_files import require_suffix, write, write_records
-from commands.cli.tables.bradley_terry.notes import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
+from commands.cli.tables.ratings.bradley_terry.notes import order_notes
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet

@@ -18,7 +18,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.elo import elo_table
+from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, NotReady, counted
 from commands.judging.session import JudgingOptions

@@ -16,7 +16,7 @@ from commands.cli.shared.imported_set import (
 )
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import table_command, with_source
-from commands.cli.tables.bradley_terry import notes as said
+from commands.cli.tables.ratings.bradley_terry import notes as said
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament

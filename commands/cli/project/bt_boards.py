@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from commands.cli.project.bt_options import PairOptions
-from commands.cli.tables.bradley_terry.pairs import pairs_table
-from commands.cli.tables.bradley_terry.ratings import bt_table
+from commands.cli.tables.ratings.bradley_terry.pairs import pairs_table
+from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.table import Table
 from commands.runs.judged_tournament import JudgedTournament
 from ledger.events.ratings import BradleyTerryParameters

@@ -6,7 +6,7 @@ from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, fa
 from commands.cli.project.bt_options import SoftOptions
 from commands.cli.shared.imported_set import read_set
 from commands.cli.shared.reading import Selection, notes_of
-from commands.cli.tables.bradley_terry import notes as said
+from commands.cli.tables.ratings.bradley_terry import notes as said
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament

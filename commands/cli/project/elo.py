@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from commands.cli.shared.views import ratings_view
-from commands.cli.tables.elo import elo_table
+from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import OutcomeSource

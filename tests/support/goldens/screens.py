@@ -14,8 +14,6 @@ from typing import Final
 
 from rich.console import Console
 
-from commands.cli.tables.bradley_terry.ratings import bt_table
-from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
     checkpoint_table,
     conflicts_table,
@@ -30,6 +28,8 @@ from commands.cli.tables.outcomes import (
     winrates_table,
 )
 from commands.cli.tables.plan import owed_responses_table, owed_verdicts_table
+from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
+from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Column, Table, difference_table

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from commands.cli.project.bt_options import PairOptions
-from commands.cli.tables.bradley_terry.pairs import pairs_table
+from commands.cli.tables.ratings.bradley_terry.pairs import pairs_table
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
 from commands.runs.rows import BradleyTerryPair

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.tables.bradley_terry.ratings import bt_table
+from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import difference_table
 from ledger.events.ratings import BradleyTerryParameters

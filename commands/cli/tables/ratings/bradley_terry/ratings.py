@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from commands.cli.tables.bradley_terry.notes import order_notes
-from commands.cli.tables.bradley_terry.pairs import known_values
+from commands.cli.tables.ratings.bradley_terry.notes import order_notes
+from commands.cli.tables.ratings.bradley_terry.pairs import known_values
 from commands.cli.tables.table import Table, columns
 from commands.errors import counted, joined_names
 from commands.runs.rows import BradleyTerryRow

@@ -1,0 +1,1 @@
+"""Tables of ratings: Elo and Bradley-Terry."""
