@@ -23,7 +23,9 @@ from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C
-_FOLDING: Final = frozenset({"project", "replay", "verify"})  # short commands that only read
+_FOLDING: Final = frozenset(
+    {"project", "battle", "replay", "verify"}
+)  # short commands that only read
 _MUCH: Final = 100_000  # objects
 
 
@@ -79,6 +81,11 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     ),
     "Read": (
         Group("project", "Show results from the ledger, at no cost.", _PROJECTIONS),
+        Entry(
+            "project.battle",
+            "battle",
+            "Show one battle: the prompt, both responses, and what the judge said in each order.",
+        ),
         Entry("status", "status", "Show what is on record for every tournament."),
         Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
         Entry("audit", "log", "List events, the newest last."),

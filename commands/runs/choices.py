@@ -7,11 +7,11 @@ from difflib import get_close_matches
 
 import msgspec
 
-from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_option
+from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_option, shortened
 from ledger.errors import TourneyError
 from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
-from ledger.identity import StreamId
+from ledger.identity import EntrantId, PromptId, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of
@@ -134,12 +134,36 @@ def rule_of(policy: str, parser: str | None, spelling: Spelling = as_option) -> 
         ConfigurationError: There is no such policy or parser.
     """
     if policy not in POLICY_NAMES:
-        raise _unknown(spelling("policy"), policy, POLICY_NAMES)
+        raise unknown(spelling("policy"), policy, POLICY_NAMES)
     full_name = None if parser is None else newest_parser(parser)
     if parser is not None and full_name is None:
         known = [*PARSERS, *(each.partition("@")[0] for each in PARSERS)]
-        raise _unknown(spelling("parser"), parser, known)
+        raise unknown(spelling("parser"), parser, known)
     return Rule(policy, full_name)
+
+
+def prompt_named(state: Tournament, name: str, option: str) -> PromptId:
+    """Return the id of a prompt of the bank.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    known = [prompt.prompt_id for prompt in state.bank]
+    if name not in known:
+        raise unknown(option, name, known)
+    return PromptId(name)
+
+
+def entrant_named(state: Tournament, name: str, option: str) -> EntrantId:
+    """Return the id of an entrant of the roster.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    known = [entrant.entrant_id for entrant in state.roster]
+    if name not in known:
+        raise unknown(option, name, known)
+    return EntrantId(name)
 
 
 def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> None:
@@ -178,9 +202,10 @@ def _day_of(digits: str) -> date | None:
         return None
 
 
-def _unknown(named: str, value: str, known: Sequence[str]) -> ConfigurationError:
+def unknown(named: str, value: str, known: Sequence[str]) -> ConfigurationError:
+    """Return the error of an unknown name, with the nearest ones that are known."""
     close = get_close_matches(value, known, n=2, cutoff=0.5)
     hint = (
-        f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}"
+        f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {shortened(known)}"
     )
     return ConfigurationError([f"{named} {value!r} is not known; {hint}"])

@@ -4,21 +4,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from commands.errors import Spelling, as_option
+from commands.errors import ConfigurationError, Spelling, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.choices import judge_of, on_dimension, require_jury
+from commands.runs.choices import (
+    entrant_named,
+    judge_of,
+    on_dimension,
+    prompt_named,
+    require_jury,
+    unknown,
+)
 from commands.runs.parameters import settings_of
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, EntrantId, Json, JudgeId
+from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
 from ledger.store import Ledger
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
 from projections.fold import Projection, State, fold
 from projections.tournament.compared import Compared, account_of
 from projections.tournament.jury import settle_by_majority
+from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
@@ -135,3 +143,43 @@ def judged_tournament(
     if rule.policy == MAJORITY:
         require_jury(state, judge, spelling)
     return JudgedTournament(seen, by, ledger, until, judge, dimension, rule)
+
+
+def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> tuple[Pairing, ...]:
+    """Return the pairings of two entrants on a prompt, one a dimension; or that of a battle's id.
+
+    The entrants may be left out where there are two, or where an id says it all.
+
+    Raises:
+        ConfigurationError: A name is unknown, or does not say which battle.
+    """
+    prompts = [prompt.prompt_id for prompt in state.bank]
+    if name not in prompts and not entrants:
+        return (_pairing_of_id(state, name, prompts),)
+    prompt = prompt_named(state, name, "prompt")
+    roster = [entrant.entrant_id for entrant in state.roster]
+    named = {entrant_named(state, each, "entrant") for each in entrants or roster}
+    if len(named) != _IN_A_BATTLE:
+        raise ConfigurationError(
+            [f"name the two entrants of the battle on {prompt!r}; known: {', '.join(roster)}"]
+        )
+    found = [each for each in pairings(state, {prompt}) if each.entrants == named]
+    if not found:
+        raise ConfigurationError(
+            [f"prompt {prompt!r} has no gold answer, and every dimension asked for needs one"]
+        )
+    return tuple(found)
+
+
+_IN_A_BATTLE: Final = 2  # entrants
+
+
+def _pairing_of_id(state: Tournament, name: str, prompts: Sequence[PromptId]) -> Pairing:
+    found = [each for each in pairings(state, prompts) if each.battle_id.startswith(name)]
+    if not found:
+        raise unknown("prompt or battle", name, prompts)
+    if len(found) > 1:
+        raise ConfigurationError(
+            [f"{name!r} begins the ids of {len(found)} battles; give more of the id"]
+        )
+    return found[0]

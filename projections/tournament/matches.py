@@ -17,7 +17,7 @@ import numpy as np
 from ledger.events.judging import PairKey
 from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
 from ledger.events.responses import ResponseGenerated, response_key
-from ledger.identity import Digest, JudgeId, PromptId
+from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, build_query
 
@@ -95,6 +95,16 @@ class Pairing(NamedTuple):
     prompt: Prompt
     a: PlannedResponse
     b: PlannedResponse
+
+    @property
+    def battle_id(self) -> Digest:
+        """Identify it by names alone, in whatever order the roster lists the entrants."""
+        return digest_of([self.rubric.dimension, self.prompt.prompt_id, *sorted(self.entrants)])
+
+    @property
+    def entrants(self) -> frozenset[EntrantId]:
+        """The names of both entrants."""
+        return frozenset((self.a.entrant.entrant_id, self.b.entrant.entrant_id))
 
 
 class Match(NamedTuple):

@@ -141,11 +141,29 @@ def settle(
     """
     planned = pairings(tournament, prompts)
     if rule.is_recorded:
-        return tuple(_recorded(tournament, pairing, judge, rule.policy) for pairing in planned)
+        return tuple(
+            recorded_settlement(tournament, pairing, judge, rule.policy) for pairing in planned
+        )
     return tuple(
         settlement
         for pairing in planned
         for settlement in _read_again(tournament, pairing, judge, rule)
+    )
+
+
+def recorded_settlement(
+    tournament: Tournament,
+    pairing: Pairing,
+    judge: JudgeSettings,
+    policy: str = policies.DEFAULT_POLICY,
+) -> Settlement:
+    """Return a pairing with the outcome on record by a policy, or why there is none."""
+    match = match_of(tournament, pairing, judge)
+    if match is None:
+        return Settlement(pairing, None, _unanswered(tournament, pairing))
+    outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
+    return Settlement(
+        pairing, match, outcome or _unjudged(tournament, (match.forward, match.swapped))
     )
 
 
@@ -159,18 +177,6 @@ def by_dimension(
     for settlement in settlements:
         groups[settlement.pairing.rubric.dimension].append(settlement)
     return {dimension: tuple(group) for dimension, group in groups.items()}
-
-
-def _recorded(
-    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
-) -> Settlement:
-    match = match_of(tournament, pairing, judge)
-    if match is None:
-        return Settlement(pairing, None, _unanswered(tournament, pairing))
-    outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
-    return Settlement(
-        pairing, match, outcome or _unjudged(tournament, (match.forward, match.swapped))
-    )
 
 
 def _read_again(

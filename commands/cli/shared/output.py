@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 from rich.console import Console
@@ -18,6 +18,8 @@ from ledger.errors import TourneyError
 from ledger.identity import Json
 
 _UNBOUNDED: Final = 10_000  # columns
+Screen: TypeAlias = Callable[[Console, int | None], Iterable[Text]]
+"""Gives the lines for a console so many columns wide; None: as wide as they are."""
 
 
 class NotShown(TourneyError):
@@ -51,6 +53,17 @@ class Writer(NamedTuple):
         if self.chosen not in {Format.TABLE, Format.JSON}:
             for note in table.notes:
                 say(note)
+
+    def write_lines_or(self, table: Table, drawn: Screen) -> None:
+        """Print a screen of its own on stdout; other formats than `table` print the table."""
+        if self.chosen is not Format.TABLE:
+            self.write(table)
+            return
+        console = _stdout()
+        width = console.width if console.width < _UNBOUNDED else None
+        with _arriving():
+            for line in drawn(console, width):
+                console.print(line, soft_wrap=True)
 
     def write_text(self, text: str, table: Table) -> None:
         """Print a text on stdout as it is; other formats than `table` print the table instead."""

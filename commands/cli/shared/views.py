@@ -91,6 +91,11 @@ def table_command_without_rule(table_of: TableOf) -> Command:
     return table_command(table_of, without=_OF_OUTCOMES)
 
 
+def reading_command_without_rule(act: Command) -> Command:
+    """Turn a function that reads and prints on its own into such a command."""
+    return command_with(act, parameters_of(act), _OF_OUTCOMES)
+
+
 def _read_first(view: View) -> TableOf:
     """Return a function that reads the selected tournament and returns a view of it."""
 

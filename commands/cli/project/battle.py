@@ -1,0 +1,47 @@
+"""`tourney battle`: one battle on one screen."""
+
+from typing import Annotated
+
+import typer
+
+from commands.cli.shared import completion
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, read_verdicts
+from commands.cli.shared.views import reading_command_without_rule, with_source
+from commands.cli.tables.screen.battle import battle_screen, battle_table
+from commands.runs.judged_tournament import battle_named
+from projections.battles.details import battle_details
+
+
+@reading_command_without_rule
+def battle(
+    selection: Selection,
+    writer: Writer,
+    prompt: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROMPT|ID",
+            autocompletion=completion.prompts,
+            help="A prompt, or the start of an id that `tourney project matches` lists.",
+        ),
+    ],
+    entrants: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[A B]",
+            autocompletion=completion.entrants,
+            help="The two entrants; not needed with an ID, or where there are only two.",
+        ),
+    ] = None,
+) -> None:
+    """Show one battle: the prompt, both responses, and what the judge said in each order.
+
+    Words that differ are underlined on a terminal.
+
+    Example: tourney battle recall_001 base_olmo full_poe
+    """
+    source = read_verdicts(selection)
+    chosen = battle_named(source.state, prompt, entrants or ())
+    details = battle_details(source.state, chosen, source.judge)
+    table = with_source(battle_table(details), source)
+    writer.write_lines_or(table, lambda console, width: battle_screen(details, console, width))

@@ -1,0 +1,1 @@
+"""How results look on a terminal: columns that fit, bars, one battle."""
