@@ -137,6 +137,7 @@ class BiasRow(NamedTuple):
 class OutcomeRow(NamedTuple):
     """The outcome of one planned comparison of two responses, or of an imported battle."""
 
+    id: str | None  # of the pairing: by dimension, prompt and entrants; None: imported
     dimension: str  # or the imported set
     prompt: str | None  # None: an imported battle without an id
     entrant_a: str
@@ -149,6 +150,7 @@ class OutcomeRow(NamedTuple):
     def of(cls, compared: "Compared") -> "OutcomeRow":
         """Return the row of a pairing, of one of its orders, or of an imported battle."""
         return cls(
+            compared.battle_id,
             compared.dimension,
             compared.prompt_id,
             compared.entrant_a,

@@ -28,6 +28,16 @@ STATUS_OF: Final[Mapping[Winner, str]] = {
 }
 """The status of an imported battle, by who won."""
 
+OutcomeKind: TypeAlias = Literal["decided", "tied", "inconsistent", "failed", "pending"]
+"""The parts that all comparisons fall into."""
+_KINDS: Final[Mapping[str, OutcomeKind]] = {
+    "a": "decided",
+    "b": "decided",
+    "tie": "tied",
+    "inconsistent": "inconsistent",
+    "pending": "pending",
+}
+
 Counted: TypeAlias = Literal["pairs", "orders", "battles"]
 
 
@@ -41,6 +51,10 @@ class Compared(Protocol):
     @property
     def prompt_id(self) -> str | None:
         """The prompt's id, if it has one."""
+
+    @property
+    def battle_id(self) -> str | None:
+        """What names a pairing; None: an imported battle has no name."""
 
     @property
     def cluster(self) -> Hashable:
@@ -98,6 +112,10 @@ class ComparedBattle(NamedTuple):
     status: str  # a, b, tie, inconsistent or no verdict
     weight: float = 1.0
     pref: float | None = None  # probability that b is better, if given
+
+    @property
+    def battle_id(self) -> None:
+        """None: a file may have the same battle twice."""
 
     @property
     def order(self) -> None:
@@ -177,6 +195,11 @@ def account_of(compared: Iterable[Compared]) -> Account:
         pending=counts["pending"],
         counted=kinds.pop() if kinds else "pairs",
     )
+
+
+def kind_of(status: str) -> OutcomeKind:
+    """Return the part that a status falls into: any reason for having no outcome is a failure."""
+    return _KINDS.get(status, "failed")
 
 
 def decided_or_tied(compared: Iterable[ComparedT]) -> list[ComparedT]:

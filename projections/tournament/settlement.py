@@ -75,6 +75,11 @@ class Settlement(NamedTuple):
         return _OUTCOMES.get(self.status)
 
     @property
+    def battle_id(self) -> Digest:
+        """What names the pairing, whatever its outcome."""
+        return self.pairing.battle_id
+
+    @property
     def score(self) -> float | None:
         """What a took: 1, 0, or 1/2 of a tie; None unless the pairing was decided or tied."""
         return SCORES.get(self.status)

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 from itertools import chain
+from typing import Annotated, NamedTuple
 
-from commands.cli.shared import options
+import typer
+
+from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import position_of
 from commands.cli.shared.output import Writer
@@ -21,13 +24,14 @@ from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.runs.choices import unknown
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.spending.endpoints import endpoint_spend
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
 from projections.ratings.standings import win_rates
-from projections.tournament.compared import account_of
+from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of
 from projections.tournament.progress import progress as progress_of
 from projections.tournament.spend import spend_of
 from projections.verdicts.policies import MAJORITY, RECORDED
@@ -45,14 +49,55 @@ def imported(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -
     writer.write(imported_ratings_table(found))
 
 
+class MatchFilters(NamedTuple):
+    """Which matches are listed; None: all."""
+
+    prompt: Annotated[
+        str | None, typer.Option(autocompletion=completion.prompts, help="Only this prompt.")
+    ] = None
+    entrant: Annotated[
+        list[str] | None,
+        typer.Option(
+            autocompletion=completion.entrants,
+            help="Only matches of this entrant; given twice, of both against each other.",
+        ),
+    ] = None
+    outcome: Annotated[
+        OutcomeKind | None, typer.Option(help="Only matches of which this became.")
+    ] = None
+
+    def chosen(self, source: OutcomeSource) -> list[Compared]:
+        """Return the matches that are listed.
+
+        Raises:
+            ConfigurationError: There is no such prompt or entrant.
+        """
+        compared = [*chain.from_iterable(source.compared.values())]
+        names = {*(self.entrant or ())}
+        prompts = {each.prompt_id: None for each in compared if each.prompt_id is not None}
+        entrants = {name: None for each in compared for name in (each.entrant_a, each.entrant_b)}
+        if self.prompt is not None and self.prompt not in prompts:
+            raise unknown("--prompt", self.prompt, [*prompts])
+        for name in names - entrants.keys():
+            raise unknown("--entrant", name, [*entrants])
+        return [
+            each
+            for each in compared
+            if self.prompt in {None, each.prompt_id}
+            and names <= {each.entrant_a, each.entrant_b}
+            and self.outcome in {None, kind_of(each.status)}
+        ]
+
+
 @battles_view
-def matches(source: OutcomeSource) -> Table:
+def matches(source: OutcomeSource, filters: MatchFilters) -> Table:
     """List every pair of responses with its outcome.
 
-    Example: tourney project matches --json
+    Example: tourney project matches --entrant full_poe --outcome inconsistent
     """
-    compared = chain.from_iterable(source.compared.values())
-    return tables.matches_table(compared, notes=notes_of(source), facts={"judge": source.judge_id})
+    return tables.matches_table(
+        filters.chosen(source), notes=notes_of(source), facts={"judge": source.judge_id}
+    )
 
 
 @ratings_view

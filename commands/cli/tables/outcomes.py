@@ -65,7 +65,9 @@ def matches_table(
         schema="tourney/matches@1",
         title="Matches",
         columns=(
-            *columns("dimension", "prompt", entrant_a="A", entrant_b="B"),
+            *columns("dimension", "prompt"),
+            *(columns(id="Battle") if any(each.battle_id for each in compared) else ()),
+            *columns(entrant_a="A", entrant_b="B"),
             *(columns("order") if by_order else ()),
             *columns("status", "winner"),
         ),

@@ -57,6 +57,7 @@ def test_a_verdict_names_the_entrant_that_stood_in_the_slot(
     result = only(heard(answered(opened()), [said]))
 
     assert result.settlement.status == outcome
+    assert result.settlement.battle_id == result.settlement.pairing.battle_id
     assert [order.first for order in result.orders] == ["base", "tuned"]
     assert [order.preferred for order in result.orders] == preferred
     assert [order.reply for order in result.orders] == [f"VERDICT: {each}" for each in said]

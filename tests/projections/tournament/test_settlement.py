@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ledger.events.judging import FailureReason
 from ledger.events.registry import Event
-from projections.tournament.compared import Account, account_of
+from projections.tournament.compared import Account, account_of, kind_of
 from projections.tournament.matches import planned_responses
 from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
@@ -45,6 +45,14 @@ def test_each_outcome_is_what_became_of_its_match() -> None:
 
     assert [settlement.status for settlement in found] == fates
     assert [settlement.winner for settlement in found] == ["zoe", "kim", None, None, None, None]
+    assert [kind_of(settlement.status) for settlement in found] == [
+        "decided",
+        "decided",
+        "tied",
+        "inconsistent",
+        "failed",
+        "pending",
+    ]
 
 
 def test_a_missing_response_leaves_its_own_pairs_pending() -> None:

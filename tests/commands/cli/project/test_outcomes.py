@@ -1,0 +1,51 @@
+"""Which matches `project matches` lists."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.cli.project.outcomes import MatchFilters
+from commands.errors import ConfigurationError
+from commands.runs.judged_tournament import JudgedTournament
+from tests.support.builders.events import known
+from tests.support.builders.worlds import Fate, cup, history
+
+FATES: tuple[Fate, ...] = ("a", "tie", "inconsistent", "refused", "b", "pending")
+
+
+def listed(filters: MatchFilters) -> list[int]:
+    """Return the places in the match list of those that are listed, of two prompts of a cup."""
+    state = known(*history(cup(), *FATES))
+    source = JudgedTournament(state, state.panel[0], Path(), None)
+    (every,) = source.settlements.values()
+    return [every.index(each) for each in filters.chosen(source)]
+
+
+@pytest.mark.parametrize(
+    ("filters", "places"),
+    [
+        (MatchFilters(), [0, 1, 2, 3, 4, 5]),
+        (MatchFilters(prompt="p2"), [3, 4, 5]),
+        (MatchFilters(entrant=["kim"]), [1, 2, 4, 5]),
+        (MatchFilters(entrant=["kim", "zoe"]), [1, 4]),
+        (MatchFilters(outcome="decided"), [0, 4]),
+        (MatchFilters(outcome="failed"), [3]),
+        (MatchFilters(outcome="tied", entrant=["amy"]), []),
+    ],
+)
+def test_a_filter_leaves_what_it_names(filters: MatchFilters, places: list[int]) -> None:
+    """Of 100,000 battles nobody reads more than a few."""
+    assert listed(filters) == places
+
+
+@pytest.mark.parametrize(
+    ("filters", "why"),
+    [
+        (MatchFilters(prompt="p3"), "--prompt 'p3' is not known; did you mean"),
+        (MatchFilters(entrant=["kin"]), "--entrant 'kin' is not known; did you mean 'kim'"),
+    ],
+)
+def test_a_misspelt_filter_is_an_error(filters: MatchFilters, why: str) -> None:
+    """An empty list would look like an answer."""
+    with pytest.raises(ConfigurationError, match=why):
+        listed(filters)
