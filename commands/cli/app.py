@@ -84,7 +84,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry(
             "project.battle",
             "battle",
-            "Show one battle: the prompt, both responses, and what the judge said in each order.",
+            "Show one battle: both responses, and the judge's replies.",
         ),
         Entry("status", "status", "Show what is on record for every tournament."),
         Entry("exports", "report", "Write the report: one HTML page, complete in itself."),

@@ -5,17 +5,19 @@ that it is a file of the tutorial, `<!-- own -->` that it runs in the folder of 
 `<!-- prices -->` that it is a price table.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support.command_line.launching import launch
+from tests.support.command_line.warm import run_warm
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
 DOCS: Final = ROOT / "docs"
+WIDTH: Final = 100  # columns of a session
 PAGES: Final = (README, *sorted(DOCS.glob("*.md")))
 
 _BLOCK: Final = re.compile(
@@ -77,17 +79,17 @@ def shown(folder: Path, command: str) -> str:
     """Run a command of a session in a folder, and return its standard output."""
     program, *words = shlex.split(command)
     assert program == "tourney", command
-    done = launch(folder, *words)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    done = run_warm(folder, tuple(words), {**os.environ, "COLUMNS": str(WIDTH)})
+    assert done.code == 0, done.err
+    return done.out
 
 
 def masked(text: str) -> list[str]:
-    """Return the lines without what differs from machine to machine: figures and widths.
+    """Return the lines without what differs from machine to machine: figures and spaces.
 
     A list of prompts counts as one, and ranks from 1 to 2 as one rank: a test has fewer prompts.
     """
     lines = (re.sub(r"[0-9a-f]{64}|[\d.]+", "0", line) for line in text.splitlines())
     lines = (re.sub(r"\b0-0\b", "0", line) for line in lines)
     lines = (re.sub(r"(recall|vignette)_0(, (\w+_)?0)*", "PROMPTS", line) for line in lines)
-    return [" ".join(re.sub(r"[━─]+", "─", line).split()) for line in lines if line.strip()]
+    return [" ".join(line.split()) for line in lines if line.strip()]

@@ -34,9 +34,10 @@ def battle(
         ),
     ] = None,
 ) -> None:
-    """Show one battle: the prompt, both responses, and what the judge said in each order.
+    """Show one battle: both responses, and the judge's replies.
 
-    Words that differ are underlined on a terminal.
+    It tells the verdict in each order, or why there is none. On a terminal differing words are
+    underlined.
 
     Example: tourney battle recall_001 base_olmo full_poe
     """

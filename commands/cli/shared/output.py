@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.render import Format, as_json, print_table
+from commands.cli.tables.render import Format, as_json, print_lines, print_table
 from commands.cli.tables.table import Table
 from commands.runs.report.text import shown
 from ledger.errors import TourneyError
@@ -62,8 +62,7 @@ class Writer(NamedTuple):
         console = _stdout()
         width = console.width if console.width < _UNBOUNDED else None
         with _arriving():
-            for line in drawn(console, width):
-                console.print(line, soft_wrap=True)
+            print_lines(drawn(console, width), console)
 
     def write_text(self, text: str, table: Table) -> None:
         """Print a text on stdout as it is; other formats than `table` print the table instead."""
@@ -116,6 +115,11 @@ def _arriving() -> Iterator[None]:
 
 
 def _stdout() -> Console:
-    """Return a console on stdout; files and pipes are as wide as the widest row."""
+    """Return a console on stdout; files and pipes are as wide as the widest row.
+
+    An exported COLUMNS says how wide a pipe is, as of a pager or of this project's pages.
+    """
     console = Console()
-    return console if console.is_terminal else Console(width=_UNBOUNDED)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return console
+    return Console(width=_UNBOUNDED)

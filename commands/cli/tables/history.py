@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import KEPT, Table, columns
 from commands.errors import counted
 from commands.importing.merge import MergeCounts
 from commands.runs.auditing.replay import Replayed
@@ -12,7 +12,10 @@ from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent
 
-_OF_EVENTS: Final = columns(stream="Tournament", type="Event", key="Of")
+_OF_EVENTS: Final = (
+    *columns(stream="Tournament"),
+    *columns(importance=KEPT, type="Event", key="Of"),
+)
 
 
 def log_table(rows: Iterable[StoredEvent]) -> Table:
@@ -20,7 +23,11 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
     return Table(
         schema="tourney/log@1",
         title="Events",
-        columns=(*columns("position", recorded_at="Recorded"), *_OF_EVENTS),
+        columns=(
+            *columns("position", importance=KEPT),
+            *columns(importance=1, recorded_at="Recorded"),
+            *_OF_EVENTS,
+        ),
         rows=tuple(
             {
                 "position": row.position,

@@ -65,7 +65,8 @@ def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
         title="Imported ratings",
         columns=(
             *columns("set", "dimension", "entrant"),
-            *columns("rating", digits=1, ci_low="95 % low", ci_high="95 % high"),
+            *columns("rating", digits=1),
+            *columns(digits=1, group="interval", ci_low="95 % low", ci_high="95 % high"),
             *columns("n_battles", "source"),
         ),
         rows=tuple(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import KEPT, Table, columns
 from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
@@ -40,9 +40,17 @@ def winrates_table(
         schema="tourney/winrates@1",
         title=_TITLES[counted],
         columns=(
-            *columns("dimension", entrant_a="A", entrant_b="B"),
-            *columns("a_wins", "b_wins", "ties", "inconsistent", "missing"),
-            *columns(digits=3, win_rate="A's share", ci95_low="95 % low", ci95_high="95 % high"),
+            *columns("dimension", importance=KEPT, entrant_a="A", entrant_b="B"),
+            *columns("a_wins", "b_wins", "ties"),
+            *columns("inconsistent", "missing", importance=0),
+            *columns(digits=3, importance=KEPT, win_rate="A's share"),
+            *columns(
+                digits=3,
+                importance=1,
+                group="interval",
+                ci95_low="95 % low",
+                ci95_high="95 % high",
+            ),
         ),
         rows=tuple(row._asdict() for row in shown),
         notes=(*notes, f"{shares} {NO_INTERVAL}" if lacks_one else shares),
@@ -65,9 +73,14 @@ def matches_table(
         schema="tourney/matches@1",
         title="Matches",
         columns=(
-            *columns("dimension", "prompt"),
-            *(columns(id="Battle") if any(each.battle_id for each in compared) else ()),
-            *columns(entrant_a="A", entrant_b="B"),
+            *columns("dimension", importance=1),
+            *columns("prompt", importance=KEPT),
+            *(
+                columns(importance=1, id="Battle")
+                if any(each.battle_id for each in compared)
+                else ()
+            ),
+            *columns(importance=KEPT, entrant_a="A", entrant_b="B"),
             *(columns("order") if by_order else ()),
             *columns("status", "winner"),
         ),

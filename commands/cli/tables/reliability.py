@@ -115,7 +115,8 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
         title="Biases of judges",
         columns=(
             *columns("dimension", "judge", "measure", "of"),
-            *columns("value", digits=3, ci95_low="95 % low", ci95_high="95 % high"),
+            *columns("value", digits=3),
+            *columns(digits=3, group="interval", ci95_low="95 % low", ci95_high="95 % high"),
             *columns("unit", n="n", n_of="n of"),
         ),
         rows=tuple(each._asdict() for each in shown),

@@ -4,43 +4,30 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from itertools import chain
+from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from commands.cli.tables.screen import layout
+from commands.cli.tables.screen.bars import bars
+from commands.cli.tables.screen.escapes import csv_cell, one_line, shown_json
 from commands.cli.tables.table import Column, Table
-from commands.runs.report.text import is_hidden, shown
 from ledger.identity import Json
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t")
-
-
-def shown_json(text: str) -> str:
-    """Return the same JSON with invisible characters escaped."""
-    return "".join(
-        json.dumps(character)[1:-1] if is_hidden(character) else character for character in text
-    )
-
-
-def one_line(text: str) -> str:
-    """Return escaped text on one line."""
-    return " ".join(shown(text).split())
-
-
-def csv_cell(text: str) -> str:
-    """Return escaped text that no spreadsheet reads as a formula."""
-    safe = shown(text)
-    return f"'{safe}" if safe.startswith(_FORMULA) else safe
-
-
+_IN_TITLE: Final = ("dimension", "stream")  # columns that go there if all rows have the same
+_BAR: Final = "cyan"
+_WARNING: Final = "yellow"
 _LISTED: Final = 3  # of a list in a table; data has all
 _LARGE: Final = 1e7  # from here on tables use scientific notation
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 """Tables show the first 12 characters of a digest, which `tourney show` accepts."""
+_MOMENT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\+00:00")
+"""Tables show a moment in UTC to the second."""
 
 
 class Format(StrEnum):
@@ -56,30 +43,83 @@ class Format(StrEnum):
 
 def print_table(table: Table, output_format: Format, console: Console) -> None:
     """Write a table to the console of standard output."""
-    if output_format is Format.TABLE:
-        if table.rows:
-            console.print(_rich(table))
-        for note in table.notes:
-            console.print(Text(one_line(note)), soft_wrap=True)
-    else:
+    if output_format is not Format.TABLE:
         console.file.write(_WRITERS[output_format](table))
+        return
+    print_lines(
+        chain(_screen(table, console) if table.rows else (), _notes(table, console)), console
+    )
 
 
-def _rich(table: Table) -> RichTable:
-    drawn = RichTable(title=Text(one_line(table.title)), title_justify="left")
-    columns = [
-        each
-        for each in table.columns
-        if not each.is_counted or any(row[each.key] for row in table.rows)
-    ]
-    for column in columns:
-        numeric = any(isinstance(row[column.key], int | float) for row in table.rows)
-        drawn.add_column(
-            Text(column.heading), justify="right" if numeric else "left", overflow="fold"
-        )
-    for row in table.rows:
-        drawn.add_row(*(Text(_cell(row[column.key], column)) for column in columns))
-    return drawn
+def print_lines(lines: Iterable[Text], console: Console) -> None:
+    """Write lines that are as long as they should be; files and pipes get the bare text."""
+    for line in lines:
+        line.rstrip()
+        if console.is_terminal:
+            console.print(line, soft_wrap=True)
+        else:
+            console.file.write(f"{line.plain}\n")
+
+
+def _notes(table: Table, console: Console) -> Iterator[Text]:
+    for note in table.notes:
+        yield from _sentence(note, _WARNING if note.startswith("WARNING") else "", console)
+
+
+def _sentence(text: str, style: str, console: Console) -> Iterator[Text]:
+    """Yield the lines of a sentence; on a terminal it is broken between words, not within."""
+    words = one_line(text)
+    lines = (
+        wrap(words, console.width, break_long_words=False, break_on_hyphens=False)
+        if console.is_terminal
+        else [words]
+    )
+    yield from (Text(line, style) for line in lines)
+
+
+def _screen(table: Table, console: Console) -> Iterator[Text]:
+    """Yield the title and the rows, in columns or stacked, as they fit."""
+    in_title, cells = _titled(table)
+    yield from _sentence(": ".join((table.title, *in_title)), "bold", console)
+    fit = layout.fitted(cells, console.width)
+    if fit is None:
+        names = [each for each in cells if each.column.key in table.named_by] or cells[:1]
+        for row in range(len(table.rows)):
+            yield from map(Text, layout.stacked_lines(cells, names, row, console.width))
+        return
+    yield from (Text(line, "bold") for line in layout.heading_lines(fit))
+    drawn = _bars(table, fit, console)
+    for row in range(len(table.rows)):
+        first, *more = layout.row_lines(fit, row)
+        bar = (layout.GAP + drawn[row], _BAR) if drawn else ""
+        yield Text.assemble(first, bar)
+        yield from map(Text, more)
+    if fit.n_hidden:
+        hidden = "column is hidden" if fit.n_hidden == 1 else "columns are hidden"
+        hint = f"{fit.n_hidden} {hidden}: widen the terminal or use --json"
+        yield from _sentence(hint, "dim", console)
+
+
+def _titled(table: Table) -> tuple[list[str], list[layout.ShownColumn]]:
+    """Return what all rows have in common and the title says, and the cells of the others."""
+    in_title, cells = [], []
+    for column in table.columns:
+        values = [row[column.key] for row in table.rows]
+        first = values[0]
+        if column.key in _IN_TITLE and isinstance(first, str) and {*map(str, values)} == {first}:
+            in_title.append(first)
+        elif not column.is_counted or any(values):
+            texts = tuple(_cell(value, column) for value in values)
+            is_number = column.digits is not None or any(isinstance(v, int | float) for v in values)
+            cells.append(layout.ShownColumn(column, is_number, texts))
+    return in_title, cells
+
+
+def _bars(table: Table, fit: layout.Fitted, console: Console) -> list[str] | None:
+    """Return a bar for each row, on a terminal with room beside the columns."""
+    if table.interval is None or not console.is_terminal:
+        return None
+    return bars(table.rows, table.interval, console.width - fit.width - len(layout.GAP))
 
 
 def _cell(value: Json, column: Column) -> str:
@@ -94,7 +134,7 @@ def _cell(value: Json, column: Column) -> str:
         case int() if sign:
             return f"{value:+}"
         case str():
-            return _DIGEST.sub(r"\1", one_line(value))
+            return _MOMENT.sub(r"\1 \2", _DIGEST.sub(r"\1", one_line(value)))
         case list() | tuple():
             shown = [_cell(each, column) for each in value[:_LISTED]]
             return ", ".join([*shown, *(["..."] if len(value) > _LISTED else [])])

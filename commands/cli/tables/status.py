@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import KEPT, Table, columns
 from commands.errors import counted
 from ledger.counts import StreamCounts
 from ledger.identity import Json, StreamId
@@ -62,17 +62,15 @@ _CURRENT: Final = (
     " counts what is current"
 )
 _COUNTED: Final = (
-    *columns("responses", responses_failed="Failed"),
-    *columns(
-        "tokens",
-        "verdicts",
-        "without_verdict",
-        "decided",
-        "tied",
-        "inconsistent",
-        "samples",
-        "unscorable",
-    ),
+    *columns("responses"),
+    *columns(is_counted=True, importance=1, responses_failed="Failed"),
+    *columns("tokens", importance=0),
+    *columns("verdicts"),
+    *columns("without_verdict", is_counted=True),
+    *columns("decided", "tied"),
+    *columns("inconsistent", is_counted=True),
+    *columns("samples", is_counted=True, importance=1),
+    *columns("unscorable", is_counted=True, importance=0),
 )
 
 
@@ -98,7 +96,7 @@ def status_table(
     return Table(
         schema="tourney/status@1",
         title="On record, under all judges and settings",
-        columns=(*columns("tournament"), *_COUNTED),
+        columns=(*columns("tournament", importance=KEPT), *_COUNTED),
         rows=tuple(
             {"tournament": stream, **{column.key: getattr(each, column.key) for column in _COUNTED}}
             for stream, each in counts.items()

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from commands.errors import joined_names
 from ledger.events.registration import JudgeSettings
@@ -14,6 +15,10 @@ def judged_by(judges: Sequence[JudgeSettings]) -> str:
     return f"Judge: {names}" if len(judges) == 1 else f"Judges, by majority: {names}"
 
 
+KEPT: Final = 3
+"""The importance of a column that is never left out."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A key of the rows, its heading, and the digits that a table shows; data keeps all."""
@@ -24,15 +29,40 @@ class Column:
     unknown: str = "\N{EN DASH}"  # shown in place of null
     is_signed: bool = False  # positive numbers have a plus
     is_counted: bool = False  # left out of a table if all are zero
+    importance: int = 2  # where it is narrow, the least important are left out first
+    group: str = ""  # columns of one group are left out together
+
+
+class DrawnInterval(NamedTuple):
+    """The columns of a value and its bounds, which are drawn as a bar."""
+
+    low: str
+    value: str
+    high: str
 
 
 def columns(
-    *keys: str, digits: int | None = None, unknown: str = Column.unknown, **headings: str
+    *keys: str,
+    digits: int | None = None,
+    unknown: str = Column.unknown,
+    importance: int = Column.importance,
+    is_counted: bool = Column.is_counted,
+    group: str = Column.group,
+    **headings: str,
 ) -> tuple[Column, ...]:
     """Return columns of one kind: first those without a heading, `n_left_out` as "Left out"."""
     plain = {key: key.removeprefix("n_").replace("_", " ").capitalize() for key in keys}
     return tuple(
-        Column(key, heading, digits, unknown) for key, heading in (plain | headings).items()
+        Column(
+            key,
+            heading,
+            digits,
+            unknown,
+            is_counted=is_counted,
+            importance=importance,
+            group=group,
+        )
+        for key, heading in (plain | headings).items()
     )
 
 
@@ -48,6 +78,7 @@ class Table:
     facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON
     named_by: tuple[str, ...] = ()  # columns that identify a row
     compared: tuple[str, ...] = ()  # columns whose change --diff shows
+    interval: DrawnInterval | None = None  # drawn where there is room
     beside: tuple[str, ...] = ()  # columns shown then and now, without a change
     zeros: Mapping[str, Mapping[tuple[Json, ...], Hashable]] = field(default_factory=dict)
     """By compared column and row: the reference of its numbers, without which none subtract."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from commands.cli.tables.table import Column, Table, columns, judged_by
+from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
 from commands.errors import counted
 from commands.runs.rows import EloRow
 from ledger.events.ratings import EloParameters, TieRule
@@ -28,12 +28,13 @@ def elo_table(
         schema="tourney/elo@1",
         title=f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
         columns=(
-            *columns("dimension", "entrant"),
-            *columns(digits=1, rating="Elo", ci95_low="95 % low", ci95_high="95 % high"),
-            *columns(digits=2, order_sem="Order SEM"),
-            *(Column(f"rating_ties_{ties}", TIES[ties], 1) for ties in others),
-            *columns("n_matches"),
-            *(Column(f"k_{k:g}", f"K={k:g}", 1) for k in swept),
+            *columns("dimension", "entrant", importance=KEPT),
+            *columns(digits=1, importance=KEPT, rating="Elo"),
+            *columns(digits=1, group="interval", ci95_low="95 % low", ci95_high="95 % high"),
+            *columns(digits=2, importance=0, order_sem="Order SEM"),
+            *(Column(f"rating_ties_{ties}", TIES[ties], 1, importance=1) for ties in others),
+            *columns("n_matches", importance=1),
+            *(Column(f"k_{k:g}", f"K={k:g}", 1, importance=0) for k in swept),
         ),
         rows=rows,
         notes=(
@@ -57,6 +58,7 @@ def elo_table(
         },
         named_by=("dimension", "entrant"),
         compared=("rating", "n_matches"),
+        interval=DrawnInterval("ci95_low", "rating", "ci95_high"),
     )
 
 

@@ -8,9 +8,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.render import one_line, shown
+from commands.cli.tables.screen.escapes import one_line
 from commands.cli.tables.screen.words import differing
 from commands.cli.tables.table import Table, columns
+from commands.runs.report.text import shown
 from ledger.identity import Json
 from projections.battles.details import (
     BattleDetails,
@@ -85,7 +86,7 @@ def battle_screen(details: BattleDetails, console: Console, width: int | None) -
         width: How many columns there are; None: lines are not wrapped, as in a pipe.
     """
     draw = _Drawing(console, width)
-    yield Text(_title(details), "bold")
+    yield from draw.indented(Text(_title(details), "bold"), 0)
     yield from draw.section("Prompt", details.prompt.text)
     if details.prompt.gold_answer is not None:
         yield from draw.section("Gold answer", details.prompt.gold_answer)
@@ -109,7 +110,7 @@ class _Drawing:
     def section(self, heading: str, text: str) -> Iterator[Text]:
         """Yield a heading and the text below it."""
         yield Text("")
-        yield Text(one_line(heading), "bold")
+        yield Text(heading, "bold")
         yield from self.indented(Text(shown(text)), _IN)
 
     def responses(self, details: BattleDetails) -> Iterator[Text]:
@@ -120,7 +121,7 @@ class _Drawing:
         if width is None or width < _BESIDE_FROM or max(map(cell_len, names)) > (width - _GAP) // 2:
             for name, text in zip(names, texts, strict=True):
                 yield Text("")
-                yield Text(name, "bold")
+                yield from self.indented(Text(name, "bold"), 0)
                 yield from self.indented(text, _IN)
             return
         half = (width - _GAP) // 2
@@ -138,10 +139,8 @@ class _Drawing:
         """Yield a dimension's outcome, and the verdict and the reply in each order."""
         pairing = result.settlement.pairing
         yield Text("")
-        yield Text.assemble(
-            (f"{one_line(pairing.rubric.dimension)}: {_outcome(result)}", "bold"),
-            (f"  {pairing.battle_id[:12]}", "dim"),
-        )
+        heading = Text(f"{one_line(pairing.rubric.dimension)}: {_outcome(result)}", "bold")
+        yield from self.indented(heading.append(f"  {pairing.battle_id[:12]}", "dim"), 0)
         for order in result.orders:
             yield from self.indented(Text(f"{one_line(order.first)} first: {_said(order)}"), _IN)
             if order.reply:

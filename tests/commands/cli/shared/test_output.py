@@ -11,6 +11,7 @@ import pytest
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.support.builders.events import opened
+from tests.support.command_line.launching import launch
 
 FULL = Path("/dev/full")
 NAME = "Café"
@@ -76,3 +77,16 @@ def test_machines_get_utf_8_whatever_the_locale(path: Path) -> None:
 
     (row,) = json.loads(ended.stdout.decode())["rows"]
     assert row["tournament"] == NAME
+
+
+@pytest.mark.parametrize(("columns", "is_hidden"), [("60", True), ("", False)])
+def test_a_pipe_is_as_wide_as_it_says(
+    path: Path, monkeypatch: pytest.MonkeyPatch, columns: str, *, is_hidden: bool
+) -> None:
+    """A pager is no terminal; a script that said nothing loses no column."""
+    monkeypatch.setenv("COLUMNS", columns)
+
+    lines = launch(path.parent, "log").stdout.splitlines()
+
+    assert ("1 column is hidden: widen the terminal or use --json" in lines) == is_hidden
+    assert ("Recorded" in lines[1]) != is_hidden

@@ -6,12 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from rich.console import Console
 
-from commands.cli.tables.render import Format, csv_cell, one_line, shown_json
+from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Column, Table
-from commands.runs.report.text import shown
 from tests.support.goldens.screens import SAMPLE, SCREENS, rendered, screens
 
 TABLE = Table("tourney/x@1", "X", (Column("text", "Text"), Column("value", "Value", 2)), rows=())
@@ -121,45 +119,53 @@ def test_a_large_number_is_shown_by_its_size() -> None:
     assert "9999999.00" in rendered(one_row("x", 9_999_999.0))
 
 
-@given(st.text(alphabet=st.characters(codec=None)))
-def test_json_made_safe_says_the_same(text: str) -> None:
-    """Data is for machines, which must get every character back."""
-    plain = json.dumps({"text": text}, ensure_ascii=False)
+def test_a_pipe_is_plain() -> None:
+    """Whoever searches lines wants neither boxes nor escapes, and each row on one line."""
+    text = rendered(one_row("many words " * 15, 1.0))
 
-    safe = shown_json(plain)
-
-    assert json.loads(safe) == {"text": text}
-    assert safe == shown(safe)
+    assert len(text.splitlines()) == 3
+    assert text.isascii()
+    assert "\x1b" not in text
 
 
-def test_a_cell_is_one_line_of_single_spaces() -> None:
-    """A response of many lines must not break the table that it stands in."""
-    assert one_line("  first\n\n\tsecond\u2028third ") == r"first second\u2028third"
+def test_a_dimension_that_is_the_only_one_is_in_the_title() -> None:
+    """A column that says the same in every row takes the room of one that does not."""
+    of = (Column("dimension", "Dimension"), Column("value", "Value", 2))
+    one = replace(TABLE, columns=of, rows=({"dimension": "utility", "value": 1.0},))
+    two = replace(one, rows=(*one.rows, {"dimension": "factuality", "value": 1.0}))
+    unnamed = replace(one, rows=({"dimension": None, "value": 1.0},))
+
+    assert rendered(one).splitlines()[:2] == ["X: utility", "Value"]
+    assert rendered(two).splitlines()[:2] == ["X", "Dimension   Value"]
+    assert "Dimension" in rendered(unnamed)
+    assert "dimension" in rendered(one, Format.CSV)
 
 
-@pytest.mark.parametrize(
-    "formula",
-    [
-        "=1+1",
-        "+1",
-        "-1",
-        "@SUM(A1)",
-        "\t=1",
-        '=HYPERLINK("https://evil")',
-        "=cmd|'/C'!A0",
-    ],
-)
-def test_no_spreadsheet_reads_text_as_a_formula(formula: str) -> None:
-    """Opening a CSV must not run anything."""
-    assert csv_cell(formula) == f"'{formula}"
+def test_colour_is_given_up_where_it_is_not_wanted() -> None:
+    """NO_COLOR leaves bold letters, which are no colour."""
+    warned = replace(one_row("x"), notes=("WARNING: nobody is better.",))
+
+    coloured, plain = (
+        drawn(warned, {"TERM": "xterm-256color", **environment})
+        for environment in ({}, {"NO_COLOR": "1"})
+    )
+
+    assert "\x1b[33mWARNING" in coloured
+    assert "\x1b[33m" not in plain
+    assert "\x1b[1mX\x1b[0m" in plain
 
 
-def test_a_cell_of_a_spreadsheet_hides_nothing() -> None:
-    """A CSV may be printed on a terminal as well."""
-    assert csv_cell("\x1b[31m=1\r") == r"\x1b[31m=1\r"
+def drawn(table: Table, environment: dict[str, str]) -> str:
+    """Return a table as a terminal of 80 columns gets it."""
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, _environ=environment)
+    print_table(table, Format.TABLE, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
-@pytest.mark.parametrize("text", ["", "aspirin", "1 = 1", "a@b", "'=1"])
-def test_text_that_is_no_formula_stays_as_it_is(text: str) -> None:
-    """Data is not changed without need."""
-    assert csv_cell(text) == text
+def test_a_moment_is_shown_to_the_second_and_kept_whole() -> None:
+    """Microseconds and an offset of zero are for programs."""
+    table = one_row("2026-11-22T09:11:18.745522+00:00")
+
+    assert "\n2026-11-22 09:11:18 " in rendered(table)
+    assert "2026-11-22T09:11:18.745522+00:00" in rendered(table, Format.CSV)

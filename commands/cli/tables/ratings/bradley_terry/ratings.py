@@ -5,7 +5,7 @@ from typing import Final
 
 from commands.cli.tables.ratings.bradley_terry.notes import order_notes
 from commands.cli.tables.ratings.bradley_terry.pairs import known_values
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import KEPT, DrawnInterval, Table, columns
 from commands.errors import counted, joined_names
 from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
@@ -88,11 +88,13 @@ def bt_table(
         schema="tourney/bt@1",
         title=f"Bradley-Terry, {_model(parameters)}",
         columns=(
-            *columns("dimension"),
-            *(columns("group") if is_divided else ()),
-            *columns("entrant"),
-            *columns("rating", digits=1, low=f"{percent} low", high=f"{percent} high"),
-            *columns("rank", n_battles="Battles"),
+            *columns("dimension", importance=KEPT),
+            *(columns("group", importance=KEPT) if is_divided else ()),
+            *columns("entrant", importance=KEPT),
+            *columns("rating", digits=1, importance=KEPT),
+            *columns(digits=1, group="interval", low=f"{percent} low", high=f"{percent} high"),
+            *columns("rank"),
+            *columns(importance=1, n_battles="Battles"),
             *(columns("source") if sources else ()),
         ),
         rows=tuple(_rows(boards, sources)),
@@ -108,6 +110,7 @@ def bt_table(
         },
         named_by=("dimension", "entrant"),
         compared=("rating", "n_battles"),
+        interval=DrawnInterval("low", "rating", "high"),
         beside=("group",),
         zeros={"rating": zero_of},
     )

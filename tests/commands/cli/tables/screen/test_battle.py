@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from commands.cli.tables.render import print_lines
 from commands.cli.tables.screen.battle import battle_screen, battle_table
 from ledger.events.registry import Event
 from projections.battles.details import BattleDetails, battle_details
@@ -47,8 +48,7 @@ def screen(details: BattleDetails, width: int | None = None, *, is_terminal: boo
     console = Console(
         file=io.StringIO(), width=width or 10_000, force_terminal=is_terminal, _environ={}
     )
-    for line in battle_screen(details, console, width):
-        console.print(line, soft_wrap=True)
+    print_lines(battle_screen(details, console, width), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

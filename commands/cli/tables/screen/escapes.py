@@ -1,0 +1,26 @@
+"""Text that others wrote, made harmless for terminals, JSON and spreadsheets."""
+
+import json
+from typing import Final
+
+from commands.runs.report.text import is_hidden, shown
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t")
+
+
+def shown_json(text: str) -> str:
+    """Return the same JSON with invisible characters escaped."""
+    return "".join(
+        json.dumps(character)[1:-1] if is_hidden(character) else character for character in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Return escaped text on one line."""
+    return " ".join(shown(text).split())
+
+
+def csv_cell(text: str) -> str:
+    """Return escaped text that no spreadsheet reads as a formula."""
+    safe = shown(text)
+    return f"'{safe}" if safe.startswith(_FORMULA) else safe
