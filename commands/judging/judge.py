@@ -122,10 +122,11 @@ class _DirectJudging:
 
     def ask_with_retries(self, chosen: Sequence[progress.OpenQuery]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
-        for _ in range(self._task.rules.retries + 1):
-            self._ask(still_open(self._recorder, self._task, chosen))
+        for attempt in range(1, self._task.rules.retries + 2):
+            phase = "verdicts" if attempt == 1 else f"verdicts, attempt {attempt}"
+            self._ask(still_open(self._recorder, self._task, chosen), phase)
 
-    def _ask(self, queries: Sequence[progress.OpenQuery]) -> None:
+    def _ask(self, queries: Sequence[progress.OpenQuery], phase: str) -> None:
         """Send queries, and record answers as they come."""
         self._remaining = deque(queries)
         version, n_done = None, 0
@@ -134,7 +135,7 @@ class _DirectJudging:
             for group in self._port.answer(Asking(self._take, self._stops, self._tell)):
                 self._record(group)
                 n_done += len(group)
-                self._on_progress("verdicts", n_done, len(queries))
+                self._on_progress(phase, n_done, len(queries))
         if self._stops.is_set():
             raise KeyboardInterrupt
         if self._stopped_by is not None:

@@ -1,12 +1,13 @@
 """Progress and questions on the terminal, all on stderr."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import typer
 from rich import progress
+from rich.console import Console as RichConsole
 from rich.text import Text
 
 from commands.cli.shared.output import say, stderr
@@ -39,7 +40,7 @@ def _plain_lines() -> OnProgress:
 
 
 class _Bars:
-    """A bar for each piece of work, from its first report on."""
+    """A bar for each phase of the work, from its first report on."""
 
     def __init__(self) -> None:
         self._shown: progress.Progress | None = None
@@ -47,10 +48,10 @@ class _Bars:
 
     def draw(self, what: str, done: int, total: int) -> None:
         if self._shown is None:
-            self._shown, self._tasks = _drawn(), {}
+            self._shown, self._tasks = progress_bars(stderr()), {}
             self._shown.start()
-        if what not in self._tasks:
-            self._tasks[what] = self._shown.add_task(what, total=total)
+        if what not in self._tasks or done < self._shown.tasks[self._tasks[what]].completed:
+            self._tasks[what] = self._shown.add_task(what, total=total)  # begun, or begun again
         self._shown.update(self._tasks[what], completed=done, total=total)
 
     def put_away(self) -> None:
@@ -60,14 +61,29 @@ class _Bars:
             self._shown = None
 
 
-def _drawn() -> progress.Progress:
+def progress_bars(
+    on: RichConsole, get_time: Callable[[], float] | None = None
+) -> progress.Progress:
+    """Return bars that fit 80 columns: phase, how many of how many, rate, and time left."""
     return progress.Progress(
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(bar_width=20),
         progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        console=stderr(),
+        _Rate(),
+        progress.TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=on,
+        get_time=get_time,
     )
+
+
+class _Rate(progress.ProgressColumn):
+    """How many are done in a second, or in a minute if that is less than one."""
+
+    def render(self, task: progress.Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        return Text(f"{speed:.1f}/s" if speed >= 1 else f"{60 * speed:.1f}/min")
 
 
 _BARS: Final = _Bars()  # one terminal a process: a question must stop its bars

@@ -346,3 +346,19 @@ def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
     judge_open(recorder, task, preferring_tuned, on_progress=tell)
 
     assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]
+
+
+def test_another_attempt_is_a_phase_of_its_own(recorder: Recorder) -> None:
+    """`1 of 1` in place of `2 of 2` would hide how much was asked."""
+    told: list[tuple[str, int, int]] = []
+
+    def tell(what: str, done: int, total: int) -> None:
+        told.append((what, done, total))
+
+    def answer(query: JudgeQuery) -> str:
+        return "Both are fine." if query.order == "swapped" else "VERDICT: A"
+
+    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
+    judge_open(recorder, task, lambda: ScriptedJudge(answer), on_progress=tell)
+
+    assert told == [("verdicts", 1, 2), ("verdicts", 2, 2), ("verdicts, attempt 2", 1, 1)]

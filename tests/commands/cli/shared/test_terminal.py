@@ -1,5 +1,6 @@
 """Consent at a terminal: the question stands there whole until it is answered, in any way."""
 
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -7,7 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from rich.console import Console
 
+from commands.cli.shared.terminal import progress_bars
 from tests.providers.anthropic.process import FakeProcess
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
@@ -165,3 +168,23 @@ def test_with_no_standard_input_nobody_agrees(folder: Path) -> None:
 
     assert done.returncode == 5, done.stderr
     assert "no terminal is here to confirm: run again with --yes" in done.stderr
+
+
+def test_a_bar_tells_phase_total_rate_and_time_left_on_eighty_columns() -> None:
+    """Whoever waits wants to know for how long."""
+    now = [0.0]
+    console = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO())
+    bars = progress_bars(console, lambda: now[0])
+    bar = bars.add_task("verdicts, attempt 2", total=5148)
+    for done in (100, 200, 300):
+        now[0] += 10
+        bars.update(bar, completed=done)
+
+    console.print(bars.get_renderable())
+
+    assert isinstance(console.file, io.StringIO)
+    (line,) = console.file.getvalue().splitlines()
+    assert line.startswith("verdicts, attempt 2 ")
+    assert "300/5148" in line
+    assert "10.0/s" in line
+    assert "08:05" in line
