@@ -1,6 +1,11 @@
-"""API keys: the environment variables that providers' keys are read from."""
+"""API keys: the environment variables that they are read from, and texts without them.
+
+Servers quote in their answers what they were sent, keys among it. What they answer is kept for
+ever, so keys are taken out of it as it comes in.
+"""
 
 import os
+import re
 from typing import Final
 
 from commands.errors import NoCredentials
@@ -9,6 +14,7 @@ ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Where Anthropic's client looks, in this order."""
 OPENAI_KEY: Final = "OPENAI_API_KEY"
 """Where OpenAI's client looks, and the default for every server with its API."""
+_HUGGING_FACE: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 VARIABLE: Final = r"^[A-Z_][A-Z0-9_]*$"
 """The name of an environment variable; no server's key looks like one."""
 
@@ -38,7 +44,60 @@ def key_in(variable: str) -> str | None:
         NoCredentials: It has characters that no header can hold; a library would quote it.
     """
     key = os.environ.get(variable)
+    remember(key)
     if key is not None and not all("!" <= character <= "~" for character in key):
         why = f"{variable} contains a space, a line break or another invalid character"
         raise NoCredentials(why, variable, instead="unset it, if the server needs no key")
     return key
+
+
+_REDACTED: Final = "[key]"
+_LEAST: Final = 8  # characters of a key; a shorter one is a placeholder, such as "none" or "EMPTY"
+_OF_ANTHROPIC: Final = re.compile(r"ANTHROPIC_\w*(?:KEY|TOKEN|SECRET)")
+_remembered: Final[set[str]] = set()
+
+
+def remember(key: str | None) -> None:
+    """Take a key out of all that servers answer from now on."""
+    if key is not None and len(key) >= _LEAST:
+        _remembered.update({key, key.replace("\\", r"\\").replace('"', r"\"")})  # and as in JSON
+
+
+def without_keys(text: str) -> str:
+    """Return a text without the keys that this process knows; else it stays as it is."""
+    for name, key in os.environ.items():
+        if name in {OPENAI_KEY, *_HUGGING_FACE} or _OF_ANTHROPIC.match(name):
+            remember(key)
+    for key in sorted(_remembered, key=len, reverse=True):  # one may begin with another
+        text = text.replace(key, _REDACTED)
+    return text
+
+
+_VALUE: Final = r"[^\s\"'&,;()\[\]{}<>\\]"
+_SIGNS: Final = (
+    (r"\b(https?://)[^\s/?#\"'<>\\]*@", r"\1"),  # user name and password
+    (rf"\b(https?://[^\s?#\"'<>\\]+)[?#]{_VALUE}*", r"\1"),
+    (rf"\b(Bearer|Basic)\s+{_VALUE}{{8,}}", rf"\1 {_REDACTED}"),
+    (r"\b(?:sk|gsk|hf|xai)[-_][\w*-]{8,}|\bAIza[\w-]{20,}", _REDACTED),
+    (
+        rf"\b((?:x-)?(?:api|access)[-_ ]?(?:key|token)[\"']?\s*[:=]\s*[\"']?){_VALUE}{{4,}}",
+        rf"\1{_REDACTED}",
+    ),
+    (rf"(?<![\w-])((?:key|token|secret|password)=){_VALUE}{{4,}}", rf"\1{_REDACTED}"),
+    (
+        rf"\b((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?!Bearer|Basic){_VALUE}{{4,}}",
+        rf"\1{_REDACTED}",
+    ),
+)
+_PATTERNS: Final = tuple((re.compile(sign, re.IGNORECASE), put) for sign, put in _SIGNS)
+
+
+def redacted(text: str) -> str:
+    """Return a message without what is a key, or looks like one, or may hide one in a URL.
+
+    A model's reply is none: what looks like a key there may be what was asked for.
+    """
+    text = without_keys(text)
+    for pattern, put in _PATTERNS:
+        text = pattern.sub(put, text)
+    return text

@@ -7,7 +7,7 @@ stop them, and no other section is checked.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -15,11 +15,13 @@ from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.environment import value, variable
 from commands.settings.keys import OPENAI_KEY
 from commands.settings.servers import (
+    BASE_URL,
     DEFAULT_MODEL,
     JUDGE,
     Server,
     entrant_table,
     juror_table,
+    not_an_address,
     server_of,
 )
 from commands.settings.toml import Location, line_of, owner_and_name, read_toml
@@ -47,7 +49,7 @@ class _Juror(msgspec.Struct, frozen=True):
     id: str = ""
     provider: str = "reference"
     model: str | None = None
-    base_url: str | None = None
+    base_url: Annotated[str, msgspec.Meta(pattern=BASE_URL)] | None = None
     api_key_env: str = OPENAI_KEY
 
     def server(self, table: str, *models: str | None) -> Server | None:
@@ -143,6 +145,8 @@ class _Sections:
             keys = re.findall(r"[^.\[\]]+", place)
             location = (*section, *(int(key) if key.isdecimal() else key for key in keys))
             owner, name = owner_and_name(self._document, location)
+            if location[-1] == "base_url":
+                why = not_an_address()
             named = f"{owner}{name!r}" if keys else f"[{'.'.join(section)}]"
             raise self._fault(location, f"{named}: {why}") from error
 

@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError
 from commands.settings.environment import value, variable
 from commands.settings.schema import Settings
-from commands.settings.sections import ADDRESS, LOADERS, UNKNOWN_LOADER, EndpointSection
+from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
+from commands.settings.servers import not_an_address
 from commands.settings.toml import Location, Table, line_of, nearest, owner_and_name, read_toml
 
 _CLOSE: Final = 0.8  # of the letters
@@ -129,7 +130,7 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
         case _ if location[-1] == "api_key_env":  # the value may be the key itself
             return f"{name!r} is not the name of an environment variable, as OPENAI_API_KEY"
         case _ if location[-1] == "base_url":
-            return f"{name!r} is {error['input']!r}, but must be {ADDRESS}"
+            return f"{name!r} {not_an_address(error['input'])}"
         case kind:
             found = error["input"]["loader"] if kind == UNKNOWN_LOADER else error["input"]
             return f"{name!r} is {found!r}: {error['msg']}"

@@ -8,8 +8,8 @@ from pydantic_core import PydanticCustomError
 
 from commands.settings.keys import OPENAI_KEY, VARIABLE
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
-from commands.settings.sections import BASE_URL, AnyEntrantSection, EvaluationSection, Section
-from commands.settings.servers import DEFAULT_MODEL
+from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section
+from commands.settings.servers import BASE_URL, DEFAULT_MODEL
 from ledger.events.registration import Provider
 from projections.tournament.matches import PILOT_SEED
 

@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.servers import BASE_URL
 
 Reduce = Literal["mean", "sum", "none"]
 
@@ -68,12 +69,6 @@ class EvaluationSection(EvaluationOptions):
     def options(self) -> EvaluationOptions:
         """The options alone, without id, evaluation and parameters."""
         return EvaluationOptions(**self.model_dump(include=set(EvaluationOptions.model_fields)))
-
-
-BASE_URL: Final = r"^https?://[^@\s]+$"
-"""A server's address; a user name or password in it is rejected, for settings are recorded."""
-ADDRESS: Final = "an address such as http://localhost:8000/v1, without a user name or password"
-"""What a server's address looks like, for people."""
 
 
 class EntrantSection(Section):

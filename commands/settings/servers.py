@@ -1,5 +1,6 @@
 """The servers at which judges and endpoint entrants are asked, as the settings name them."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
@@ -12,6 +13,12 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 """The address of OpenAI's API, where settings name no other."""
 DEFAULT_MODEL: Final = "claude-opus-5-5"
 """The model that [judge] asks if it names none."""
+BASE_URL: Final = r"^https?://[^@?#\s]+$"
+"""A server's address; what might hold a password or key is rejected, for settings are recorded."""
+_ADDRESS: Final = (
+    "must be an address such as http://localhost:8000/v1, without a user name, password or query;"
+    " export the key in the variable that 'api_key_env' names"
+)
 _JURY: Final = "[[jury]]"
 _ENTRANTS: Final = "[[entrants]]"
 
@@ -42,6 +49,11 @@ Reach: TypeAlias = Callable[[Server], str | None]
 
 It raises `NoCredentials` for the key, and `ProviderError` for a server that cannot be reached.
 """
+
+
+def not_an_address(found: object = "?") -> str:
+    """Return what is wrong with a server's address; what might hold a key is not quoted."""
+    return _ADDRESS if re.search(r"[@?#]", str(found)) else f"is {found!r}, but {_ADDRESS}"
 
 
 def juror_table(judge_id: str) -> str:

@@ -9,6 +9,7 @@ from commands.backends.anthropic.client import is_out_of_credit
 from commands.backends.remote.bodies import decode_json, lines_in
 from commands.backends.remote.outcomes import undecodable
 from commands.ports import Answer, BatchState, NoReply, Reply
+from commands.settings.keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count, Moment
 from ledger.identity import Digest
@@ -195,7 +196,7 @@ def _errored(query_key: Digest, error: _Error) -> NoReply:
     """Return why a query failed; an invalid request is rejected for good."""
     is_of_all = error.type in _ERRORS_OF_ALL or is_out_of_credit(error.message)
     is_final = error.type in _FINAL_ERRORS and not is_of_all
-    detail = f"{error.type}: {error.message}"
+    detail = redacted(f"{error.type}: {error.message}")
     return NoReply(query_key, "rejected" if is_final else "errored", detail, is_of_all=is_of_all)
 
 

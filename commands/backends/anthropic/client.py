@@ -23,6 +23,7 @@ from anthropic import (
     APIStatusError,
     APITimeoutError,
     CallNext,
+    DefaultHttpxClient,
     Timeout,
 )
 
@@ -34,6 +35,7 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import failure_of_free_call
+from commands.backends.remote.quiet import QuietClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import (
     ConfigurationError,
@@ -42,6 +44,7 @@ from commands.errors import (
     ProviderError,
     SpendLimitReached,
 )
+from commands.settings.keys import redacted
 from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -71,7 +74,11 @@ def make_client() -> Anthropic:
     if not all("!" <= character <= "~" for character in os.environ[name]):
         raise NoCredentials(f"{name} contains a space, a line break or another invalid character")
     _require_address(os.environ.get(_ADDRESS_NAME))
-    return Anthropic(max_retries=0, timeout=_TIMEOUT)
+    return Anthropic(max_retries=0, timeout=_TIMEOUT, http_client=_Client(timeout=_TIMEOUT))
+
+
+class _Client(QuietClient, DefaultHttpxClient):
+    """Has the SDK's limits."""
 
 
 def _require_address(address: str | None) -> None:
@@ -81,7 +88,8 @@ def _require_address(address: str | None) -> None:
     except httpx2.InvalidURL:
         is_valid = False
     if not is_valid or (address and not address.strip().startswith(("http://", "https://"))):
-        fault = f"{_ADDRESS_NAME} is not an address such as https://api.anthropic.com: {address!r}"
+        found = redacted(address or "")
+        fault = f"{_ADDRESS_NAME} is not an address such as https://api.anthropic.com: {found!r}"
         raise ConfigurationError([fault])
 
 
@@ -193,7 +201,7 @@ def is_out_of_credit(message: object) -> bool:
 
 
 def describe_error(error: APIError) -> str:
-    """Describe an error in one line, with the API key removed."""
+    """Describe an error in one line, without keys."""
     if isinstance(error, APITimeoutError):
         return "no answer from the provider in time"
     if not isinstance(error, APIStatusError):
@@ -203,11 +211,10 @@ def describe_error(error: APIError) -> str:
     if error.status_code != HTTPStatus.UNAUTHORIZED:  # some servers repeat parts of the key
         words.append(error.api_message)
     line = ": ".join(" ".join(replace_surrogates(str(word)).split()) for word in words if word)
-    for secret in _secrets(error.request.headers):
-        line = line.replace(secret, "[key]")
+    line = redacted(line)
     if wants_long_wait(error):
         line += f"; it asks to wait {retry_after_s(error.response.headers):g} s"
-    return line if error.request_id is None else f"{line} (request {error.request_id})"
+    return line if error.request_id is None else f"{line} (request {redacted(error.request_id)})"
 
 
 def may_have_arrived(error: APIError) -> bool:
@@ -219,11 +226,6 @@ def without_key(error: APIError) -> APIError:
     """Remove the frames and causes from an error, which may show the key."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
-
-
-def _secrets(headers: httpx2.Headers) -> tuple[str, ...]:
-    token = headers.get("authorization", "").removeprefix("Bearer ")
-    return tuple(filter(None, (headers.get("x-api-key", ""), token)))
 
 
 _LONGEST_HOLD_S: Final = 60.0  # limits refill all the time, and clocks differ

@@ -13,6 +13,7 @@ from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
 from commands.ports import Answer, BatchState, NoReply
+from commands.settings.keys import redacted
 from ledger.events.values import Count
 from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest
@@ -49,9 +50,9 @@ class _Fault(msgspec.Struct, frozen=True):
 
     @property
     def detail(self) -> str:
-        """The fault in one line."""
+        """The fault in one line, without keys."""
         place = "" if self.line is None else f" (line {self.line})"
-        return f"{self.code or 'error'}: {self.message or ''}{place}"
+        return redacted(f"{self.code or 'error'}: {self.message or ''}{place}")
 
 
 class _Faults(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import Unanswered
 from commands.ports import GeneratedText, GenerationFailure, Reply
+from commands.settings.keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count
 from ledger.identity import Digest
@@ -162,4 +163,4 @@ def text_of(
             used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
             return GenerationFailure(response_key, "refused", detail, used)
         case other:
-            return Unanswered(f"unknown finish reason {other!r}", "perhaps billed")
+            return Unanswered(redacted(f"unknown finish reason {other!r}"), "perhaps billed")

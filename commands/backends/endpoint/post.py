@@ -18,6 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 import openai
 
+from commands.backends.remote.quiet import quieted
 from ledger.identity import Json
 
 Post: TypeAlias = Callable[[str, Mapping[str, Json]], bytes]
@@ -80,14 +81,10 @@ class _Connections:
         self._keep(connection)
         if httpx2.codes.is_success(answer.status):
             return received
-        raise _error_of(
-            httpx2.Response(
-                answer.status,
-                headers=answer.getheaders(),
-                content=received,
-                request=self._request,
-            )
+        refusal = httpx2.Response(
+            answer.status, headers=answer.getheaders(), content=received, request=self._request
         )
+        raise _error_of(quieted(refusal))
 
     def close(self) -> None:
         """Close all connections; those in use, once they are not."""

@@ -19,9 +19,10 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered
+from commands.backends.remote.quiet import QuietClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
-from commands.settings.keys import OPENAI_KEY
+from commands.settings.keys import OPENAI_KEY, redacted, remember
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
@@ -51,6 +52,10 @@ class _Models(msgspec.Struct, frozen=True):
 _MODELS: Final = msgspec.json.Decoder(_Models)
 
 
+class _Client(QuietClient, openai.DefaultHttpxClient):
+    """Has the SDK's limits."""
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """A server, and the entrant or judge that it runs."""
@@ -62,6 +67,10 @@ class Endpoint:
     timeout_s: float = TIMEOUT_S  # for each part of an answer
     remedy_of: Callable[[str], str | None] = lambda _: None  # of a rejection of all requests
 
+    def __post_init__(self) -> None:
+        """Keep the key out of whatever servers answer."""
+        remember(self.api_key)
+
     @property
     def name(self) -> str:
         """The server's name in messages."""
@@ -69,11 +78,13 @@ class Endpoint:
 
     def client(self) -> openai.OpenAI:
         """Return a thread-safe client that sends each request once; the caller must close it."""
+        timeout = openai.Timeout(self.timeout_s, connect=min(self.timeout_s, CONNECT_S))
         return openai.OpenAI(
             base_url=self.base_url,
             api_key=self.api_key or _NO_KEY,
             max_retries=0,
-            timeout=openai.Timeout(self.timeout_s, connect=min(self.timeout_s, CONNECT_S)),
+            timeout=timeout,
+            http_client=_Client(timeout=timeout),
         )
 
     def doubt(self, models: Iterable[str]) -> str | None:
@@ -129,7 +140,7 @@ class Endpoint:
             raise Stop(why, "perhaps billed", unless_proven=True) from error
         except openai.APIConnectionError as error:
             if was_not_sent(error.__cause__):
-                raise TryAgain(self._unreachable(error), fate="not sent") from error
+                raise TryAgain(self._unreachable(error), fate="not sent") from None
             if isinstance(error, openai.APITimeoutError):
                 return Unanswered("the server took too long to answer", "perhaps billed")
             return Unanswered(self._cut(error), "perhaps billed")
@@ -137,22 +148,23 @@ class Endpoint:
             return self._handle_status(error)
 
     def _handle_status(self, error: openai.APIStatusError) -> Unanswered:
+        """Return what became of a request; what is raised has no cause, which might show a key."""
         detail, status = self.describe(error), error.status_code
         if (fatal := self.fatal_error(error)) is not None:
-            raise Stop(fatal) from None  # the error quotes the key
+            raise Stop(fatal) from None
         match error:
             case _ if status in _BUSY:
                 asked_s = retry_after_s(error.response.headers)
                 busy = ProviderError(f"{self.base_url} replied {detail}")
-                raise TryAgain(busy, is_limit=True, asked_s=asked_s) from error
+                raise TryAgain(busy, is_limit=True, asked_s=asked_s) from None
             case openai.NotFoundError():
-                raise Stop(ConfigurationError([self._not_served(detail)])) from error
+                raise Stop(ConfigurationError([self._not_served(detail)])) from None
             case openai.InternalServerError():  # perhaps of this request only
                 return Unanswered(detail, "perhaps billed")
             case _ if status in REJECTED:
                 return self._rejected(detail, status)
             case _:
-                raise Stop(ProviderError(f"{self.base_url} replied {detail}")) from error
+                raise Stop(ProviderError(f"{self.base_url} replied {detail}")) from None
 
     def _rejected(self, detail: str, status: int) -> Unanswered:
         """Return a rejection.
@@ -181,12 +193,11 @@ class Endpoint:
         return None
 
     def describe(self, error: openai.APIError) -> str:
-        """Describe an error in one line, with the key removed."""
+        """Describe an error in one line, without keys."""
         if isinstance(error, openai.APITimeoutError):
             return f"no answer from {self.base_url} in time"
         if isinstance(error, openai.APIStatusError):
-            message = _error_message(error)
-            return message.replace(self.api_key, "[key]") if self.api_key else message
+            return redacted(_error_message(error))
         return (
             f"the connection to {self.base_url} failed ({type(error.__cause__ or error).__name__})"
         )

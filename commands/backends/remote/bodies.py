@@ -7,9 +7,12 @@ from typing import Final, TypeVar
 import httpx2
 import msgspec
 
+from commands.settings.keys import redacted, without_keys
+
 CONNECT_S: Final = 10.0
 FREE_CALL_S: Final = 60.0  # for each part of an answer that costs nothing: it can be asked again
 _SHOWN: Final = 30  # bytes of a body that is not JSON, enough to recognize a web page
+_LONGEST_KEY: Final = 2_000  # bytes of it in which a key is looked for
 _NOT_SENT: Final = (
     *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
     *(httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError),
@@ -18,16 +21,20 @@ _Value = TypeVar("_Value")
 
 
 def decode_json(body: bytes, decoder: msgspec.json.Decoder[_Value]) -> _Value:
-    """Decode a JSON body; a ValidationError says that it is JSON of another type.
+    """Decode a JSON body, known keys taken out; a ValidationError says that it is of another type.
 
     The decoder must be made when its module is imported. msgspec studies a type at its first use;
     if two request threads are first at the same time, it may crash the process (msgspec 0.22).
     """
     try:
-        value = json.loads(body)
-    except ValueError as error:
-        raise msgspec.DecodeError(f"not JSON: {body[:_SHOWN]!r}") from error
-    return decoder.decode(replace_surrogates(json.dumps(value, ensure_ascii=False)))
+        text = json.dumps(json.loads(body), ensure_ascii=False)
+    except (ValueError, RecursionError) as error:
+        raise msgspec.DecodeError(f"not JSON: {_beginning(body)!r}") from error
+    return decoder.decode(without_keys(replace_surrogates(text)))
+
+
+def _beginning(body: bytes) -> bytes:
+    return redacted(body[:_LONGEST_KEY].decode("latin-1")).encode("latin-1")[:_SHOWN]
 
 
 def replace_surrogates(text: str) -> str:
@@ -45,8 +52,8 @@ def lines_in(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def first_line(error: Exception | Warning) -> str:
-    """Return the first line of an error message; the rest stays in the traceback."""
-    return str(error).strip().partition("\n")[0]
+    """Return the first line of an error message, without keys."""
+    return redacted(str(error).strip().partition("\n")[0])
 
 
 def retry_after_s(headers: httpx2.Headers) -> float | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from commands.errors import BatchUncertain, NotAnswering, ProviderError
 from commands.ports import NoReply
+from commands.settings.keys import redacted
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
 from ledger.identity import Digest
@@ -60,7 +61,8 @@ def broken_off(provider_batch_id: str, why: Exception) -> NotAnswering:
 
 def undecodable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
     """Return why an answer that cannot be decoded is no reply; another one may be."""
-    return NoReply(query_key, "errored", f"the answer cannot be decoded ({why})", "perhaps billed")
+    detail = redacted(f"the answer cannot be decoded ({why})")
+    return NoReply(query_key, "errored", detail, "perhaps billed")
 
 
 class TryAgain(Exception):

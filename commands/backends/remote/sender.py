@@ -19,6 +19,7 @@ from commands.backends.remote.pace import Pace, back_off_s
 from commands.backends.remote.silence import Silence
 from commands.errors import ProviderError
 from commands.ports import Tell
+from commands.settings.keys import redacted
 from ledger.events.judging import Fate
 
 THREAD_NAME: Final = "request"
@@ -207,7 +208,9 @@ class Sender(Generic[Request, Answer]):
                     return self._unanswered(sent.request, what)
                 return self._failed(sent.request, why, what)
             case Exception():
-                lost = Unanswered(f"{type(result).__name__}: {result}", "perhaps billed")
+                lost = Unanswered(
+                    f"{type(result).__name__}: {redacted(str(result))}", "perhaps billed"
+                )
                 return self._failed(sent.request, result, lost)
             case Unanswered(reason="rejected", is_certain=False):
                 return self._doubt(sent.request, result)

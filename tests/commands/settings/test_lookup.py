@@ -33,6 +33,16 @@ def test_a_ledger_has_its_usual_place(tmp_path: Path) -> None:
     assert kept(tmp_path, '[tournament]\nid = "x"') == TournamentLocation("x", "tournament.db")
 
 
+def test_an_address_that_may_hold_a_key_is_not_shown(tmp_path: Path) -> None:
+    """What asks each server shows its address."""
+    text = '[judge]\nprovider = "endpoint"\nbase_url = "https://h/v1?key=SECRET"\n'
+
+    with pytest.raises(ConfigurationError, match=r"toml:3: 'judge\.base_url': must be") as caught:
+        servers(written(tmp_path, text), {})
+
+    assert "SECRET" not in str(caught.value)
+
+
 def test_other_sections_may_be_under_repair(tmp_path: Path) -> None:
     """Standings are looked at while somebody edits the entrants of the next run."""
     text = '[tournament]\nid = "x"\nledger = "y.db"\n[elo]\nk = "much"\n[[entrants]]\n'

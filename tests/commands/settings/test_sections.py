@@ -163,14 +163,23 @@ def test_a_fault_of_a_served_entrant_is_told(tmp_path: Path, added: str, fault: 
     assert fault in found
 
 
-@pytest.mark.parametrize("url", ["localhost:8000/v1", "https://key@host/v1"])
-def test_an_address_is_one_and_holds_no_key(tmp_path: Path, url: str) -> None:
-    """Settings are recorded, and a ledger is shown to others."""
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("localhost:8000/v1", "is 'localhost:8000/v1', but "),
+        ("https://key:word@host/v1", ""),
+        ("https://host/v1?key=word", ""),
+        ("https://host/v1#word", ""),
+    ],
+)
+def test_an_address_is_one_and_holds_no_key(tmp_path: Path, url: str, shown: str) -> None:
+    """Settings are recorded, and a ledger is shown to others; so are messages."""
     (found,) = faults_in(tmp_path, MINIMAL + SERVED.replace("http://localhost:8000/v1", url))
 
-    assert found.endswith(
-        f"[[entrants]] 'hosted': 'base_url' is '{url}', but must be an address such as"
-        " http://localhost:8000/v1, without a user name or password"
+    assert found == (
+        f"tournament.toml:19: [[entrants]] 'hosted': 'base_url' {shown}must be an address such as"
+        " http://localhost:8000/v1, without a user name, password or query; export the key in the"
+        " variable that 'api_key_env' names"
     )
 
 

@@ -18,6 +18,7 @@ from commands.errors import ConfigurationError, NoCredentials, ProviderError, Sp
 from commands.judging.judge import JudgeTask, judge_open
 from commands.judging.panel import Parameters
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
+from commands.settings import keys
 from commands.settings.schema import MaxTokensKey
 from commands.spending.budget import BudgetReached, PriceUnknown, at_risk_usd
 from ledger.events.judging import JudgeQueryFailed
@@ -479,14 +480,17 @@ def test_a_key_that_is_refused_is_not_quoted() -> None:
     assert refusal.value.__cause__ is refusal.value.__context__ is None
 
 
-def test_a_key_that_the_server_repeats_is_not_recorded(fake: FakeOpenAI) -> None:
+def test_a_key_that_the_server_repeats_is_not_recorded(
+    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it says about a rejected query is kept on the ledger for ever."""
-    judge = served(fake.url, api_key="told")
+    monkeypatch.setattr(keys, "_remembered", set())
+    judge = served(fake.url, api_key="bad_request")
 
     fake.inject(Fault("bad_request"))
     (answer,) = answers_of(judge)
 
-    detail = "HTTP 400: [key] to fail: bad_request"
+    detail = "HTTP 400: told to fail: [key]"
     assert answer == NoReply(QUERY.query_key, "rejected", detail)
 
 

@@ -1,0 +1,59 @@
+"""Keys are taken out of what servers answer, and ordinary words are left."""
+
+import pytest
+
+from commands.settings import keys
+from commands.settings.keys import key_in, redacted, without_keys
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("Incorrect API key provided: sk-ab12****wxyz.", "Incorrect API key provided: [key]."),
+        ("got 'Authorization: Bearer abc.def-123'", "got 'Authorization: Bearer [key]'"),
+        ("Authorization=abcdef", "Authorization=[key]"),
+        ('{"x-api-key": "abcdef"}', '{"x-api-key": "[key]"}'),
+        ("GET /v1?key=abcdef&n=1", "GET /v1?key=[key]&n=1"),
+        ("no https://me:pw@host/v1?key=a#b.", "no https://host/v1"),
+        ("proxy http://me:p@w@host:1 fails", "proxy http://host:1 fails"),
+        ("AIzaSyA0123456789012345678901", "[key]"),
+        ("Unknown key: 'temperature'", "Unknown key: 'temperature'"),
+        ("max_tokens=4096 is too many tokens", "max_tokens=4096 is too many tokens"),
+        ("a Bearer token is missing; x-api-key, too", "a Bearer token is missing; x-api-key, too"),
+        ("see https://host/errors", "see https://host/errors"),
+    ],
+)
+def test_what_looks_like_a_key_is_not_told(message: str, told: str) -> None:
+    """The words around it say which setting to correct."""
+    assert redacted(message) == told
+
+
+def test_a_key_is_known_once_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its value, wherever it comes back; in JSON, a quotation mark is written otherwise."""
+    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setenv("MY_SERVER", 'word"of-mine')
+    before = without_keys('word"of-mine')
+
+    key_in("MY_SERVER")
+
+    assert before == 'word"of-mine'
+    assert without_keys(r'word"of-mine, "word\"of-mine"') == '[key], "[key]"'
+
+
+def test_a_placeholder_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of one's own often want some key; the word stands in many replies."""
+    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+
+    assert without_keys("The list is EMPTY.") == "The list is EMPTY."
+
+
+def test_a_key_that_begins_with_another_is_taken_out_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rest of it would still tell much."""
+    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "one-long-word")
+    monkeypatch.setenv("HF_TOKEN", "one-long-word-and-more")
+
+    assert without_keys("one-long-word-and-more") == "[key]"
