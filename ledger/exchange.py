@@ -35,10 +35,10 @@ def back_up(ledger: Ledger, to: Path) -> None:
         CannotWrite: There is no room or no permission.
         DiskFailed: The disk did not confirm the copy.
     """
-    copied = to.with_name(f"{to.name}.{token_hex(4)}{_UNFINISHED}")  # of no other backup
     with translated_errors(to, CannotWrite):
         if to.exists():
             raise FileTaken(to)
+        copied = to.with_name(f"{to.name}.{token_hex(4)}{_UNFINISHED}")  # of no other backup
         try:
             with closing(sqlite3.connect(copied)) as copy:
                 ledger.connection.backup(copy)
@@ -132,9 +132,9 @@ def read_export(lines: Iterable[bytes]) -> Iterator[StoredEvent]:
     position, chain, versions = 0, GENESIS, dict[str, int]()
     number, held = 0, b""
     for number, line in enumerate(lines, start=1):
-        if number == 2:  # noqa: PLR2004  # what is held is the first line
-            _decoded(held, 1, _HeaderLine)
-        elif number > 2:  # noqa: PLR2004  # as above
+        if number == 1:
+            _decoded(line, 1, _HeaderLine)
+        elif number > 2:  # noqa: PLR2004  # what is held is no header
             row = _row_of(_decoded(held, number - 1, _EventLine), number - 1)
             position, chain = position + 1, link_hash(chain, row.leaf)
             version = versions[row.stream] = versions.get(row.stream, 0) + 1

@@ -56,6 +56,8 @@ def log(
         head, chosen = opened.head.position, position_of(opened, as_of)
         until = head if chosen is None else chosen
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
+    if follow and writer.chosen is Format.JSON:
+        writer = Writer(Format.JSONL)  # one document has no end
     writer.write(history.log_table(rows))
     if follow:
         for row in follow_rows(path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):

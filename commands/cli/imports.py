@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -30,6 +31,7 @@ from ledger.exchange import read_export
 from ledger.store import Ledger
 
 app = typer.Typer(no_args_is_help=True)
+_LONGEST_HEADER: Final = 1_000  # bytes
 _NAME: Final = re.compile(r"[\w.-]+")
 _CLAIM: Final = (
     "tourney cannot check that these responses are by the configured entrants to the configured"
@@ -78,7 +80,8 @@ def import_events(
     """
     try:
         with file.open("rb") as lines, ledger_to_write(paths) as opened:
-            taken = merge_ledger(opened, read_export(lines))
+            first = lines.readline(_LONGEST_HEADER)  # a device may have no end
+            taken = merge_ledger(opened, read_export(chain([first] if first else [], lines)))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
     _tell(taken, writer)

@@ -2,7 +2,7 @@
 
 import tomllib
 
-from commands.settings.toml import Location
+from commands.settings.toml import Location, parsed
 
 
 def variable(location: Location) -> str:
@@ -13,6 +13,6 @@ def variable(location: Location) -> str:
 def value(text: str) -> object:
     """Parse an environment value as TOML; what is not TOML is a plain string."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parsed(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text

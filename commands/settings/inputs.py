@@ -24,7 +24,7 @@ from pydantic_core import ErrorDetails
 import rubrics
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
-from commands.settings.toml import nearest
+from commands.settings.toml import nearest, parsed
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.identity import Dimension, digest_of_bytes
 
@@ -105,6 +105,10 @@ def _prompt(line: str) -> Prompt:
     except json.JSONDecodeError as error:
         fault = f"not JSON: {error.msg} at column {error.colno}"
         raise ConfigurationError([fault]) from error
+    except RecursionError as error:
+        raise ConfigurationError(["nested too deeply"]) from error
+    except ValueError as error:
+        raise ConfigurationError(["a number has too many digits"]) from error
     if not isinstance(record, dict):
         fault = f"a prompt is a JSON object, this is {type(record).__name__}"
         raise ConfigurationError([fault])
@@ -218,7 +222,7 @@ def _front_matter(path: Path, rest: str) -> FrontMatter:
             [f"{path}:2: front matter is missing: +++, then needs_gold = true or false, then +++"]
         )
     try:
-        return FrontMatter.model_validate(tomllib.loads(block[1]))
+        return FrontMatter.model_validate(parsed(block[1]))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
     except ValidationError as error:

@@ -177,8 +177,9 @@ def _duplicates(source: _Source, settings: Settings) -> Iterator[str]:
         ("evaluations", "id"): [evaluation.id for evaluation in settings.evaluations],
     }
     for (section, key), names in labels.items():
+        first_at: dict[str, int] = {}
         for n, name in enumerate(names):
-            if name in names[:n]:
+            if first_at.setdefault(name, n) != n:
                 place = source.place((section, n, key))
                 yield f"{place}: [[{section}]] {key} {name!r} is there twice"
 

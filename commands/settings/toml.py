@@ -78,6 +78,22 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(known)}"
 
 
+def parsed(text: str) -> Table:
+    """Return what a text says as TOML.
+
+    Raises:
+        TOMLDecodeError: It is not TOML, or more than any settings say.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError("nested too deeply") from error
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError("a number has too many digits") from error
+
+
 def read_toml(path: Path) -> tuple[str, Table]:
     """Return the text of a file, and what it says as TOML.
 
@@ -86,7 +102,7 @@ def read_toml(path: Path) -> tuple[str, Table]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
+        return text, parsed(text)
     except FileNotFoundError as error:
         remedy = "name one with --config, or lay out an example with `tourney demo`"
         raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error

@@ -325,6 +325,17 @@ def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
     )
 
 
+def test_a_log_that_follows_in_json_is_lines_from_the_beginning(path: Path) -> None:
+    """Whoever parses it line by line must not meet a document first."""
+    with following(path, "--json", "--limit", "2") as process:
+        assert process.stdout
+        rows = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+    assert rows[1]["position"] == rows[0]["position"] + 1
+
+
 @contextmanager
 def following(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Follow a ledger's log in another process, and give up only when it hangs."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -270,6 +271,14 @@ def test_what_does_not_begin_as_an_export_is_none(first: bytes) -> None:
     assert "not a line of an export" in refusal.why
 
 
+def test_what_does_not_begin_as_an_export_is_read_no_further() -> None:
+    """A device may have no end."""
+    with pytest.raises(BrokenExport) as refusal:
+        next(read_export(repeat(bytes(1_000))))
+
+    assert refusal.value.line == 1
+
+
 def test_rows_are_given_before_the_end_is_known(lines: list[bytes]) -> None:
     """A file need not fit in memory; whoever reads takes all back where the end is wrong."""
     reading = read_export(lines[:-1])
@@ -428,6 +437,14 @@ def test_a_file_that_is_there_is_never_written_over(filed: Path, to: Path) -> No
     assert caught.value.path == to
     assert to.read_text() == "yesterday"
     assert list(to.parent.iterdir()) == [to]
+
+
+def test_a_folder_is_no_name_for_a_backup(filed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there already, and has no name of its own."""
+    monkeypatch.chdir(filed.parent)
+
+    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
+        back_up(ledger, Path())
 
 
 def test_a_name_that_is_taken_meanwhile_is_not_written_over(filed: Path, to: Path) -> None:

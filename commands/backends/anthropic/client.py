@@ -74,10 +74,10 @@ def make_client() -> Anthropic:
     if not all("!" <= character <= "~" for character in os.environ[name]):
         raise NoCredentials(f"{name} contains a space, a line break or another invalid character")
     _require_address(os.environ.get(_ADDRESS_NAME))
-    return Anthropic(max_retries=0, timeout=_TIMEOUT, http_client=_Client(timeout=_TIMEOUT))
+    return Anthropic(max_retries=0, timeout=_TIMEOUT, http_client=_SdkClient(timeout=_TIMEOUT))
 
 
-class _Client(QuietClient, DefaultHttpxClient):
+class _SdkClient(QuietClient, DefaultHttpxClient):
     """Has the SDK's limits."""
 
 

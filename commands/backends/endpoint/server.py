@@ -52,7 +52,7 @@ class _Models(msgspec.Struct, frozen=True):
 _MODELS: Final = msgspec.json.Decoder(_Models)
 
 
-class _Client(QuietClient, openai.DefaultHttpxClient):
+class _OpenAIClient(QuietClient, openai.DefaultHttpxClient):
     """Has the SDK's limits."""
 
 
@@ -84,7 +84,7 @@ class Endpoint:
             api_key=self.api_key or _NO_KEY,
             max_retries=0,
             timeout=timeout,
-            http_client=_Client(timeout=timeout),
+            http_client=_OpenAIClient(timeout=timeout),
         )
 
     def doubt(self, models: Iterable[str]) -> str | None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from commands.cli.tables.render import Format, as_json, print_lines, print_table
+from commands.cli.tables.screen.escapes import shown_json
 from commands.cli.tables.table import Table
 from commands.runs.report.text import shown
 from ledger.errors import TourneyError
@@ -79,8 +80,10 @@ def write_json(value: Json) -> None:
 
 
 def write_lines(lines: Iterable[bytes]) -> None:
-    """Print lines on stdout as they are."""
+    """Print lines on stdout as they are; on a terminal, invisible characters are escaped."""
     with _arriving():
+        if sys.stdout.isatty():
+            lines = (shown_json(line.decode()).encode() for line in lines)
         sys.stdout.buffer.writelines(lines)
 
 

@@ -46,7 +46,7 @@ def _constant(name: str) -> float | None:
 
 
 _LONGEST_CELL: Final = 2**31 - 1  # characters; conversations exceed csv's default
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA: Final = ("=", "+", "-", "@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
 
 
 def guarded(text: str) -> str:

@@ -25,11 +25,15 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     Raises:
         NotFound: The name means nothing, or several things.
     """
-    found = (
-        _at(ledger, name)
-        or _labelled(ledger, name)
-        or (*with_id(ledger, name), *_keyed(ledger, name))
-    )
+    is_text = name.encode(errors="replace").decode() == name  # a command line may hold any bytes
+    found: Sequence[StoredEvent] = (
+        is_text
+        and (
+            _at(ledger, name)
+            or _labelled(ledger, name)
+            or (*with_id(ledger, name), *_keyed(ledger, name))
+        )
+    ) or ()
     if not found:
         raise NotFound(
             f"{name!r} is not a position, label or key in {ledger.path}; see `tourney log`"
@@ -44,7 +48,7 @@ def find_events(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
 
 def _at(ledger: Ledger, name: str) -> Sequence[StoredEvent]:
     """Return the event at a position; too large a number may be the beginning of an id."""
-    position = int(name) if name.isdecimal() else 0
+    position = int(name) if name.isdecimal() and len(name) <= _N_HEX else 0
     if position > ledger.head.position:
         return ()
     return tuple(ledger.rows(after=position - 1, until=position))

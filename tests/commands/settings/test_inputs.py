@@ -81,6 +81,8 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
         (line(expected_behavior="guess"), "'expected_behavior': Invalid enum value 'guess'"),
         (line(text=None, source=3), "'source': Expected str, got int"),
         ('{"prompt_id": "p1",', "not JSON: Expecting property name enclosed in double quotes at"),
+        ("[" * 100_000, "nested too deeply"),
+        (line(text=1).replace("1", "1" * 5_000), "a number has too many digits"),
         ('["p1"]', "a prompt is a JSON object, this is list"),
         (line(text="half a pair: \ud800"), r"'utf-8' codec can't encode character '\ud800'"),
         (line(text="the other half: \udc00"), r"'utf-8' codec can't encode character '\udc00'"),

@@ -1,6 +1,18 @@
 """Where a key stands in a TOML text."""
 
-from commands.settings.toml import Location, line_of
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.settings import environment
+from commands.settings.toml import Location, line_of, read_toml
+
+TOO_MUCH = [
+    ("[" * 10_000, "nested too deeply"),
+    ("{a=" * 10_000, "nested too deeply"),
+    ("1" * 5_000, "a number has too many digits"),
+]
 
 TEXT = '''\
 title = "x"
@@ -90,3 +102,21 @@ def test_a_key_outside_of_tables_is_found_too() -> None:
 def test_what_is_nowhere_is_told_at_the_first_line() -> None:
     """A missing section has no line, and a fault needs a place."""
     assert line_of(TEXT, ("rubrics",)) == 1
+
+
+@pytest.mark.parametrize(("value", "why"), TOO_MUCH)
+def test_more_than_settings_say_is_no_toml(tmp_path: Path, value: str, why: str) -> None:
+    """Such a file is somebody else's, or broken."""
+    path = tmp_path / "tournament.toml"
+    path.write_text(f"k = {value}")
+
+    with pytest.raises(ConfigurationError) as caught:
+        read_toml(path)
+
+    assert str(caught.value) == f"{path}: not TOML: {why}"
+
+
+@pytest.mark.parametrize("value", [value for value, _ in TOO_MUCH])
+def test_what_is_no_toml_in_a_variable_is_a_text(value: str) -> None:
+    """The section says what it expects there."""
+    assert environment.value(value) == value

@@ -1,11 +1,9 @@
 """Text that others wrote, made harmless for terminals, JSON and spreadsheets."""
 
 import json
-from typing import Final
 
+from commands.importing.formats.files import guarded
 from commands.runs.report.text import is_hidden, shown
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t")
 
 
 def shown_json(text: str) -> str:
@@ -23,4 +21,4 @@ def one_line(text: str) -> str:
 def csv_cell(text: str) -> str:
     """Return escaped text that no spreadsheet reads as a formula."""
     safe = shown(text)
-    return f"'{safe}" if safe.startswith(_FORMULA) else safe
+    return safe if safe.startswith("'") else guarded(safe)

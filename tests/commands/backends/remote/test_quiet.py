@@ -23,6 +23,7 @@ from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationTask, Judge, no_progress
 from commands.settings.keys import key_in
 from ledger.errors import TourneyError
+from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.exchange import export_lines
 from ledger.identity import EntrantId, JudgeId
@@ -170,12 +171,13 @@ def test_no_file_tells_a_key(echo: Echo, tmp_path: Path) -> None:
         recorder = record_answers(Recorder(ledger, STREAM), opened(judges=[asked]))
         task = JudgeTask(asked, [prompt().prompt_id], AskingRules(1))
         judge_open(recorder, task, lambda: chat_judge(echo), on_progress=no_progress)
-        failures = [*ledger.read(types=["JudgeQueryFailed"])]
+        failures = [each.event for each in ledger.read(types=["JudgeQueryFailed"])]
         exported = b"".join(export_lines(ledger.rows()))
 
     kept = exported + b"".join(each.read_bytes() for each in tmp_path.iterdir())
-    assert all("[key]" in each.event.detail for each in failures)
-    assert failures
+    told = [each.detail for each in failures if isinstance(each, JudgeQueryFailed)]
+    assert told
+    assert all("[key]" in detail for detail in told)
     assert not holds_a_key(kept.decode("latin-1"))
 
 

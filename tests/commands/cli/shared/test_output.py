@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.cli.shared.output import write_lines
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from tests.support.builders.events import opened
@@ -90,3 +91,18 @@ def test_a_pipe_is_as_wide_as_it_says(
 
     assert ("1 column is hidden: widen the terminal or use --json" in lines) == is_hidden
     assert ("Recorded" in lines[1]) != is_hidden
+
+
+def test_lines_on_a_terminal_steer_it_no_further(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Written to a file they stay as they are: an export names its own bytes."""
+    lines = ['{"text":"\x9b2J \u202eevil"}\n'.encode()]
+
+    write_lines(lines)
+    to_a_file = capfdbinary.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    write_lines(lines)
+
+    assert to_a_file == lines[0]
+    assert capfdbinary.readouterr().out == b'{"text":"\\u009b2J \\u202eevil"}\n'

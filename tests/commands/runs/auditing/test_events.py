@@ -116,9 +116,9 @@ def test_a_beginning_of_several_names_is_told_with_their_positions(filled: Ledge
     assert message.endswith("give more of the id, or a position")
 
 
-@pytest.mark.parametrize("name", ["p", "nobody", "99", "9" * 30, "%", "zz"])
+@pytest.mark.parametrize("name", ["p", "nobody", "99", "9" * 30, "9" * 5_000, "%", "zz", "\udcff"])
 def test_a_name_of_nothing_is_told_as_such(filled: Ledger, name: str) -> None:
-    """Neither half a label nor a wildcard nor a number beyond SQLite's means an event."""
+    """Neither half a label, nor a wildcard, a number beyond SQLite's or bytes mean an event."""
     with pytest.raises(
         NotFound, match="is not a position, label or key in :memory:; see `tourney lo"
     ):
