@@ -1,7 +1,11 @@
 """Chat templates: render and encode a prompt as a user turn, decode an answer, check a template."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any, Final
 
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
@@ -38,16 +42,51 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
 def render(
     tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], *, is_open: bool
 ) -> str:
-    """Return a chat as the template renders it; `is_open` adds the start of the answer's turn."""
+    """Return a chat as the template renders it; `is_open` adds the start of the answer's turn.
+
+    Raises:
+        TemplateError: The template fails, or has no end.
+    """
     template = tokenizer.get_chat_template()
-    return str(
-        tokenizer.apply_chat_template(
-            turns,
-            chat_template=SAME_DAY + template if "strftime_now" in template else template,
-            tokenize=False,
-            add_generation_prompt=is_open,
-        )
-    )
+    try:
+        with _ending():
+            chat = tokenizer.apply_chat_template(
+                turns,
+                chat_template=SAME_DAY + template if "strftime_now" in template else template,
+                tokenize=False,
+                add_generation_prompt=is_open,
+            )
+    except TemplateError:
+        raise
+    except Exception as error:  # a template is a program: it may fail in any way
+        raise TemplateError(f"{type(error).__name__}: {first_line(error)}") from error
+    return str(chat)
+
+
+_MOST_STEPS: Final = 1_000_000  # lines of a program; the longest templates take a few thousand
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Raise a TemplateError in the block once it has done too many steps.
+
+    jinja2 limits a range, but not ranges in ranges.
+    """
+    n_left = _MOST_STEPS
+
+    def count(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401  # itself
+        nonlocal n_left
+        n_left -= event == "line"
+        if n_left < 0:
+            raise TemplateError("it has no end")
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

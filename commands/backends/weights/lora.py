@@ -24,6 +24,11 @@ from commands.errors import WeightsError, shortened
 
 Shapes = Mapping[str, tuple[int, ...]]
 
+_SMALL = 256  # as a rank
+_OF_PEFT = (
+    *(ValueError, TypeError, KeyError, AttributeError, RuntimeError),
+    *(OSError, SafetensorError, UserWarning),
+)
 ADAPTER = "default"  # peft's name for an adapter that has no other
 OLD_NAME = "`is_gradient_checkpointing`"  # peft 0.21 still asks transformers 5.23 by that name
 
@@ -50,6 +55,7 @@ def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
     Raises:
         WeightsError: Any part of the adapter does not fit this model.
     """
+    _require_rank(lora)
     with translate_peft_errors(lora.source):
         settings = copy.deepcopy(lora.settings)  # peft completes them for the model at hand
         adapted = peft.PeftModel(model, settings, ADAPTER)
@@ -57,6 +63,22 @@ def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
         peft.set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
         merged = adapted.merge_and_unload(safe_merge=True)
     return cast("PreTrainedModel", merged)
+
+
+def _require_rank(lora: Lora) -> None:
+    """Require that no rank is larger than all tensors, before peft makes room for it.
+
+    Raises:
+        WeightsError: One is.
+    """
+    largest = max((n for shape in shapes(lora.tensors).values() for n in shape), default=0)
+    ranks = [lora.settings.r, *(lora.settings.rank_pattern or {}).values()]
+    too_large = [rank for rank in ranks if isinstance(rank, int) and rank > max(largest, _SMALL)]
+    if too_large:
+        why = (
+            f"its rank is {too_large[0]:,}, but its largest tensor has {largest:,} rows or columns"
+        )
+        raise WeightsError(lora.source, why, "correct r in its adapter_config.json")
 
 
 def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) -> None:
@@ -127,7 +149,7 @@ def translate_peft_errors(source: Path) -> Iterator[None]:
             warnings.simplefilter("error", category=UserWarning)
             warnings.filterwarnings("ignore", OLD_NAME, category=FutureWarning)
             yield
-    except (ValueError, TypeError, OSError, SafetensorError, UserWarning) as error:
+    except _OF_PEFT as error:
         remedy = "use the weights that the adapter was trained on, or upgrade peft"
         raise WeightsError(
             source, f"peft cannot merge the adapter: {first_line(error)}", remedy
@@ -170,12 +192,15 @@ def read_settings(folder: Path) -> peft.LoraConfig:
     """Read an adapter's settings.
 
     Raises:
-        WeightsError: The adapter is of another kind than LoRA.
+        WeightsError: The adapter is of another kind than LoRA, or adds layers.
     """
     settings = peft.PeftConfig.from_pretrained(str(folder))
     if not isinstance(settings, peft.LoraConfig) or settings.peft_type != peft.PeftType.LORA:
         why = f"the adapter is of type {settings.peft_type!r}, only LORA can be merged"
         raise WeightsError(folder, why, "train a LoRA adapter or merge this one into the weights")
+    if settings.layer_replication:
+        remedy = "merge it where it was trained, and name the weights that come of it"
+        raise WeightsError(folder, "the adapter repeats layers (layer_replication)", remedy)
     return settings
 
 

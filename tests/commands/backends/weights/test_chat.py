@@ -52,6 +52,30 @@ def test_without_a_template_that_shows_answers_no_token_ends_a_turn(
     assert end_of_turn(with_template(tokenizer, template)) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{% include 'x' %}{% for m in messages %}{{ m.content }}{% endfor %}", "no loader"),
+        ("{{ messages[0].content.x.y }}", "has no attribute 'x'"),
+        ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            "no end",
+        ),
+        ("{% for a in range(10 ** 9) %}{% endfor %}", "OverflowError: Range too big"),
+    ],
+)
+def test_a_template_that_fails_or_loops_is_refused(
+    tokenizer: PreTrainedTokenizerFast, template: str, why: str
+) -> None:
+    """It comes with the weights, from whoever made them."""
+    with pytest.raises(WeightsError, match=why) as refusal:
+        require_chat(with_template(tokenizer, template), FOLDER)
+
+    assert "\n" not in str(refusal.value)
+
+
 def test_a_template_that_prints_the_date_prints_the_same_every_day(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:

@@ -212,6 +212,11 @@ def test_a_tensor_for_no_module_is_refused_by_name(
         ({"layers_to_transform": [0, 1, 5]}, "no module 'layer 5'"),
         ({"layers_to_transform": [0]}, r"for no module: .*layers\.1"),
         ({"surprising_new_setting": 3}, "surprising_new_setting"),
+        ({"peft_type": "UNHEARD_OF"}, "UNHEARD_OF"),
+        ({"peft_type": None}, "peft cannot merge the adapter"),
+        ({"r": 10**12}, "its rank is 1,000,000,000,000, but its largest tensor has 32 rows"),
+        ({"rank_pattern": {"q_proj": 10**9}}, "its rank is 1,000,000,000"),
+        ({"layer_replication": [[0, 2], [1, 2]]}, "repeats layers"),
     ],
 )
 def test_settings_that_do_not_fit_the_weights_are_refused(
