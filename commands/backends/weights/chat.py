@@ -63,7 +63,7 @@ def render(
     return str(chat)
 
 
-_MOST_STEPS: Final = 1_000_000  # lines of a program; the longest templates take a few thousand
+_MOST_STEPS: Final = 10_000_000  # lines of a program; to compile a template of 30 KB takes 3 M
 
 
 @contextmanager

@@ -19,9 +19,9 @@ from projections.verdicts.queries import system_text
 from tests.support.builders.commands import record, write_bank, write_rubric
 
 ASKED_BY_THE_DEMO = {
-    "factuality": "9853a8b26aa09b8e92ebf38013c1173a75b9f79452cb9abc01c26fba11e7e331",
-    "calibration": "f9aac335481ec010ecfb5c31eeb6ac02bd377a1f01edcb8da300e0b55ace9400",
-    "clinical_utility": "712225d1f69b11cc6f63435f325e02d2ab82f4045f7ee53ba59f51264c812880",
+    "factuality": "8b23b380af612e4e5b5f514087145c0a5b22dc7308c1ba0ce1893da6de40f396",
+    "calibration": "282be61ea81f3e8cf1090f4072d9588a7433681f8b20096fb18f065da5ee62fb",
+    "clinical_utility": "fc91887204da7a6bbe8d49f1e6e6d644538462d65e58a2197b033ab98cfd175d",
 }
 """Digests of the system text by dimension."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerFast
 
+from commands.backends.weights import chat
 from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat
 from commands.errors import WeightsError
 
@@ -67,9 +68,11 @@ def test_without_a_template_that_shows_answers_no_token_ends_a_turn(
     ],
 )
 def test_a_template_that_fails_or_loops_is_refused(
-    tokenizer: PreTrainedTokenizerFast, template: str, why: str
+    monkeypatch: pytest.MonkeyPatch, tokenizer: PreTrainedTokenizerFast, template: str, why: str
 ) -> None:
     """It comes with the weights, from whoever made them."""
+    monkeypatch.setattr(chat, "_MOST_STEPS", 200_000)
+
     with pytest.raises(WeightsError, match=why) as refusal:
         require_chat(with_template(tokenizer, template), FOLDER)
 
