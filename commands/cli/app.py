@@ -18,7 +18,6 @@ import typer
 
 from commands.cli.shared.help_and_suggestions import PanelGroup
 from commands.errors import WorkInFlight
-from commands.runs.report.text import shown
 from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
@@ -130,6 +129,8 @@ def main() -> None:
     except TourneyError as error:
         if "--debug" in sys.argv:
             raise
+        from projections.artifacts.escaping import shown  # noqa: PLC0415  # help does not need it
+
         label = "in flight" if isinstance(error, WorkInFlight) else "error"
         typer.secho(f"{label}: {shown(str(error))}", fg="red", err=True)
         sys.exit(error.exit_code)

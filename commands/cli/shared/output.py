@@ -14,9 +14,9 @@ from rich.text import Text
 from commands.cli.tables.render import Format, as_json, print_lines, print_table
 from commands.cli.tables.screen.escapes import shown_json
 from commands.cli.tables.table import Table
-from commands.runs.report.text import shown
 from ledger.errors import TourneyError
 from ledger.identity import Json
+from projections.artifacts.escaping import shown
 
 _UNBOUNDED: Final = 10_000  # columns
 Screen: TypeAlias = Callable[[Console, int | None], Iterable[Text]]

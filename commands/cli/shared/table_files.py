@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 from commands.backends.wiring import parquet_content
 from commands.cli.shared.output import write_lines
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import guarded
 from commands.importing.formats.rows import Fields
 from ledger.storage.files import write_whole
+from projections.artifacts.escaping import guarded
 
 Columns: TypeAlias = Mapping[str, type]
 """The columns of a table by name, each with the type of its cells."""

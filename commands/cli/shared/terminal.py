@@ -12,7 +12,7 @@ from rich.text import Text
 
 from commands.cli.shared.output import say, stderr
 from commands.ports import Console, OnProgress
-from commands.runs.report.text import shown
+from projections.artifacts.escaping import shown
 
 
 @contextmanager

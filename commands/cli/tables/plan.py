@@ -10,11 +10,11 @@ from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
-from commands.runs.report.text import shown
 from commands.spending.consent import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json
+from projections.artifacts.escaping import shown
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
 

@@ -20,6 +20,7 @@ import msgspec
 from commands.errors import ConfigurationError
 from commands.importing.formats.catalogue import BattleFormat, uncompressed
 from commands.importing.formats.rows import BadRow, Record
+from projections.artifacts.escaping import unguarded
 
 
 def decode_json(content: bytes) -> object:
@@ -46,20 +47,6 @@ def _constant(name: str) -> float | None:
 
 
 _LONGEST_CELL: Final = 2**31 - 1  # characters; conversations exceed csv's default
-_FORMULA: Final = ("=", "+", "-", "@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
-
-
-def guarded(text: str) -> str:
-    """Return a text for a CSV cell that no spreadsheet reads as a formula; `unguarded` undoes it.
-
-    An apostrophe goes before what could be a formula, and before a text that looks guarded already.
-    """
-    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
-
-
-def unguarded(cell: str) -> str:
-    """Return the text of a CSV cell without the apostrophe that guards it."""
-    return cell[1:] if cell.startswith("'") and guarded(cell[1:]) == cell else cell
 
 
 class Sheet(NamedTuple):

@@ -28,8 +28,8 @@ from commands.runs.report.judges import (
 from commands.runs.report.money import ValueMap, spending_of, value_map_of
 from commands.runs.report.ratings import Ratings, ratings_of
 from commands.runs.report.subject import RatedDimension, Subject, subject_of
-from commands.runs.report.text import shown
 from ledger.store import Ledger
+from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
 from projections.ratings.fragility import Fragility
 

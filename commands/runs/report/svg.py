@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from commands.runs.report.text import shown
+from projections.artifacts.escaping import shown
 
 Drawing: TypeAlias = Markup
 """SVG that is safe to show: every text in it is escaped."""

@@ -1,24 +1,9 @@
-"""Texts and numbers as people are to see them: invisible characters escaped, numbers rounded."""
+"""Texts and numbers as people are to see them."""
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, bidi marks, separators
 NOTHING: Final = "–"  # stands where there is no number  # noqa: RUF001
-
-
-def shown(text: str) -> str:
-    """Return text with invisible characters escaped; line breaks and tabs stay."""
-    return "".join(
-        character.encode("unicode_escape").decode() if is_hidden(character) else character
-        for character in text
-    )
-
-
-def is_hidden(character: str) -> bool:
-    """Say whether a character would not be seen, or would change how others are."""
-    return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
 
 
 def points(value: float | None) -> str:

@@ -11,8 +11,8 @@ from rich.text import Text
 from commands.cli.tables.screen.escapes import one_line
 from commands.cli.tables.screen.words import differing
 from commands.cli.tables.table import Table, columns
-from commands.runs.report.text import shown
 from ledger.identity import Json
+from projections.artifacts.escaping import shown
 from projections.battles.details import (
     BattleDetails,
     BattleSide,

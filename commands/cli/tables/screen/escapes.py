@@ -2,8 +2,7 @@
 
 import json
 
-from commands.importing.formats.files import guarded
-from commands.runs.report.text import is_hidden, shown
+from projections.artifacts.escaping import guarded, is_hidden, shown
 
 
 def shown_json(text: str) -> str:

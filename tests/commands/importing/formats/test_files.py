@@ -13,7 +13,7 @@ from pyarrow import parquet as pq
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
 from commands.importing.formats.catalogue import BattleFormat
-from commands.importing.formats.files import guarded, records_of, unguarded
+from commands.importing.formats.files import records_of
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
 
@@ -51,19 +51,6 @@ def test_a_csv_row_has_the_line_that_it_begins_on(tmp_path: Path) -> None:
 def test_a_csv_of_a_spreadsheet_begins_with_a_mark(tmp_path: Path) -> None:
     """It is no part of the first column's name."""
     assert records(tmp_path / "b.csv", "\ufeffa\nx\n") == [Record(2, {"a": "x"})]
-
-
-@pytest.mark.parametrize("text", ["=1+1", "-x", "@you", "+1", "\tx", "\rx", "\nx", "'=x", "''-x"])
-def test_a_text_that_could_be_a_formula_is_guarded(text: str) -> None:
-    """A spreadsheet runs what begins like a formula; the name of a model may begin so."""
-    assert guarded(text) == f"'{text}"
-
-
-@given(text=st.text() | st.text(alphabet="'=\uff1da"))
-def test_a_guarded_text_comes_back_and_is_no_formula(text: str) -> None:
-    """The law of the guard: whatever the text, apostrophes of its own included."""
-    assert unguarded(guarded(text)) == text
-    assert not guarded(text).startswith((*"=+-@\t\r\n\uff1d\uff0b\uff0d\uff20",))
 
 
 def test_an_apostrophe_before_anything_else_is_part_of_a_cell(tmp_path: Path) -> None:
