@@ -153,7 +153,7 @@ def verdict_of(maker: str) -> Callable[[Json], Said]:
     """Return a model that answers each request in its own way, and always alike."""
 
     def say(body: Json) -> Said:
-        letter = sha256(f"{maker} {body['messages']}".encode()).digest()[0] % 3
+        letter = sha256(f"{maker} {body['messages']}".encode()).digest()[1] % 3
         return Said(f"VERDICT: {('A', 'B', 'TIE')[letter]}")
 
     return say

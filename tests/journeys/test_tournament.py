@@ -12,6 +12,7 @@ from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
 from tests.support.command_line.launching import N_PROMPTS, Tourney, launch, lay_out_small
+from tests.support.faults.hostile import unguarded
 
 N_ENTRANTS, N_PAIRS = 4, 6
 
@@ -112,11 +113,9 @@ def test_a_payload_changed_behind_the_triggers_is_found(
     copy = Path(shutil.copy(place / "tournament.db", tmp_path))
     with Ledger.open(copy) as ledger:
         row = next(row for row in ledger.rows() if row.type == "VerdictReceived")
-        forged = row.data.replace(b"chrF to", b"chrf to")
-        ledger.connection.execute("DROP TRIGGER event_is_never_updated")
-        ledger.connection.execute(
-            "UPDATE event SET data = ? WHERE position = ?", (forged, row.position)
-        )
+    forged = row.data.replace(b"chrF to", b"chrf to")
+    with unguarded(copy) as connection:
+        connection.execute("UPDATE event SET data = ? WHERE position = ?", (forged, row.position))
 
     verified = tourney("verify", "--ledger", str(copy))
     run = tourney("run", "--ledger", str(copy))
