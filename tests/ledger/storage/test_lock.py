@@ -140,6 +140,15 @@ def test_a_deleted_lock_file_is_taken_again(lock_file: Path, *, is_replaced: boo
         first.__exit__()
 
 
+def test_a_deleted_lock_file_is_made_again(lock_file: Path) -> None:
+    """Whoever comes next opens a file of that name, and must meet who holds it."""
+    with closing(FileLock(lock_file)) as lock:
+        lock_file.unlink()
+
+        with lock.held():
+            assert os.path.samestat(lock_file.stat(), os.fstat(lock._file))
+
+
 def test_a_lock_goes_with_its_folder(tmp_path: Path) -> None:
     """Where nobody else can take it, there is nobody to keep out."""
     folder = tmp_path / "place"
