@@ -1,4 +1,4 @@
-"""Play seasons with ratings as odds, where only the end counts: nearly twice as fast."""
+"""Play seasons with ratings as odds, where only the end counts: without a power for each battle."""
 
 from collections import deque
 from collections.abc import Sequence
