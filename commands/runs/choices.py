@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
+from typing import TypeVar
 
 import msgspec
 
@@ -17,6 +18,8 @@ from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of
 from projections.verdicts.parsers import PARSERS, newest_parser
 from projections.verdicts.policies import MAJORITY, POLICY_NAMES, Rule
+
+Name = TypeVar("Name", bound=str)
 
 
 def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_option) -> StreamId:
@@ -148,10 +151,7 @@ def prompt_named(state: Tournament, name: str, option: str) -> PromptId:
     Raises:
         ConfigurationError: There is none of that name.
     """
-    known = [prompt.prompt_id for prompt in state.bank]
-    if name not in known:
-        raise unknown(option, name, known)
-    return PromptId(name)
+    return _known(name, [prompt.prompt_id for prompt in state.bank], option)
 
 
 def entrant_named(state: Tournament, name: str, option: str) -> EntrantId:
@@ -160,10 +160,14 @@ def entrant_named(state: Tournament, name: str, option: str) -> EntrantId:
     Raises:
         ConfigurationError: There is none of that name.
     """
-    known = [entrant.entrant_id for entrant in state.roster]
-    if name not in known:
-        raise unknown(option, name, known)
-    return EntrantId(name)
+    return _known(name, [entrant.entrant_id for entrant in state.roster], option)
+
+
+def _known(name: str, known: Sequence[Name], option: str) -> Name:
+    for each in known:
+        if each == name:
+            return each
+    raise unknown(option, name, known)
 
 
 def require_jury(state: Tournament, judge: str | None, spelling: Spelling = as_option) -> None:
