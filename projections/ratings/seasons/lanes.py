@@ -70,7 +70,7 @@ def season_battles(battles: Battles) -> SeasonBattles:
 def chunks(orders: Orders) -> Iterator[Places]:
     """Yield (n, n_lanes) numbers of battles, to be played row by row."""
     for start in range(0, orders.shape[1], AT_ONCE):
-        yield orders[:, start : start + AT_ONCE].T.astype(np.intp)
+        yield orders[:, start : start + AT_ONCE].T.astype(np.intp, order="C")
 
 
 class Lanes(ABC):

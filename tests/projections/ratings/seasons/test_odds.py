@@ -14,7 +14,7 @@ from projections.ratings.seasons.odds import final_gains
 from projections.ratings.seasons.play import play_seasons
 from tests.support.strategies.battles import SOFT, WHOLE, any_battles
 
-CLOSE = 1e-10  # Elo points
+CLOSE = 1e-7  # Elo points
 KS = (1.0, 32.0, 40.0)
 
 
