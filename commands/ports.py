@@ -78,7 +78,13 @@ class Till(Protocol):
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record what became of an entrant's requests, at the till's prices."""
+        """Record what became of an entrant's requests, at the till's prices.
+
+        It is recorded with the answers and the next requests, or before the next wait.
+        """
+
+    def before_waiting(self) -> None:
+        """Record what is not recorded yet."""
 
 
 class Generator(Protocol):
@@ -169,6 +175,8 @@ class Asking:
     """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
     tell: "Tell" = lambda _: None  # hears of long waits
+    before_waiting: Callable[[], object] = lambda: None
+    """Called before each wait: so answers can be recorded together with the next queries."""
 
 
 class Judge(Protocol):

@@ -20,7 +20,7 @@ from commands.runs.register import selected_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
-from projections.tournament.progress import progress
+from projections.tournament.progress import progress, response_counts
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -47,7 +47,7 @@ def generate(
     with place.recorder(say) as recorder, console() as talk:
         recorder.record(place.opening)
         done = generate_with_consent(recorder, prompts, make_generator, book, spending, talk)
-        responses = progress(recorder.state, prompts, recorder.state.panel[0]).responses
+        responses = response_counts(recorder.state, prompts)
     say(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"
         f" {done.n_failed} failed"

@@ -27,7 +27,7 @@ from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.identity import Dimension, EntrantId, PromptId, StreamId
-from ledger.recorded import Recorded
+from ledger.recorded import Receipt, Recorded
 from ledger.store import Ledger
 from projections.evaluations.state import (
     EVALUATION_EVENTS,
@@ -172,9 +172,9 @@ class Recorder:
         self._deferred: tuple[Command, ...] = ()
         self._catch_up()
 
-    def defer(self, command: Command) -> None:
-        """Let a command be recorded together with the next ones, all or none."""
-        self._deferred += (command,)
+    def defer(self, *commands: Command) -> None:
+        """Let commands be recorded together with the next ones, all or none."""
+        self._deferred += commands
 
     def record(self, *commands: Command) -> int:
         """Decide on commands by the state in memory, and append their events, all or none.
@@ -194,19 +194,30 @@ class Recorder:
         if not events:
             return 0
         try:
-            self.ledger.append(self.state.stream, events, expected_version=self.state.version)
+            receipts = self.ledger.append(
+                self.state.stream, events, expected_version=self.state.version
+            )
         except StaleVersion:
             self._catch_up()
             if all(isinstance(each, _STILL_VALID) for each in due):
                 return self.record(*commands)
             raise
         self._deferred = ()
-        self._catch_up()
+        self._add(receipts)
         return len(events)
 
     def as_of(self, position: int) -> Tournament:
         """Return the state as of an earlier position."""
         return fold(tournament_of(self.state.stream), self.ledger.read(until=position))
+
+    def _add(self, receipts: Sequence[Receipt]) -> None:
+        """Add what this process appended; read it if others appended something before it."""
+        news = [receipt.recorded for receipt in receipts]
+        due = range(self._position + 1, self._position + 1 + len(news))
+        if [each.position for each in news] == [*due]:
+            self.state, self._position = advance(self.state, news), due[-1]
+        else:
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Read what was appended since, by other tournaments as well."""

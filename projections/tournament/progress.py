@@ -153,7 +153,7 @@ def progress(
     grouped = by_dimension(tournament, settle(tournament, prompts, judge))
     chosen = frozenset(prompts)
     return Progress(
-        responses=_response_counts(tournament, prompts),
+        responses=response_counts(tournament, prompts),
         accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
         left_out=tuple(
             (
@@ -169,9 +169,10 @@ def progress(
     )
 
 
-def _response_counts(
+def response_counts(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[ResponseCount, ...]:
+    """Count each entrant's responses that are done, failed and missing."""
     counts: dict[EntrantId, Counter[str]] = {
         entrant.entrant_id: Counter() for entrant in tournament.roster
     }

@@ -12,7 +12,7 @@ from itertools import count
 from math import inf
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, TryAgain, Unanswered
 from commands.backends.remote.pace import Pace, back_off_s
@@ -32,6 +32,7 @@ LONGEST_TOLD_S: Final = 12 * 3600.0
 LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
+_Result: TypeAlias = Answer | Unanswered | Exception
 
 
 class Patience(NamedTuple):
@@ -82,9 +83,9 @@ class Sender(Generic[Request, Answer]):
         self._longest_wait_s = patience.busy_s
         self._silence = Silence(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
         self._sleep = pace.sleep or stops.wait
+        self._before_waiting: Callable[[], object] = lambda: None
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
-        self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
-        self._done = SimpleQueue()
+        self._done: SimpleQueue[tuple[_Sent[Request], _Result[Answer]]] = SimpleQueue()
         self._held = held
         self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
         self._turns = count()
@@ -95,7 +96,9 @@ class Sender(Generic[Request, Answer]):
         self._error: Exception | None = None
 
     def run(
-        self, take: Callable[[int], Sequence[Request]]
+        self,
+        take: Callable[[int], Sequence[Request]],
+        before_waiting: Callable[[], object] = lambda: None,
     ) -> Iterator[tuple[Settled[Request, Answer], ...]]:
         """Yield what becomes of requests, in groups as it is known; each request exactly once.
 
@@ -105,10 +108,12 @@ class Sender(Generic[Request, Answer]):
         Args:
             take: Returns at most so many further requests, to be sent at once; none if none may be
                 sent now. It is called again after each group, and at the end of all once more.
+            before_waiting: Called before each wait, when groups are to be recorded at the latest.
 
         Raises:
             TourneyError: The server fails, whatever it is asked.
         """
+        self._before_waiting = before_waiting
         try:
             while self._send(take):
                 if group := self._settle():
@@ -137,6 +142,7 @@ class Sender(Generic[Request, Answer]):
         if n_granted:
             requests = take(n_granted)
             self._may_take = bool(requests)
+            self._start_threads(self._n_under_way + len(requests))
             for request in requests:
                 self._put(_Sent(0, request, 0))
         return bool(self._n_under_way or self._again or self._may_take)
@@ -144,12 +150,16 @@ class Sender(Generic[Request, Answer]):
     def _put(self, sent: _Sent[Request]) -> None:
         self._n_sent += 1
         self._n_under_way += 1
-        if self._n_threads < self._n_under_way:
+        self._start_threads(self._n_under_way)
+        self._silence.sent(self._n_sent)
+        self._todo.put(sent._replace(number=self._n_sent))
+
+    def _start_threads(self, n: int) -> None:
+        """Let there be n threads, before they have something to do: so they start sooner."""
+        while self._n_threads < n:
             self._n_threads += 1
             # a daemon: an ending process must not wait for answers that it would not record
             Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
-        self._silence.sent(self._n_sent)
-        self._todo.put(sent._replace(number=self._n_sent))
 
     def _work(self) -> None:
         while (sent := self._todo.get()) is not None:
@@ -169,8 +179,10 @@ class Sender(Generic[Request, Answer]):
             settled += [Settled(sent.request, Unanswered(why, fate)) for *_, fate, sent in dropped]
         return tuple(settled)
 
-    def _finished(self) -> Iterator[tuple[_Sent[Request], Answer | Unanswered | Exception]]:
+    def _finished(self) -> Iterator[tuple[_Sent[Request], _Result[Answer]]]:
         """Yield what came back, after waiting for the first."""
+        if self._done.empty():
+            self._before_waiting()
         wait_s = self._wait_s()
         if not self._n_under_way:
             if 0 < wait_s < inf:
@@ -195,7 +207,7 @@ class Sender(Generic[Request, Answer]):
         return max(due_s, self._pace.wait_s, 0.0)
 
     def _outcome(
-        self, sent: _Sent[Request], result: Answer | Unanswered | Exception
+        self, sent: _Sent[Request], result: _Result[Answer]
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
         self._silence.ended(sent.number)

@@ -14,6 +14,7 @@ from commands.decisions.recorder import (
 from commands.ports import GenerationTask
 from ledger.errors import StaleVersion
 from ledger.identity import Dimension, EntrantId, StreamId
+from ledger.reader import LedgerReader
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.matches import planned_responses
@@ -104,6 +105,19 @@ def test_what_another_tournament_appended_is_known_too(ledger: Ledger, recorder:
     record_answers(Recorder(ledger, StreamId("other")))
 
     recorder.record(open_tournament(opened(judges=[])))
+
+    assert len(recorder.state.responses) == 2
+    assert recorder.state == fold(tournament_of(STREAM), ledger.read())
+
+
+def test_what_a_recorder_appended_itself_is_not_read_back(
+    ledger: Ledger, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of answers would be decoded for nothing."""
+    recorder.record(open_tournament())
+    with monkeypatch.context() as blind:
+        blind.delattr(LedgerReader, "head")
+        recorder.record(*responses_of(recorder))
 
     assert len(recorder.state.responses) == 2
     assert recorder.state == fold(tournament_of(STREAM), ledger.read())
