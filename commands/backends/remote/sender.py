@@ -1,8 +1,7 @@
 """The one sender of paid requests: several at a time, each sent again only if nobody was billed.
 
 A client says what became of a request: it returns the answer or an `Unanswered`, or it raises
-`TryAgain` or `Stop`. Pace, retries, the end after too many failures and the drain of what is under
-way are the same for every server.
+`TryAgain` or `Stop`. Pace, retries, the end and the drain are the same for every server.
 """
 
 from collections.abc import Callable, Iterator, Sequence
