@@ -9,6 +9,7 @@ TourneyError
  |   +- CannotRead        no permission, or damaged
  |   +- CannotWrite       no permission, no room, not there
  |   +- FileTaken         something is there that is never written over
+ |   +- ChangedMeanwhile  somebody wrote while the file was read as it lay
  |   +- DiskFailed        what was written may not be on the disk
  |   +- NetworkFileSystem locks and flushes cannot be trusted there
  |   +- HardLinked        the file has a second name
@@ -93,6 +94,16 @@ class CannotRead(LedgerError):
         self.path, self.why = path, why
 
 
+class ChangedMeanwhile(LedgerError):
+    """The ledger was read as it lay, without locks, and somebody wrote to it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"somebody wrote to {path} meanwhile: run the same command again, which reads it anew"
+        )
+        self.path = path
+
+
 class CannotWrite(LedgerError):
     """The ledger's file or folder cannot be written; the append recorded nothing."""
 
@@ -115,7 +126,7 @@ class FileTaken(LedgerError):
 
 
 class DiskFailed(LedgerError):
-    """The disk did not confirm a write; the process writes nothing more after this."""
+    """The disk did not confirm a write: the append may come to light when the file is opened."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(

@@ -21,7 +21,7 @@ from ledger.errors import BrokenExport, CannotWrite, FileTaken
 from ledger.identity import Digest
 from ledger.recorded import StoredEvent
 from ledger.storage.connection import translated_errors
-from ledger.storage.files import beside, flush
+from ledger.storage.files import beside, create, flush
 from ledger.store import Ledger
 
 _UNFINISHED: Final = ".unfinished"
@@ -33,17 +33,18 @@ def back_up(ledger: Ledger, to: Path) -> None:
     Raises:
         FileTaken: The file exists already.
         CannotWrite: There is no room or no permission.
-        DiskFailed: The disk did not confirm the copy.
+        ChangedMeanwhile: Somebody wrote to the ledger, which this user reads without locks.
     """
     with translated_errors(to, CannotWrite):
         if to.exists():
             raise FileTaken(to)
         copied = to.with_name(f"{to.name}.{token_hex(4)}{_UNFINISHED}")  # of no other backup
         try:
+            create(copied)
             with closing(sqlite3.connect(copied)) as copy:
                 ledger.connection.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
-            ledger.flush()
+            ledger.require_unchanged()
             flush(copied)
             _name(copied, to)
         except FileExistsError as error:

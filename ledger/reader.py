@@ -21,7 +21,7 @@ from ledger.recorded import (
     decode_stored,
     microseconds,
 )
-from ledger.storage.wal import Wal
+from ledger.storage.sharing import Locked, Snapshot
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
@@ -44,9 +44,11 @@ _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
 class LedgerReader:
     """Reads an open ledger; threads may share one."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, wal: Wal) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, read_as: Locked | Snapshot
+    ) -> None:
         self._connection = connection
-        self._wal = wal
+        self._read_as = read_as
         self._turn = threading.Lock()  # a connection does one thing at a time
         self.path = path
 
@@ -100,27 +102,22 @@ class LedgerReader:
     def head(self) -> Head:
         """The last position and the chain's value there; position 0 when empty.
 
-        Everything up to it is flushed first: events of another writer can be visible before that
-        writer is answered, and a power loss must not undo what was reported.
-
         Raises:
             CannotRead: The file is damaged.
-            DiskFailed: The disk did not confirm the flush.
         """
         last = self.select("SELECT position, chain FROM event ORDER BY position DESC LIMIT 1")
         [(position, chain)] = last or [(0, GENESIS)]
         if not isinstance(chain, bytes):
             raise CannotRead(self.path, f"the row at position {position} is damaged")
-        self.flush()
         return Head(position, Digest(chain.hex()))
 
-    def flush(self) -> None:
-        """Flush everything that was read to the disk, before it is reported.
+    def require_unchanged(self) -> None:
+        """Refuse what was read without locks, if somebody wrote meanwhile.
 
         Raises:
-            DiskFailed: The disk did not confirm it.
+            ChangedMeanwhile: Read it anew.
         """
-        self._wal.flush()
+        self._read_as.require_unchanged()
 
     def chain_at(self, position: int) -> Digest | None:
         """Return the chain's value at a position; None after the ledger's end."""
@@ -148,20 +145,23 @@ class LedgerReader:
         [(first_later,)] = self.select(
             "SELECT min(position) FROM event WHERE recorded_us > ?", microseconds(at)
         )
-        last = self.head.position  # which puts on the disk what is told of
-        return last if first_later is None else int(first_later) - 1
+        return self.head.position if first_later is None else int(first_later) - 1
 
     def select(self, query: str, *parameters: str | bytes | int) -> list[Columns]:
         """Return all rows of an SQL query.
 
         Raises:
             CannotRead: The file is damaged.
+            ChangedMeanwhile: Somebody wrote to a file that is read without locks.
         """
         try:
             with self._turn:
-                return self._connection.execute(query, parameters).fetchall()
+                rows = self._connection.execute(query, parameters).fetchall()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            self.require_unchanged()  # part of it may be of another time
             raise CannotRead(self.path, str(error)) from error
+        self.require_unchanged()
+        return rows
 
     def pages(self, query: str, after: int, *parameters: str | int) -> Iterator[list[Columns]]:
         """Yield the rows of an SQL query page by page, each in a short transaction of its own.

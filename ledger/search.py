@@ -46,6 +46,7 @@ def _rows(
     try:
         found = list(events.rows_where(where, values, order_by=order_by, limit=limit))
     except sqlite3.DatabaseError as error:
+        ledger.require_unchanged()
         raise CannotRead(ledger.path, str(error)) from error
-    ledger.flush()
+    ledger.require_unchanged()
     return [StoredEvent(**row) for row in found]

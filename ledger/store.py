@@ -21,12 +21,13 @@ from ledger.storage.connection import (
     open_in_memory,
     prepare,
     translated_errors,
+    write_log_again,
 )
 from ledger.storage.files import beside, flush
 from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
 from ledger.storage.place import NoWatch, PlaceWatch, foreign_kind, require_one_name
-from ledger.storage.wal import NoWal, Wal, WalFile, require_writable, wal_for_reading
+from ledger.storage.sharing import Locked, Snapshot, require_writable
 from ledger.storage.writer import EventWriter, Tail, draft
 
 
@@ -47,10 +48,10 @@ class Ledger(LedgerReader):
         path: Path,
         now: Callable[[], datetime] = utc_now,
         lock: FileLock | None = None,
-        wal: Wal | None = None,
         watch: PlaceWatch | None = None,
+        read_as: Locked | Snapshot | None = None,
     ) -> None:
-        super().__init__(connection, path, wal or NoWal())
+        super().__init__(connection, path, read_as or Locked())
         self._watch = watch or NoWatch()
         self._now = now
         self._lock = lock or NoLock()
@@ -90,10 +91,10 @@ class Ledger(LedgerReader):
                 require_writable(path)
                 if prepare(connection, path):
                     flush(path.parent)
+                write_log_again(connection, path)
             watch = PlaceWatch(path)
-            wal = WalFile(path)
             opened.pop_all()  # they stay open as long as the ledger
-        return cls(connection, path, now, lock, wal, watch)
+        return cls(connection, path, now, lock, watch)
 
     @classmethod
     def read_only(cls, path: Path) -> Self:
@@ -102,8 +103,8 @@ class Ledger(LedgerReader):
         Raises:
             LedgerError: The file cannot be opened for reading.
         """
-        connection = open_for_reading(path)
-        return cls(connection, path, wal=wal_for_reading(path))
+        connection, read_as = open_for_reading(path)
+        return cls(connection, path, read_as=read_as)
 
     @classmethod
     def in_memory(cls, now: Callable[[], datetime] = utc_now) -> Self:
@@ -120,7 +121,6 @@ class Ledger(LedgerReader):
                         self._connection.execute(schema.CHECKPOINT)
                 self._connection.close()
             self._lock.close()
-            self._wal.close()
 
     def __enter__(self) -> Self:
         """Return the ledger itself."""
@@ -185,7 +185,6 @@ class Ledger(LedgerReader):
         with self._turn:
             if not self._is_open:
                 raise ValueError(f"{self.path} was closed; nothing can be appended to it")
-            self._wal.require_sound()
             with translated_errors(self.path, CannotWrite), self._lock.held():
                 self._watch.require_unmoved()
                 with immediate_transaction(self._connection):
@@ -194,7 +193,6 @@ class Ledger(LedgerReader):
                     yield writer
                     self._insert(writer)
                 writer.update_tail()
-        self._wal.flush()
 
     def _insert(self, writer: EventWriter) -> None:
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""

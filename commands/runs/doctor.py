@@ -21,7 +21,7 @@ from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import LedgerError, NoLedger, TourneyError
 from ledger.storage.connection import require_own_schema
 from ledger.storage.place import foreign_kind, require_one_name
-from ledger.storage.wal import require_writable
+from ledger.storage.sharing import require_writable
 from ledger.store import Ledger
 
 _MODELS: Final = ("torch", "transformers", "peft")

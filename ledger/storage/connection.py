@@ -3,17 +3,24 @@
 import os
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
-from stat import S_IFREG
 from typing import Final
 
-from ledger.errors import AlteredSchema, CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
+from ledger.errors import (
+    AlteredSchema,
+    CannotRead,
+    CannotWrite,
+    DiskFailed,
+    NewerFormat,
+    NoLedger,
+    NotALedger,
+)
 from ledger.storage import schema
-from ledger.storage.files import beside
-from ledger.storage.wal import wal_of
+from ledger.storage.files import beside, create, wal_of
+from ledger.storage.sharing import Locked, Snapshot, kept_open, may_leave_files
 
 BUSY_TIMEOUT_S: Final = 30.0
+_FAILED_FLUSHES: Final = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
@@ -25,7 +32,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         CannotWrite: The folder or the file cannot be written.
     """
     with translated_errors(path, CannotWrite):
-        _create(path)
+        create(path)
         connection = _connect(str(path))
         try:
             if not _is_empty(connection):
@@ -46,6 +53,8 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
         NotALedger: Another program filled the file first.
         AlteredSchema: Its tables or triggers are not as tourney makes them.
     """
+    for pragma in schema.EVERY_CONNECTION:
+        connection.execute(pragma)
     was_empty = _is_empty(connection)
     if was_empty:
         connection.execute(schema.PAGE_SIZE)
@@ -57,8 +66,6 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
                     connection.execute(statement)
     _require_ledger(connection, path)
     require_own_schema(connection, path)
-    for pragma in schema.EVERY_CONNECTION:
-        connection.execute(pragma)
     return was_empty
 
 
@@ -77,8 +84,29 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return list(schema.differences(connection.execute(schema.CONTENTS)))
 
 
-def open_for_reading(path: Path) -> sqlite3.Connection:
+def write_log_again(connection: sqlite3.Connection, path: Path) -> None:
+    """Put what the log holds on the disk, whatever became of flushes before.
+
+    The system forgets what it could not write, and reports the next flush as good. Had a process
+    died of that, its last append is in the log, and would be lost with all that follows it there.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
+    busy, *_ = connection.execute(schema.CHECKPOINT).fetchone()
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
+    if busy:  # somebody reads what the log holds, so it is written again where it stands
+        with immediate_transaction(connection), wal_of(path).open("r+b") as log:
+            content = log.read()
+            log.seek(0)
+            log.write(content)
+            log.flush()
+            os.fsync(log.fileno())
+
+
+def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
     """Open an existing ledger, read-only.
+
+    Returns:
+        The connection, and what tells whether its answers can be trusted.
 
     Raises:
         NoLedger: There is no such file.
@@ -89,20 +117,22 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     with translated_errors(path, CannotRead):
         if not path.is_file():
             raise NoLedger(path)
+        if may_leave_files(path):
+            return _open_readonly(path, "mode=ro"), Locked()
+        with kept_open(path):
+            return _open_without_files(path)
+
+
+def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
+    """Open a ledger for a user who makes no files beside it."""
+    snapshot = Snapshot(path)
+    if not wal_of(path).exists():  # nobody is writing
+        return _open_readonly(path, "mode=ro&immutable=1"), snapshot
     try:
-        return _open_readonly(path, "mode=ro")
-    except sqlite3.OperationalError:
-        log = wal_of(path)
-    # In a folder that cannot be written, SQLite cannot make the side files that readers of a
-    # WAL share; without a -wal nobody is writing and the file may be read as it lies.
-    if not log.exists():
-        with translated_errors(path, CannotRead):
-            return _open_readonly(path, "mode=ro&immutable=1")
-    try:
-        return _open_readonly(path, "mode=ro")  # the log may have come just now
+        return _open_readonly(path, "mode=ro&readonly_shm=1"), Locked()
     except sqlite3.OperationalError as error:
-        both = f"{beside(path, '')} and {log.name}"
-        why = f"{error}; if its folder cannot be written, copy {both} together into a writable one"
+        both = f"{beside(path, '')} and {wal_of(path).name}"
+        why = f"{error}; ask its owner to open it, or copy {both} together into a folder of yours"
         raise CannotRead(path, why) from error
 
 
@@ -142,15 +172,6 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
     def _end(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-
-def _create(path: Path) -> None:
-    """Create an empty file with the rights that the umask leaves; SQLite lets no group write.
-
-    No handle is opened: closing one would release this process's locks on the file.
-    """
-    with suppress(OSError):  # it is there, or SQLite will say why it cannot be
-        os.mknod(path, S_IFREG | 0o666)
 
 
 def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
@@ -226,6 +247,8 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise the translated error."""
+        if getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES:
+            raise DiskFailed(self._path, str(error)) from error
         if isinstance(error, sqlite3.OperationalError | OSError):
             raise self._refused(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_IFREG
 
 from ledger.errors import CannotWrite, FolderTaken
 
@@ -75,6 +76,20 @@ def _write(file: Path, lines: Iterable[bytes]) -> None:
 def beside(path: Path, suffix: str) -> Path:
     """Return the path of a file's companion: beside the real file, even through a symbolic link."""
     return Path(f"{os.path.realpath(path)}{suffix}")
+
+
+def create(path: Path) -> None:
+    """Create an empty file with the rights that the umask leaves; SQLite lets no group write.
+
+    No handle is opened: closing one would release this process's locks on the file.
+    """
+    with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+        os.mknod(path, S_IFREG | 0o666)
+
+
+def wal_of(path: Path) -> Path:
+    """Return the path of a ledger's write-ahead log (WAL), which holds its newest events."""
+    return beside(path, "-wal")
 
 
 def flush(path: Path) -> None:

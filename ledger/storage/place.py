@@ -12,8 +12,7 @@ from stat import ST_DEV, ST_INO, ST_NLINK
 from typing import Final
 
 from ledger.errors import HardLinked, LedgerMoved
-from ledger.storage.files import beside
-from ledger.storage.wal import wal_of
+from ledger.storage.files import beside, wal_of
 
 # Of what is not named here nobody knows whether its locks and flushes hold: networks, what a host
 # shares with its virtual machines, and programs that store elsewhere what they are given (FUSE).

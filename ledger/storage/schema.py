@@ -65,7 +65,7 @@ CREATION: Final = (
 )
 
 EVERY_CONNECTION: Final = (
-    "PRAGMA synchronous = NORMAL",  # checkpoints are flushed; commits are by `ledger.storage.wal`
+    "PRAGMA synchronous = FULL",  # a commit is flushed before anybody sees it
     "PRAGMA recursive_triggers = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",

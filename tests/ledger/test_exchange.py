@@ -11,9 +11,11 @@ from contextlib import closing
 from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 from hypothesis import given
+from typing_extensions import override
 
 from commands.importing.merge import merge_ledger
 from ledger.audit import audit
@@ -23,10 +25,9 @@ from ledger.events.registry import Event
 from ledger.exchange import back_up, export_lines, read_export, unfinished_backups
 from ledger.identity import StreamId
 from ledger.recorded import StoredEvent
-from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
+from ledger.storage.connection import connect_for_writing, immediate_transaction
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, key, verdict, verdicts
-from tests.support.faults.disks import Disk
 from tests.support.faults.hostile import unprivileged
 from tests.support.strategies.events import histories
 
@@ -503,14 +504,18 @@ def test_what_a_killed_backup_left_is_told_of(filed: Path, to: Path) -> None:
 def test_of_two_backups_to_one_name_the_first_to_end_is_kept_whole(path: Path, to: Path) -> None:
     """Two cron jobs meet; what one has not finished must never be named by the other."""
 
-    def end_before_it() -> None:
-        assert not to.exists()
-        with Ledger.read_only(path) as quicker:
-            back_up(quicker, to)
+    class OvertakenLedger(Ledger):
+        """A ledger of which another backup ends between the copying and the naming of one."""
+
+        @override
+        def require_unchanged(self) -> None:
+            assert not to.exists()
+            with Ledger.read_only(path) as quicker:
+                back_up(quicker, to)
 
     with Ledger.open(path) as writer:
         writer.append(STREAM, verdicts(N_FILED))
-        reader = Ledger(open_for_reading(path), path, wal=Disk(end_before_it))
+        reader = OvertakenLedger.read_only(path)
         with reader, pytest.raises(FileTaken, match="choose another name"):
             back_up(reader, to)
 
@@ -518,14 +523,19 @@ def test_of_two_backups_to_one_name_the_first_to_end_is_kept_whole(path: Path, t
     assert list(to.parent.iterdir()) == [to]
 
 
-def test_what_a_backup_holds_is_on_the_disk_first(filed: Path, to: Path) -> None:
-    """Another writer's events are seen before the disk has them, and are then told of as kept."""
-    disk = Disk(lambda: None)
+@pytest.mark.parametrize(("umask", "mode"), [(0o002, 0o664), (0o077, 0o600)])
+def test_a_backup_has_the_rights_that_the_umask_leaves(
+    filed: Path, to: Path, umask: int, mode: int
+) -> None:
+    """A group that shares a ledger shares its copies."""
+    before = os.umask(umask)
+    try:
+        with Ledger.read_only(filed) as ledger:
+            back_up(ledger, to)
+    finally:
+        os.umask(before)
 
-    with Ledger(open_for_reading(filed), filed, wal=disk) as ledger:
-        back_up(ledger, to)
-
-    assert disk.n_flushes == 1
+    assert S_IMODE(to.stat().st_mode) == mode
 
 
 @pytest.mark.usefixtures("without_links")

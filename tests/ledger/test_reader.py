@@ -15,10 +15,8 @@ from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import StoredEvent, microseconds
 from ledger.search import newest, with_id
-from ledger.storage.connection import open_for_reading
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
-from tests.support.faults.disks import Disk
 from tests.support.faults.hostile import tamper
 from tests.support.strategies.events import histories
 
@@ -285,17 +283,6 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
     found = with_id(ledger, beginning)
 
     assert found == ()
-
-
-def test_what_is_found_is_on_the_disk_first(filed: Path) -> None:
-    """What was shown of an event must not be all that is left of it after a power loss."""
-    disk = Disk(lambda: None)
-
-    with Ledger(open_for_reading(filed), filed, wal=disk) as ledger:
-        found = with_id(ledger, "")
-
-    assert len(found) == N_FILED
-    assert disk.n_flushes == 1
 
 
 def test_searching_a_damaged_file_is_reported(filed: Path) -> None:

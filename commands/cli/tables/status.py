@@ -8,7 +8,7 @@ from commands.cli.tables.table import KEPT, Table, columns
 from commands.errors import counted
 from ledger.counts import StreamCounts
 from ledger.identity import Json, StreamId
-from ledger.storage.wal import wal_of
+from ledger.storage.files import wal_of
 from ledger.store import Ledger
 from projections.battles.imported_sets import ImportedSet
 from projections.tournament.batches import Batch

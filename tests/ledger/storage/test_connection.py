@@ -15,8 +15,7 @@ import pytest
 from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
 from ledger.storage import schema
 from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
-from ledger.storage.files import beside
-from ledger.storage.wal import wal_of
+from ledger.storage.files import beside, wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
 from tests.support.faults.hostile import unprivileged
@@ -50,7 +49,7 @@ def test_opening_for_writing_creates_what_is_not_there(path: Path) -> None:
         "application_id": int.from_bytes(b"TOUR"),
         "user_version": 1,
         "journal_mode": "wal",
-        "synchronous": 1,  # NORMAL: checkpoints alone, the ledger flushes commits
+        "synchronous": 2,  # FULL: each commit is flushed
     }
 
 

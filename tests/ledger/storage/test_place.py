@@ -10,10 +10,9 @@ import pytest
 from ledger import store
 from ledger.audit import audit
 from ledger.errors import HardLinked, LedgerMoved, NetworkFileSystem
-from ledger.storage.files import beside
+from ledger.storage.files import beside, wal_of
 from ledger.storage.lock import FileLock
 from ledger.storage.place import LOCAL_KINDS, foreign_kind
-from ledger.storage.wal import wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
 

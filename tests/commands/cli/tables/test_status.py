@@ -7,7 +7,7 @@ import pytest
 from commands.cli.tables.status import status_table
 from ledger.counts import counts_of
 from ledger.events.registry import Event
-from ledger.storage.wal import wal_of
+from ledger.storage.files import wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import NOON, STREAM, verdicts
 from tests.support.builders.worlds import cup, history

@@ -1,0 +1,106 @@
+"""A ledger that several users share: reading leaves nothing that keeps others from writing.
+
+SQLite's readers make the side files of a WAL (-wal, -shm) where there are none, with their own user
+and the ledger's mode of that moment, and do not remove them. So a reader who is not the ledger's
+owner makes none: beside a writer it uses the writer's, and alone it reads the file as it lies.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from operator import itemgetter
+from pathlib import Path
+from stat import S_IMODE, ST_DEV, ST_INO, ST_SIZE
+from typing import Final
+
+from ledger.errors import CannotWrite, ChangedMeanwhile
+from ledger.storage.files import beside, wal_of
+
+_ROOT: Final = 0  # what it makes, SQLite gives to the ledger's owner
+
+
+def may_leave_files(path: Path) -> bool:
+    """Whether this user can make side files, and as the ledger's owner would make them."""
+    is_owner = os.geteuid() in {_ROOT, path.stat().st_uid}
+    places = (path, beside(path, "").parent)
+    return is_owner and all(os.access(each, os.W_OK, effective_ids=True) for each in places)
+
+
+@contextmanager
+def kept_open(path: Path) -> Iterator[None]:
+    """Keep writers from closing a ledger, which removes its side files, until the block ends."""
+    try:
+        lock = os.open(beside(path, ".lock"), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # nobody wrote here, or this user may not know
+        yield
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
+class Snapshot:
+    """A ledger's file that is read as it lies, without locks, for as long as nobody writes."""
+
+    def __init__(self, path: Path) -> None:
+        """Look at a file before it is read.
+
+        Raises:
+            OSError: It does not exist.
+        """
+        self._path = path
+        self._before = self._state()
+
+    def require_unchanged(self) -> None:
+        """Refuse what was read if somebody wrote meanwhile: it may be of two times.
+
+        Raises:
+            ChangedMeanwhile: Somebody opened the file for writing, or changed it.
+        """
+        with suppress(FileNotFoundError):
+            if not wal_of(self._path).exists() and self._state() == self._before:
+                return
+        raise ChangedMeanwhile(self._path)
+
+    def _state(self) -> tuple[int, ...]:
+        found = self._path.stat()
+        return (*_identity(found), found.st_mtime_ns)
+
+
+_identity: Final = itemgetter(ST_INO, ST_DEV, ST_SIZE)
+
+
+class Locked:
+    """A ledger that is read under SQLite's locks: nobody changes what a query reads."""
+
+    def require_unchanged(self) -> None:
+        """Do nothing."""
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a ledger whose log cannot be written: a reader of another program may have made it.
+
+    Nothing is opened here: POSIX releases all of a process's locks on a file when any handle of it
+    is closed, and SQLite's are on the log's index.
+
+    Raises:
+        CannotWrite: The log, or its index, cannot be written.
+    """
+    refused = [*_refused(wal_of(path)), *_refused(beside(path, "-shm"))]
+    if refused:
+        raise CannotWrite(
+            path,
+            f"no write permission for {' and '.join(refused)}, which a reader may have made; ask"
+            " their owner or root to change it (chmod, chown); delete nothing, it may hold events",
+        )
+
+
+def _refused(file: Path) -> Iterator[str]:
+    """Describe a file that exists and cannot be written."""
+    with suppress(FileNotFoundError):
+        found = file.stat()
+        if not os.access(file, os.W_OK, effective_ids=True):
+            yield f"{file} (uid {found.st_uid}, mode {S_IMODE(found.st_mode):o})"
