@@ -20,8 +20,8 @@ from ledger.storage.connection import (
     open_for_reading,
     open_in_memory,
     prepare,
+    settle_log,
     translated_errors,
-    write_log_again,
 )
 from ledger.storage.files import beside, flush
 from ledger.storage.group_commit import Append, CommitQueue
@@ -91,7 +91,7 @@ class Ledger(LedgerReader):
                 require_writable(path)
                 if prepare(connection, path):
                     flush(path.parent)
-                write_log_again(connection, path)
+                settle_log(connection, path)
             watch = PlaceWatch(path)
             opened.pop_all()  # they stay open as long as the ledger
         return cls(connection, path, now, lock, watch)

@@ -1,8 +1,8 @@
 """Open a ledger's SQLite file for writing, for reading, or in memory, and translate its errors."""
 
-import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from ledger.errors import (
     NotALedger,
 )
 from ledger.storage import schema
-from ledger.storage.files import beside, create, wal_of
+from ledger.storage.files import beside, create, flush, wal_of, write_again
 from ledger.storage.sharing import Locked, Snapshot, kept_open, may_leave_files
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -84,22 +84,18 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return list(schema.differences(connection.execute(schema.CONTENTS)))
 
 
-def write_log_again(connection: sqlite3.Connection, path: Path) -> None:
-    """Put what the log holds on the disk, whatever became of flushes before.
+def settle_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Put what the log holds on the disk, and into the file, whatever became of flushes before.
 
-    The system forgets what it could not write, and reports the next flush as good. Had a process
-    died of that, its last append is in the log, and would be lost with all that follows it there.
+    The system forgets what it could not write, and reports the next flush as good. If a process
+    died of that, its last append is in the log until the power fails, and then the log ends before
+    it: so it is written again, before it spoils the file or other appends come after it.
     """
-    connection.execute("PRAGMA busy_timeout = 0")
-    busy, *_ = connection.execute(schema.CHECKPOINT).fetchone()
+    with immediate_transaction(connection):
+        write_again(wal_of(path))
+    connection.execute("PRAGMA busy_timeout = 0")  # readers of what it holds are not waited for
+    connection.execute(schema.CHECKPOINT)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
-    if busy:  # somebody reads what the log holds, so it is written again where it stands
-        with immediate_transaction(connection), wal_of(path).open("r+b") as log:
-            content = log.read()
-            log.seek(0)
-            log.write(content)
-            log.flush()
-            os.fsync(log.fileno())
 
 
 def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
@@ -118,7 +114,8 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]
         if not path.is_file():
             raise NoLedger(path)
         if may_leave_files(path):
-            return _open_readonly(path, "mode=ro"), Locked()
+            is_half_begun = beside(path, "-journal").exists()  # who was killed, SQLite undoes that
+            return _open_readonly(path, "mode=rw" if is_half_begun else "mode=ro"), Locked()
         with kept_open(path):
             return _open_without_files(path)
 
@@ -189,6 +186,8 @@ def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
     connection = _connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
     try:
         _require_ledger(connection, path)
+        with suppress(FileNotFoundError):  # there is no log
+            flush(wal_of(path))  # its writer may have been killed before it did
     except BaseException:
         connection.close()
         raise

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IFREG
+from typing import Final
 
 from ledger.errors import CannotWrite, FolderTaken
+
+_AT_ONCE: Final = 1_048_576  # bytes
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -96,6 +99,17 @@ def flush(path: Path) -> None:
     """Flush a file, or the names in a folder; a new file needs both."""
     handle = os.open(path, os.O_RDONLY)
     try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_again(path: Path) -> None:
+    """Write a file's bytes where they stand, and flush them."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        for start in range(0, os.fstat(handle).st_size, _AT_ONCE):
+            os.pwrite(handle, os.pread(handle, _AT_ONCE, start), start)
         os.fsync(handle)
     finally:
         os.close(handle)

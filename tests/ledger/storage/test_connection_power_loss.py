@@ -1,0 +1,98 @@
+"""What is told of a ledger is on the disk: whenever the power is cut, it is there.
+
+Real processes are recorded with the SQLite that Python brings, while flushes fail and some are
+killed. `pytest -m nightly -rP tests/ledger/storage/test_connection_power_loss.py` plays the long
+rounds and shows their figures.
+"""
+
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+import pytest
+
+from tests.support.faults.power_loss import Losses
+from tests.support.patience import PATIENCE_S
+
+ROOT: Final = Path(__file__).parents[3]
+_SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the power is only thought away
+
+SCHEDULES: Final = (
+    *("undisturbed", "kill", "kill-read", "failed-flush-end", "failed-flush-go-on"),
+    *("failed-flush-kill", "failed-flush-kill-read"),
+)
+UNSAFE: Final = ("no-flush-of-commits", "no-flush", "lying-disk", "log-not-settled")
+N_STATES_BY_DAY: Final = 10  # of each round
+N_ROUNDS_BY_NIGHT: Final = 70  # of each schedule
+N_STATES_BY_NIGHT: Final = 25  # of each round
+
+
+def losses(
+    *names: str, n_rounds: int, n_states: int, company: bool, seed: int = 0
+) -> dict[str, Losses]:
+    """Play rounds of these schedules in a process of their own, which forks."""
+    is_there = _SHARED_MEMORY.is_dir()
+    with TemporaryDirectory(dir=_SHARED_MEMORY if is_there else None) as folder:
+        numbers = map(str, (seed, n_rounds, n_states, int(company)))
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.support.faults.power_rounds", folder, *numbers, *names],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=PATIENCE_S * n_rounds,
+        )
+    sums: dict[str, Losses] = defaultdict(Losses)
+    for line in done.stdout.splitlines():
+        name, of_round = msgspec.json.decode(line, type=tuple[str, Losses])
+        sums[name] += of_round
+    return sums
+
+
+def test_a_power_loss_loses_nothing_that_was_told() -> None:
+    """Each verdict is paid for: what was said to be recorded is there when the power is back."""
+    safe = ("kill-read", "failed-flush-end", "failed-flush-kill-read")
+    unsafe = ("no-flush-of-commits", "log-not-settled")
+
+    found = losses(*safe, *unsafe, n_rounds=1, n_states=N_STATES_BY_DAY, company=False)
+
+    everything = sum((found[name] for name in safe), Losses())
+    assert everything.n_broken == 0, found
+    assert everything.n_states == N_STATES_BY_DAY * len(safe)
+    assert (everything.n_kills, everything.n_failed_flushes) == (4, 4), found
+    assert min(everything.n_moved, everything.n_promises) > 0, found
+    assert all(found[name].n_acknowledged_lost > 0 for name in unsafe), found
+
+
+@pytest.mark.nightly
+def test_10_000_power_losses_and_400_kills_lose_nothing_that_was_told() -> None:
+    """What happens once in a thousand power cuts, every ledger that is kept for years will meet."""
+    found = losses(*SCHEDULES, n_rounds=N_ROUNDS_BY_NIGHT, n_states=N_STATES_BY_NIGHT, company=True)
+    sys.stdout.write("".join(f"{name}: {found[name]}\n" for name in SCHEDULES))
+
+    everything = sum(found.values(), Losses())
+    assert everything.n_broken == 0, found
+    assert everything.n_states >= 10_000
+    assert everything.n_kills >= 400
+    assert everything.n_failed_flushes >= 200
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", UNSAFE)
+def test_what_leaves_out_a_flush_is_found_out(name: str) -> None:
+    """A proof that these tests would see a lost event, and a head that was told too early."""
+    found = losses(name, n_rounds=8, n_states=N_STATES_BY_NIGHT, company=True)
+    sys.stdout.write(f"{name}: {found[name]}\n")
+
+    assert found[name].n_acknowledged_lost > 0
+    assert found[name].n_heads_lost > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["no-flush", "lying-disk"])
+def test_a_file_without_flushes_is_damaged(name: str) -> None:
+    """A proof that these tests would see a damaged file."""
+    assert losses(name, n_rounds=4, n_states=N_STATES_BY_NIGHT, company=True)[name].n_corrupt > 0
