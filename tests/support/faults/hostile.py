@@ -14,6 +14,7 @@ from ledger.storage import schema
 from tests.support.patience import wait_until
 
 NOBODY = 65534
+SOMEBODY_ELSE = 65533
 GUARDS = tuple(name for name in schema.DEFINITIONS if name.startswith("event_is_never_"))
 
 
@@ -56,16 +57,22 @@ def loosen(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def unprivileged() -> Iterator[None]:
+def unprivileged(user: int = NOBODY) -> Iterator[None]:
     """Be an ordinary user for a while: root, who often runs tests, may write anywhere."""
-    if os.geteuid() != 0:
+    if os.getuid() != 0:
         yield
         return
-    os.seteuid(NOBODY)
+    before = os.geteuid()
+    _become(user)
     try:
         yield
     finally:
-        os.seteuid(0)
+        _become(before)
+
+
+def _become(user: int) -> None:
+    os.seteuid(0)  # who alone may
+    os.seteuid(user)
 
 
 @contextmanager
