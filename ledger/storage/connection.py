@@ -215,9 +215,9 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 
 def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     try:
+        is_empty = _is_empty(connection)  # first: it may be made a ledger just now
         application_id = _pragma(connection, "application_id")
         found = _pragma(connection, "user_version")
-        is_empty = _is_empty(connection)
     except sqlite3.OperationalError:
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
