@@ -588,12 +588,13 @@ def test_a_backup_that_fails_at_its_end_leaves_nothing_behind(
     def flush(handle: int) -> None:
         next(flushes)(handle)
 
-    monkeypatch.setattr(os, "fsync", flush)
-    if not has_links:
-        monkeypatch.setattr(os, "link", failing)
+    with Ledger.read_only(filed) as ledger:
+        monkeypatch.setattr(os, "fsync", flush)
+        if not has_links:
+            monkeypatch.setattr(os, "link", failing)
 
-    with Ledger.read_only(filed) as ledger, pytest.raises(CannotWrite, match="the disk is gone"):
-        back_up(ledger, to)
+        with pytest.raises(CannotWrite, match="the disk is gone"):
+            back_up(ledger, to)
 
     assert list(to.parent.iterdir()) == []
 

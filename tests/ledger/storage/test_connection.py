@@ -12,9 +12,14 @@ from threading import Barrier, Timer
 
 import pytest
 
-from ledger.errors import CannotRead, CannotWrite, NewerFormat, NoLedger, NotALedger
+from ledger.errors import CannotRead, CannotWrite, DiskFailed, NewerFormat, NoLedger, NotALedger
 from ledger.storage import schema
-from ledger.storage.connection import connect_for_writing, immediate_transaction, open_for_reading
+from ledger.storage.connection import (
+    connect_for_writing,
+    immediate_transaction,
+    open_for_reading,
+    translated_errors,
+)
 from ledger.storage.files import beside, wal_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
@@ -250,6 +255,59 @@ def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
         positions = read(filed)
 
     assert positions == [1, 2, 3]
+
+
+def test_a_commit_that_was_not_flushed_may_come_to_light(path: Path) -> None:
+    """To say that nothing was recorded would be wrong: whoever opens the file next may find it."""
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+
+    with (
+        pytest.raises(
+            DiskFailed, match=r"disk failed while .*run\.ledger was written: .*repeats nothing"
+        ) as caught,
+        translated_errors(path, CannotWrite),
+    ):
+        raise failed
+
+    assert (caught.value.path, caught.value.why) == (path, "disk I/O error")
+
+
+def test_what_a_killed_writer_left_is_written_again_before_anything_follows_it(filed: Path) -> None:
+    """A flush may have failed before; and then the system believes that it need not be written."""
+    left = filed.with_name("left.ledger")
+    with Ledger.open(filed):
+        append_one(filed)
+        shutil.copy(filed, left)
+        shutil.copy(wal_of(filed), wal_of(left))
+    copied = wal_of(left).stat().st_size
+
+    with Ledger.open(left) as ledger:
+        assert ledger.head.position == N_FILED + 1
+        assert wal_of(left).stat().st_size == 0
+
+    assert copied > 0
+
+
+def test_who_reads_on_keeps_no_writer_waiting(filed: Path) -> None:
+    """What a long look at the ledger holds of the log cannot be taken out of it meanwhile."""
+    with Ledger.open(filed), closing(sqlite3.connect(filed, isolation_level=None)) as reader:
+        append_one(filed)
+        reader.execute("BEGIN")
+        (before,) = reader.execute("SELECT count(*) FROM event").fetchone()
+
+        position = append_one(filed)
+
+        (after,) = reader.execute("SELECT count(*) FROM event").fetchone()
+
+    assert (before, after, position) == (N_FILED + 1, N_FILED + 1, N_FILED + 2)
+
+
+def test_a_ledger_whose_beginning_was_interrupted_can_be_read(filed: Path) -> None:
+    """SQLite undoes what a killed process began, which a reader without rights could not."""
+    beside(filed, "-journal").write_bytes(b"")
+
+    assert read(filed) == [1, 2, 3]
 
 
 def test_a_failed_transaction_leaves_the_connection_usable(path: Path) -> None:

@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).parents[3]
 _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the power is only thought away
 
 SCHEDULES: Final = (
-    *("undisturbed", "kill", "kill-read", "failed-flush-end", "failed-flush-go-on"),
+    *("undisturbed", "kill", "kill-read", "failed-flush-end", "failed-flush-try-again"),
     *("failed-flush-kill", "failed-flush-kill-read"),
 )
 UNSAFE: Final = ("no-flush-of-commits", "no-flush", "lying-disk", "log-not-settled")

@@ -11,7 +11,7 @@ N_STATES moments.
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from multiprocessing import get_context
 from multiprocessing.context import ForkProcess
@@ -39,7 +39,7 @@ from tests.support.faults.recorder import (
 )
 from tests.support.faults.vfs import Sync, SyncFolder
 
-Then = Literal["ends", "goes on"]
+Then = Literal["ends", "tries again"]
 First = Literal["a writer", "a reader", "another program"]
 
 N_GENERATIONS: Final = 3
@@ -69,7 +69,7 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "kill": Schedule("kill"),
     "kill-read": Schedule("kill at a flush", first="a reader"),
     "failed-flush-end": Schedule("failed flush"),
-    "failed-flush-go-on": Schedule("failed flush", "goes on"),
+    "failed-flush-try-again": Schedule("failed flush", "tries again"),
     "failed-flush-kill": Schedule("failed flush, then kill"),
     "failed-flush-kill-read": Schedule("failed flush, then kill", first="another program"),
     # What must be seen to fail:
@@ -172,12 +172,12 @@ def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
     if not it.schedule.settles_log:
         store.settle_log = lambda *_: None  # type: ignore[attr-defined]
     for part in range(2):
-        names = (f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2))
+        names = [f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2)]
         with suppress(DiskFailed):
             _append(it, recorder, names, pages)
 
 
-def _append(it: Round, recorder: Recorder, names: Iterator[str], pages: int) -> None:
+def _append(it: Round, recorder: Recorder, names: Sequence[str], pages: int) -> None:
     with Ledger.open(it.ledger) as ledger:
         recorder.note(Opened(for_writing=True))
         ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
