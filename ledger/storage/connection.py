@@ -58,7 +58,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
     was_empty = _is_empty(connection)
     if was_empty:
         connection.execute(schema.PAGE_SIZE)
-    _execute_when_free(connection, schema.WAL)  # a backup has none
+    _use_wal(connection)  # a backup has none
     if was_empty:
         with immediate_transaction(connection):
             if _is_empty(connection):
@@ -194,17 +194,19 @@ def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
-    """Retry a statement that SQLite refuses at once, whatever the timeout: switching to WAL."""
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL, again and again: SQLite refuses that at once, whatever the timeout."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
-            connection.execute(statement)
+            (mode,) = connection.execute(schema.WAL).fetchone()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
         else:
+            if mode not in {"wal", "memory"}:  # as after a failed flush, of which it says nothing
+                raise sqlite3.OperationalError(f"the journal mode stays {mode!r}")
             return
 
 
@@ -246,9 +248,9 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise the translated error."""
-        if getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES:
-            raise DiskFailed(self._path, str(error)) from error
         if isinstance(error, sqlite3.OperationalError | OSError):
-            raise self._refused(self._path, str(error)) from error
+            is_flush = getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES
+            refused = DiskFailed if is_flush else self._refused
+            raise refused(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
             raise NotALedger(self._path, str(error)) from error

@@ -310,6 +310,14 @@ def test_a_ledger_whose_beginning_was_interrupted_can_be_read(filed: Path) -> No
     assert read(filed) == [1, 2, 3]
 
 
+def test_a_ledger_that_gets_no_log_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite says nothing where it could not switch, and what follows it would not be as safe."""
+    monkeypatch.setattr(schema, "WAL", "PRAGMA journal_mode = TRUNCATE")
+
+    with pytest.raises(CannotWrite, match="the journal mode stays 'truncate'"):
+        Ledger.open(path)
+
+
 def test_a_failed_transaction_leaves_the_connection_usable(path: Path) -> None:
     """A refused append must not keep the lock, for other processes wait on it."""
     append_one(path)

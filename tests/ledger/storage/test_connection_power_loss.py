@@ -27,7 +27,7 @@ SCHEDULES: Final = (
 )
 UNSAFE: Final = ("no-flush-of-commits", "no-flush", "lying-disk", "log-not-settled")
 N_STATES_BY_DAY: Final = 16  # of each round
-N_ROUNDS_BY_NIGHT: Final = 70  # of each schedule
+N_ROUNDS_BY_NIGHT: Final = 60
 N_STATES_BY_NIGHT: Final = 25  # of each round
 
 
@@ -68,16 +68,17 @@ def test_a_power_loss_loses_nothing_that_was_told() -> None:
 
 
 @pytest.mark.nightly
-def test_10_000_power_losses_and_400_kills_lose_nothing_that_was_told() -> None:
-    """What happens once in a thousand power cuts, every ledger that is kept for years will meet."""
-    found = losses(*SCHEDULES, n_rounds=N_ROUNDS_BY_NIGHT, n_states=N_STATES_BY_NIGHT, company=True)
-    sys.stdout.write("".join(f"{name}: {found[name]}\n" for name in SCHEDULES))
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_1_500_power_losses_and_100_kills_lose_nothing_that_was_told(name: str) -> None:
+    """Seven such schedules: 10,500 states, 400 kills. A ledger that is kept for years meets one."""
+    found = losses(name, n_rounds=N_ROUNDS_BY_NIGHT, n_states=N_STATES_BY_NIGHT, company=True)[name]
+    sys.stdout.write(f"{name}: {found}\n")
 
-    everything = sum(found.values(), Losses())
-    assert everything.n_broken == 0, found
-    assert everything.n_states >= 10_000
-    assert everything.n_kills >= 400
-    assert everything.n_failed_flushes >= 200
+    assert found.n_broken == 0, found
+    assert found.n_states == 1_500
+    assert found.n_moved > 0
+    assert found.n_kills >= (100 if "kill" in name else 0)
+    assert found.n_failed_flushes >= (100 if "failed" in name else 0)
 
 
 @pytest.mark.nightly

@@ -23,7 +23,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from ledger import store
-from ledger.errors import DiskFailed, NoLedger
+from ledger.errors import CannotWrite, DiskFailed, NoLedger
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.appender import appending
@@ -173,7 +173,7 @@ def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
         store.settle_log = lambda *_: None  # type: ignore[attr-defined]
     for part in range(2):
         names = [f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2)]
-        with suppress(DiskFailed):
+        with suppress(DiskFailed, CannotWrite):
             _append(it, recorder, names, pages)
 
 
