@@ -7,6 +7,7 @@ less than clusters, and on fewer than five there is none (Cameron and Miller 201
 """
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from math import ceil, exp, isnan, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -191,7 +192,7 @@ class _Spread(NamedTuple):
     @property
     def t(self) -> float:
         """Half of a 95 % interval's width in standard errors."""
-        return float(critical_value(LEVEL, np.array(self.n_clusters - 1.0)))
+        return _t(self.n_clusters - 1)
 
     def around(self, value: float) -> tuple[float, float] | tuple[None, None]:
         """Return the bounds; None of too few clusters."""
@@ -199,6 +200,11 @@ class _Spread(NamedTuple):
             return None, None
         half = self.t * self.error
         return value - half, value + half
+
+
+@cache
+def _t(freedom: int) -> float:
+    return float(critical_value(LEVEL, np.array(float(freedom))))
 
 
 def _spread(influence: Floats, places: NDArray[np.intp]) -> _Spread:

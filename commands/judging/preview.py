@@ -9,7 +9,7 @@ import msgspec
 from commands.errors import ConfigurationError
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import Json
-from projections.tournament.matches import Match, match_of, pairings
+from projections.tournament.matches import Match, matches, pairings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
@@ -49,10 +49,9 @@ def _previews(
     state: Tournament, prompt: Prompt, judge: JudgeSettings, build: RequestBuilder | None
 ) -> Iterator[RequestPreview]:
     """Yield the first pair of each dimension whose responses differ, or else its first pair."""
-    found = (match_of(state, each, judge) for each in pairings(state, [prompt.prompt_id]))
-    matches = [match for match in found if match is not None]
+    found = [match for _, match in matches(state, [prompt.prompt_id], judge) if match is not None]
     for rubric in state.dimensions:
-        of_rubric = [match for match in matches if match.pairing.rubric == rubric]
+        of_rubric = [match for match in found if match.pairing.rubric == rubric]
         if of_rubric:
             match = min(of_rubric, key=lambda each: each.is_identical)
             yield RequestPreview(match, judge, build and _as_json(build(match.forward)))

@@ -6,6 +6,7 @@ What rests on battles is of a tournament or of an imported set.
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from commands.runs import rows
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
@@ -31,9 +32,13 @@ from projections.tournament.matches import planned_responses
 from projections.tournament.spend import spend_of
 from projections.tournament.state import Tournament
 
+_OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
+
 
 def results_now(source: JudgedTournament, head: Head) -> Results:
     """Return what a run would publish of a tournament as it stands at a head.
+
+    Without Elo's intervals: they take hundreds of resamples, and a report shows none.
 
     Raises:
         ConfigurationError: A recorded setting is out of range.
@@ -46,7 +51,7 @@ def results_now(source: JudgedTournament, head: Head) -> Results:
         mode="headline",
         judge=source.judge.judge_id,
         policy=source.rule.policy,
-        elo=elo_parameters(source.settings("elo"), {"k_sweep": EloParameters().k_sweep}),
+        elo=elo_parameters(source.settings("elo"), _OF_REPORT),
         entrants=tuple(source.roster),
         prompts=tuple(prompt.prompt_id for prompt in state.bank),
         bradley_terry=bradley_terry_parameters(source.settings("bradley_terry"), {}),

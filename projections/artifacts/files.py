@@ -131,7 +131,7 @@ def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fi
 
 def _asked(results: Results, match: Match) -> Fields:
     """Return both orders' replies; identical responses may have tied without being asked."""
-    if match.is_identical and match.forward.query_key not in results.tournament.verdicts:
+    if match.is_identical and match.forward_key not in results.tournament.verdicts:
         return {"raw": [], "basis": "identical"}
     return {"raw": [_raw(results, match, match.forward), _raw(results, match, match.swapped)]}
 

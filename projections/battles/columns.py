@@ -114,17 +114,18 @@ def battles_of(rows: Iterable[BattleRow]) -> Battles:
     Raises:
         NotABattle: As for Battles; its number counts the rows.
     """
-    battles = [Battle(*row) for row in rows]
-    entrants = tuple(sorted({name for battle in battles for name in (battle.a, battle.b)}))
+    whole = [row if len(row) == len(Battle._fields) else Battle(*row) for row in rows]
+    a, b, score, prompt, weight = zip(*whole, strict=True) if whole else ((),) * 5
+    entrants = tuple(sorted({*a, *b}))
     place = {name: i for i, name in enumerate(entrants)}
-    prompts = {prompt: i for i, prompt in enumerate(dict.fromkeys(each.prompt for each in battles))}
+    prompts = {each: i for i, each in enumerate(dict.fromkeys(prompt))}
     return Battles(
         entrants,
-        a=np.array([place[battle.a] for battle in battles], dtype=np.intp),
-        b=np.array([place[battle.b] for battle in battles], dtype=np.intp),
-        score=np.array([battle.score for battle in battles], dtype=np.float64),
-        cluster=np.array([prompts[battle.prompt] for battle in battles], dtype=np.intp),
-        weight=np.array([battle.weight for battle in battles], dtype=np.float64),
+        a=np.array([place[name] for name in a], dtype=np.intp),
+        b=np.array([place[name] for name in b], dtype=np.intp),
+        score=np.array(score, dtype=np.float64),
+        cluster=np.array([prompts[each] for each in prompt], dtype=np.intp),
+        weight=np.array(weight, dtype=np.float64),
         prompts=tuple(prompts),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ledger.events.judging import Order
 from ledger.events.ratings import TieRule
-from projections.battles.columns import TIE, Battle, Battles, battles_of
+from projections.battles.columns import TIE, Battles, battles_of
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import (
     TEMPERATURE,
@@ -34,7 +34,7 @@ from projections.verdicts.policies import CONCATENATE, Rule
 def settled_battles(compared: Iterable[Compared], *, ties: TieRule) -> Battles:
     """Return the battles that count for a rating: the decided, and ties if they count half."""
     return battles_of(
-        Battle(each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
+        (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
         for each in compared
         if (score := each.score) is not None and (score != TIE or ties == "half")
     )
@@ -72,8 +72,8 @@ def scored_preferences(table: BattleTable, *, made_at: float) -> ScoredBattles:
 
 
 def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:
-    question = match.forward if order == "forward" else match.swapped
-    reply = reply_of(tournament, question.query_key, SCORE_PARSER)
+    key = match.forward_key if order == "forward" else match.swapped_key
+    reply = reply_of(tournament, key, SCORE_PARSER)
     marks = None if reply is None else parse_judge_scores(reply)
     if marks is None:
         return 0.0  # a tie that nobody was asked about

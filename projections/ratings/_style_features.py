@@ -87,7 +87,8 @@ class Style(NamedTuple):
 
 def style_of(text: str) -> Style:
     """Count a text's characters, and the headers, list items and bold spans of its markdown."""
-    prose = "\n".join(_prose(text))
+    has_fence = "```" in text or "~~~" in text
+    prose = "\n".join(_prose(text)) if has_fence else text
     return Style(
         len(text),
         n_headers=len(_HEADER.findall(prose)),
@@ -110,6 +111,12 @@ def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
     headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
     length = (length_a - length_b) / np.maximum(length_a + length_b, 1)
     return {"length": length, "headers": headers, "lists": lists, "bold": bold}
+
+
+def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats]:
+    """Return the same of texts; each is looked at once, however many battles show it."""
+    styles = {text: style_of(text) for text in {*a, *b}}
+    return style_features([styles[text] for text in a], [styles[text] for text in b])
 
 
 def _prose(text: str) -> Iterator[str]:

@@ -169,14 +169,13 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     counts: defaultdict[_Pair, Counter[str]] = defaultdict(Counter)
     scores: defaultdict[_Pair, list[_Score]] = defaultdict(list)
     for each in compared:
-        first, second = each.entrant_a, each.entrant_b
-        a, b = sorted((first, second))
-        key = (each.dimension, a, b)
-        won: dict[str | None, str] = {a: "a", b: "b", None: each.status}
-        counts[key][won[each.winner]] += 1
+        first, second, status = each.entrant_a, each.entrant_b, each.status
+        is_turned = first > second
+        key = (each.dimension, second, first) if is_turned else (each.dimension, first, second)
+        counts[key][_TURNED.get(status, status) if is_turned else status] += 1
         if (share := each.share) is not None:
-            taken = share if a == first else 1 - share
-            scores[key].append(_Score(each.cluster, taken, each.weight))
+            taken = 1 - share if is_turned else share
+            scores[key].append((each.cluster, taken, each.weight))
     ordered = list(dict.fromkeys(dimension for dimension, *_ in counts))
     keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))
     return tuple(_win_rate(key, counts[key], scores[key]) for key in keys)
@@ -185,18 +184,15 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
 _Pair: TypeAlias = tuple[str, str, str]
 
 
-class _Score(NamedTuple):
-    """What the first entrant of a pair took on a prompt, and how often it counts."""
-
-    prompt: Hashable
-    taken: float
-    weight: float
+_Score: TypeAlias = tuple[Hashable, float, float]
+"""The prompt, what the first entrant of a pair took on it, and how often it counts."""
+_TURNED: Final[Mapping[str, str]] = {"a": "b", "b": "a"}
 
 
 def _win_rate(key: _Pair, count: Counter[str], scores: Sequence[_Score]) -> WinRate:
-    prompts = [each.prompt for each in scores]
-    taken = np.array([each.taken for each in scores], dtype=np.float64)
-    weight = np.array([each.weight for each in scores], dtype=np.float64)
+    prompts = [prompt for prompt, _, _ in scores]
+    taken = np.array([taken for _, taken, _ in scores], dtype=np.float64)
+    weight = np.array([weight for _, _, weight in scores], dtype=np.float64)
     return WinRate(
         *key,
         a_wins=count["a"],

@@ -8,7 +8,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import settled_battles
 from projections.intervals import Floats
-from projections.ratings._style_features import style_features, style_of
+from projections.ratings._style_features import differences_in_style
 from projections.ratings.bradley_terry.leaderboard import (
     Leaderboard,
     LeaderboardRow,
@@ -127,8 +127,7 @@ def style_controlled(
 def _features(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
     """Return each battle's difference in style, a's response minus b's."""
     matches = [each.match for each in decided_or_tied(group) if each.match is not None]
-    found = style_features(
-        [style_of(each.response_a.text) for each in matches],
-        [style_of(each.response_b.text) for each in matches],
+    found = differences_in_style(
+        [each.response_a.text for each in matches], [each.response_b.text for each in matches]
     )
     return {name: found[name] for name in names}

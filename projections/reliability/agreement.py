@@ -117,7 +117,7 @@ def _habits(
 ) -> Iterator[Figure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
     matches = list(matches)
-    keys = {q.query_key for match in matches for q in (match.forward, match.swapped)}
+    keys = {key for match in matches for _, key in match.keys}
     verdicts = {key: verdict_of(tournament, key, parser) for key in keys}
     said = Counter(verdict for verdict in verdicts.values() if verdict is not None)
     failures = Counter(failure_of(tournament, key) for key in keys if verdicts[key] is None)
@@ -134,7 +134,7 @@ def _order_consistency(
 ) -> Figure:
     outcomes = []
     for match in matches:
-        forward, swapped = verdicts[match.forward.query_key], verdicts[match.swapped.query_key]
+        forward, swapped = verdicts[match.forward_key], verdicts[match.swapped_key]
         if forward is not None and swapped is not None:
             outcomes.append(swap_consistent(forward, swapped))
     n_consistent = sum(outcome != "inconsistent" for outcome in outcomes)

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 from ledger.events.judging import MAY_CHANGE, FailureReason, JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
-from projections.tournament.matches import match_of, pairings
+from projections.tournament.matches import matches
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 
@@ -161,8 +161,7 @@ def asked_queries(state: Tournament, judge: JudgeSettings) -> tuple[AskedQuery, 
 
 def _questions(state: Tournament, judge: JudgeSettings) -> Iterable[JudgeQuery]:
     bank = frozenset(prompt.prompt_id for prompt in state.bank)
-    for pairing in pairings(state, bank):
-        match = match_of(state, pairing, judge)
+    for _, match in matches(state, bank, judge):
         if match is not None:
             yield match.forward
             yield match.swapped

@@ -53,8 +53,8 @@ def _asked_prompts(tournament: Tournament, settlements: Iterable[Settlement]) ->
         each.dimension: set() for each in tournament.dimensions
     }
     for pairing, match, *_ in settlements:
-        questions = () if match is None else (match.forward, match.swapped)
-        if any(tournament.was_asked(question.query_key) for question in questions):
+        keys = () if match is None else (match.forward_key, match.swapped_key)
+        if any(map(tournament.was_asked, keys)):
             prompts[pairing.rubric.dimension].add(pairing.prompt.prompt_id)
     return prompts
 

@@ -8,18 +8,17 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from ledger.events.judging import PairKey
+from ledger.events.judging import Order, PairKey
 from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, build_query
+from projections.verdicts.queries import JudgeQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
 
@@ -108,13 +107,33 @@ class Pairing(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A pairing with both responses, and its two judge queries."""
+    """A pairing with both responses, and the keys of its two judge queries."""
 
     pairing: Pairing
     response_a: ResponseGenerated
     response_b: ResponseGenerated
-    forward: JudgeQuery
-    swapped: JudgeQuery
+    wording: Wording
+    forward_key: Digest
+    swapped_key: Digest
+
+    @property
+    def forward(self) -> JudgeQuery:
+        """The query that shows a's response first."""
+        return self.query("forward")
+
+    @property
+    def swapped(self) -> JudgeQuery:
+        """The query that shows b's response first."""
+        return self.query("swapped")
+
+    def query(self, order: Order) -> JudgeQuery:
+        """Return the query in an order."""
+        return self.wording.query(self.response_a.text, self.response_b.text, order)
+
+    @property
+    def keys(self) -> tuple[tuple[Order, Digest], tuple[Order, Digest]]:
+        """Both orders with the keys of their queries."""
+        return ("forward", self.forward_key), ("swapped", self.swapped_key)
 
     @property
     def is_identical(self) -> bool:
@@ -130,8 +149,8 @@ class Match(NamedTuple):
             entrant_b=self.pairing.b.entrant.entrant_id,
             judge=judge,
             policy=policy,
-            forward=self.forward.query_key,
-            swapped=self.swapped.query_key,
+            forward=self.forward_key,
+            swapped=self.swapped_key,
         )
 
 
@@ -189,26 +208,39 @@ def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
     """Return the match for a judge, or None if a response is missing."""
     opening = tournament.opening
+    if opening is None:
+        return None
+    wording = wording_of(judge, opening.instructions, pairing.rubric, pairing.prompt)
+    return _match(tournament, pairing, wording)
+
+
+def matches(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> Iterator[tuple[Pairing, Match | None]]:
+    """Yield every planned pairing with its match for a judge; None: a response is missing."""
+    opening = tournament.opening
+    if opening is None:
+        return
+    planned = groupby(pairings(tournament, prompts), key=lambda each: (each.rubric, each.prompt))
+    for (rubric, prompt), group in planned:
+        wording = wording_of(judge, opening.instructions, rubric, prompt)
+        for pairing in group:
+            yield pairing, _match(tournament, pairing, wording)
+
+
+def _match(tournament: Tournament, pairing: Pairing, wording: Wording) -> Match | None:
     response_a = tournament.responses.get(pairing.a.response_key)
     response_b = tournament.responses.get(pairing.b.response_key)
-    if opening is None or response_a is None or response_b is None:
+    if response_a is None or response_b is None:
         return None
-    asked = partial(build_query, judge, opening.instructions, pairing.rubric, pairing.prompt)
     a, b = response_a.text, response_b.text
-    return Match(
-        pairing,
-        response_a,
-        response_b,
-        forward=asked(a=a, b=b, order="forward"),
-        swapped=asked(a=a, b=b, order="swapped"),
-    )
+    return Match(pairing, response_a, response_b, wording, wording.key(a, b), wording.key(b, a))
 
 
 def queries_to(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[JudgeQuery]:
     """Yield the queries to a judge, in both orders, of every pair with both responses."""
-    for pairing in pairings(state, prompts):
-        match = match_of(state, pairing, judge)
+    for _, match in matches(state, prompts, judge):
         if match is not None:
             yield from (match.forward, match.swapped)

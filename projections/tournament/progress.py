@@ -14,8 +14,7 @@ from projections.tournament.matches import (
     Match,
     PlannedResponse,
     is_eligible,
-    match_of,
-    pairings,
+    matches,
     planned_responses,
     response_status,
 )
@@ -81,14 +80,13 @@ def open_queries(
     Two pairings may have the same query, as for equal responses; it is listed once.
     """
     queries: dict[str, OpenQuery] = {}
-    for pairing in pairings(tournament, prompts):
-        match = match_of(tournament, pairing, judge)
+    for _, match in matches(tournament, prompts, judge):
         if match is None or _ties_unasked(tournament, match, judge, rules):
             continue
-        for question in (match.forward, match.swapped):
-            query = refreshed_query(tournament, OpenQuery(match, question, 0), rules)
-            if query is not None:
-                queries.setdefault(question.query_key, query)
+        for order, key in match.keys:
+            if key not in queries and _is_open(tournament, key, rules.retries):
+                query = OpenQuery(match, match.query(order), 0)
+                queries[key] = _with_failures(tournament, query)
     return tuple(queries.values())
 
 
@@ -105,10 +103,13 @@ def refreshed_query(
     tournament: Tournament, query: OpenQuery, rules: AskingRules
 ) -> OpenQuery | None:
     """Return an open query with its current failures; None if it is no longer open."""
-    key = query.asked.query_key
-    if not _is_open(tournament, key, rules.retries):
+    if not _is_open(tournament, query.asked.query_key, rules.retries):
         return None
-    failure = tournament.query_failures.get(key)
+    return _with_failures(tournament, query)
+
+
+def _with_failures(tournament: Tournament, query: OpenQuery) -> OpenQuery:
+    failure = tournament.query_failures.get(query.asked.query_key)
     return query._replace(n_failed=failure.attempt if failure else 0)
 
 
@@ -132,16 +133,15 @@ def unreconciled(
     skip_identical: bool,
 ) -> tuple[Match, ...]:
     """Return the matches with an outcome to record: both verdicts, or identical responses."""
-    matches = (match_of(tournament, pairing, judge) for pairing in pairings(tournament, prompts))
     verdicts = tournament.verdicts
     return tuple(
         match
-        for match in matches
+        for _, match in matches(tournament, prompts, judge)
         if match is not None
         and match.key(judge.judge_id, policy) not in tournament.outcomes
         and (
             (match.is_identical and skip_identical)
-            or (match.forward.query_key in verdicts and match.swapped.query_key in verdicts)
+            or (match.forward_key in verdicts and match.swapped_key in verdicts)
         )
     )
 

@@ -1,7 +1,7 @@
 """Settlement: the outcome or status of every planned pairing."""
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
@@ -11,13 +11,12 @@ from projections.tournament.matches import (
     Match,
     Pairing,
     match_of,
-    pairings,
+    matches,
     response_status,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts import policies
 from projections.verdicts.parsers import BLIND_TO_STOPS, PARSERS
-from projections.verdicts.queries import JudgeQuery
 
 _CUT_SHORT: Final = frozenset({"refused", "truncated"})  # what is there is not the whole reply
 
@@ -136,7 +135,7 @@ def settle(
     judge: JudgeSettings,
     rule: policies.Rule = policies.RECORDED,
 ) -> tuple[Settlement, ...]:
-    """Settle every planned pairing under a rule, in match order.
+    """Settle every planned pairing under a rule, in match order; once for all who ask again.
 
     Under `concatenate` each pairing is there twice, once per order. Two identical responses that
     were recorded as a tie are one under every rule.
@@ -144,16 +143,20 @@ def settle(
     Raises:
         KeyError: The rule's policy needs more than one judge.
     """
-    planned = pairings(tournament, prompts)
-    if rule.is_recorded:
-        return tuple(
-            recorded_settlement(tournament, pairing, judge, rule.policy) for pairing in planned
-        )
-    return tuple(
-        settlement
-        for pairing in planned
-        for settlement in _read_again(tournament, pairing, judge, rule)
-    )
+    name = ("settled", frozenset(prompts), judge, rule)
+    if name not in tournament.computed:
+        tournament.computed[name] = tuple(_settlements(tournament, prompts, judge, rule))
+    return cast("tuple[Settlement, ...]", tournament.computed[name])
+
+
+def _settlements(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
+) -> Iterator[Settlement]:
+    for pairing, match in matches(tournament, prompts, judge):
+        if rule.is_recorded:
+            yield _recorded(tournament, pairing, match, judge, rule.policy)
+        else:
+            yield from _read_again(tournament, pairing, match, judge, rule)
 
 
 def recorded_settlement(
@@ -164,12 +167,16 @@ def recorded_settlement(
 ) -> Settlement:
     """Return a pairing with the outcome on record by a policy, or why there is none."""
     match = match_of(tournament, pairing, judge)
+    return _recorded(tournament, pairing, match, judge, policy)
+
+
+def _recorded(
+    tournament: Tournament, pairing: Pairing, match: Match | None, judge: JudgeSettings, policy: str
+) -> Settlement:
     if match is None:
         return Settlement(pairing, None, _unanswered(tournament, pairing))
     outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
-    return Settlement(
-        pairing, match, outcome or _unjudged(tournament, (match.forward, match.swapped))
-    )
+    return Settlement(pairing, match, outcome or _unjudged(tournament, match.keys))
 
 
 def by_dimension(
@@ -185,9 +192,12 @@ def by_dimension(
 
 
 def _read_again(
-    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, rule: policies.Rule
+    tournament: Tournament,
+    pairing: Pairing,
+    match: Match | None,
+    judge: JudgeSettings,
+    rule: policies.Rule,
 ) -> Iterator[Settlement]:
-    match = match_of(tournament, pairing, judge)
     orders: tuple[Order | None, ...] = (
         ("forward", "swapped") if rule.policy == policies.CONCATENATE else (None,)
     )
@@ -210,20 +220,20 @@ def _is_tie_unasked(tournament: Tournament, match: Match, judge: JudgeSettings) 
 
 
 def _of_pair(tournament: Tournament, match: Match, rule: policies.Rule) -> Status:
-    forward = verdict_of(tournament, match.forward.query_key, rule.parser)
-    swapped = verdict_of(tournament, match.swapped.query_key, rule.parser)
+    forward = verdict_of(tournament, match.forward_key, rule.parser)
+    swapped = verdict_of(tournament, match.swapped_key, rule.parser)
     if forward is None or swapped is None:
-        return _unjudged(tournament, (match.forward, match.swapped), rule.parser)
+        return _unjudged(tournament, match.keys, rule.parser)
     if rule.policy == policies.ABSTAIN_ON_FLIP:
         return policies.abstain_on_flip(forward, swapped) or "abstained"
     return policies.POLICIES[rule.policy](forward, swapped)
 
 
 def _of_order(tournament: Tournament, match: Match, order: Order, rule: policies.Rule) -> Status:
-    question = match.forward if order == "forward" else match.swapped
-    verdict = verdict_of(tournament, question.query_key, rule.parser)
+    key = match.forward_key if order == "forward" else match.swapped_key
+    verdict = verdict_of(tournament, key, rule.parser)
     if verdict is None:
-        return _unjudged(tournament, (question,), rule.parser)
+        return _unjudged(tournament, [(order, key)], rule.parser)
     return policies.outcome_of_order(verdict, order)
 
 
@@ -233,11 +243,10 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
 
 
 def _unjudged(
-    tournament: Tournament, questions: Iterable[JudgeQuery], parser: str | None = None
+    tournament: Tournament, queries: Iterable[tuple[Order, Digest]], parser: str | None = None
 ) -> Status:
     """Return the first failure among queries, unless one of them is in flight."""
-    for question in questions:
-        key = question.query_key
+    for _, key in queries:
         if key in tournament.in_flight:
             return "pending"
         if verdict_of(tournament, key, parser) is None and (why := failure_of(tournament, key)):

@@ -4,7 +4,7 @@ Responses and verdicts come from the whole ledger, since their keys identify the
 tournament reuses those of another in the same ledger. Everything else is from its own stream.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -125,6 +125,11 @@ class Tournament:
     def panel(self) -> tuple[JudgeSettings, ...]:
         """The judges of the newest opening, in its order."""
         return _resolved(self.opening.judges if self.opening else (), self.judges)
+
+    @cached_property
+    def computed(self) -> dict[Hashable, object]:
+        """What projections computed of it and need again, by name: a state never changes."""
+        return {}
 
     def was_asked(self, query_key: Digest) -> bool:
         """Say whether a query was sent by this tournament, or is answered or in flight anywhere."""

@@ -61,6 +61,41 @@ class JudgeQuery(NamedTuple):
     gold_answer: str | None
 
 
+class Wording(NamedTuple):
+    """All of a query but the two responses: one for every pair of a prompt on a dimension.
+
+    stretches: The user text up to the first response, divided where the fences' token stands.
+    demand: How the user text ends.
+    """
+
+    judge_digest: Digest
+    system: str
+    system_digest: Digest
+    question: str
+    gold_answer: str | None
+    stretches: tuple[str, ...]
+    demand: str
+
+    def user(self, shown_a: str, shown_b: str) -> str:
+        """Return the user text: the question and both responses as shown."""
+        fence = digest_of_bytes(f"{self.question}\0{shown_a}\0{shown_b}".encode())[:16]
+        between = f"\n{shown_a}\n>>> end of response A ", "\n\n<<< response B "
+        return fence.join(
+            (*self.stretches, *between, f"\n{shown_b}\n>>> end of response B ", self.demand)
+        )
+
+    def key(self, shown_a: str, shown_b: str) -> Digest:
+        """Return the key of the query that shows these responses."""
+        return query_key(self.judge_digest, self.system_digest, self.user(shown_a, shown_b))
+
+    def query(self, a: str, b: str, order: Order) -> JudgeQuery:
+        """Return the query for a pair's texts (a, b) in one order."""
+        shown_a, shown_b = (a, b) if order == "forward" else (b, a)
+        user = self.user(shown_a, shown_b)
+        key = query_key(self.judge_digest, self.system_digest, user)
+        return JudgeQuery(key, order, self.system, user, shown_a, shown_b, self.gold_answer)
+
+
 def build_query(
     judge: JudgeSettings,
     instructions: Instructions,
@@ -72,17 +107,29 @@ def build_query(
     order: Order,
 ) -> JudgeQuery:
     """Build the query for a pair's texts (a, b) in one order."""
-    shown_a, shown_b = (a, b) if order == "forward" else (b, a)
+    return wording_of(judge, instructions, rubric, prompt).query(a, b, order)
+
+
+def wording_of(
+    judge: JudgeSettings, instructions: Instructions, rubric: Rubric, prompt: Prompt
+) -> Wording:
+    """Return the wording of a judge's queries about a prompt on a rubric's dimension."""
     system = system_text(instructions, rubric, judge.protocol)
-    user = user_text(rubric, prompt, shown_a, shown_b, protocol=judge.protocol)
-    return JudgeQuery(
-        query_key=query_key(judge.digest, _digest(system), user),
-        order=order,
+    gold = prompt.gold_answer if rubric.needs_gold else None
+    stretches = ["<<< question ", f"\n{prompt.text}\n>>> end of question "]
+    if gold is not None:
+        stretches += ["\n\n<<< reference answer ", f"\n{gold}\n>>> end of reference answer "]
+    expected = prompt.expected_behavior if rubric.shows_expected_behavior else None
+    behavior = "" if expected is None else f"\n\nExpected behavior: {expected}"
+    return Wording(
+        judge_digest=judge.digest,
         system=system,
-        user=user,
-        shown_a=shown_a,
-        shown_b=shown_b,
-        gold_answer=prompt.gold_answer if rubric.needs_gold else None,
+        system_digest=_digest(system),
+        question=prompt.text,
+        gold_answer=gold,
+        stretches=(*stretches, f"{behavior}\n\n<<< response A "),
+        demand=f"\n\nCompare response A and response B on {rubric.dimension} only,"
+        f" {_DEMANDS[judge.protocol]}",
     )
 
 
@@ -93,29 +140,9 @@ def system_text(instructions: Instructions, rubric: Rubric, protocol: str) -> st
     return f"{instructions.guidance}\n{_FENCES}\n{how_to_end}\nThe rubric:\n\n{rubric.guidance}\n"
 
 
-def user_text(rubric: Rubric, prompt: Prompt, shown_a: str, shown_b: str, *, protocol: str) -> str:
-    """Return the user text: the question and both responses as shown."""
-    fence = digest_of_bytes(f"{prompt.text}\0{shown_a}\0{shown_b}".encode())[:16]
-    parts = [_fenced("question", fence, prompt.text)]
-    if rubric.needs_gold and prompt.gold_answer is not None:
-        parts.append(_fenced("reference answer", fence, prompt.gold_answer))
-    if rubric.shows_expected_behavior and prompt.expected_behavior is not None:
-        parts.append(f"Expected behavior: {prompt.expected_behavior}")
-    parts.append(_fenced("response A", fence, shown_a))
-    parts.append(_fenced("response B", fence, shown_b))
-    parts.append(
-        f"Compare response A and response B on {rubric.dimension} only, {_DEMANDS[protocol]}"
-    )
-    return "\n\n".join(parts)
-
-
 @cache
 def _digest(system: str) -> Digest:
     return digest_of_bytes(system.encode())
-
-
-def _fenced(name: str, fence: str, text: str) -> str:
-    return f"<<< {name} {fence}\n{text}\n>>> end of {name} {fence}"
 
 
 def queries_digest(keys: Iterable[Digest]) -> Digest:

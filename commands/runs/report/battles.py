@@ -13,7 +13,6 @@ from ledger.events.judging import Order, Outcome
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, failure_of, settle
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery
 
 _SAMPLE: Final = 40  # battles
 _MOST: Final = 3_000  # characters of a text in a sample
@@ -146,7 +145,7 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Set
 
 def _drawn(settlement: Settlement) -> tuple[bool, str]:
     match = settlement.match
-    return match is None or match.is_identical, match.forward.query_key if match else ""
+    return match is None or match.is_identical, match.forward_key if match else ""
 
 
 def _shown(
@@ -192,13 +191,9 @@ def _replies(
     state: Tournament, match: Match, names: tuple[str, str], most: int | None
 ) -> Iterator[JudgeReply]:
     """Yield both orders' replies; identical responses may never have been judged."""
-    queries: tuple[tuple[Order, JudgeQuery], ...] = (
-        ("forward", match.forward),
-        ("swapped", match.swapped),
-    )
-    for order, query in queries:
-        given = state.verdicts.get(query.query_key)
-        failed = state.query_failures.get(query.query_key)
+    for order, key in match.keys:
+        given = state.verdicts.get(key)
+        failed = state.query_failures.get(key)
         if given is None and failed is None:
             continue
         first, second = names if order == "forward" else names[::-1]
@@ -209,7 +204,7 @@ def _replies(
             first,
             _verdict(given.event.verdict, first, second)
             if given
-            else f"no verdict: {failure_of(state, query.query_key)}",
+            else f"no verdict: {failure_of(state, key)}",
             text[:most],
             len(text) - len(text[:most]),
         )

@@ -7,15 +7,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.events.judging import Order
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings._style_features import Style, style_features, style_of
+from projections.ratings._style_features import differences_in_style
+from projections.tournament.compared import SCORES
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, by_dimension, settle
-from projections.tournament.state import Tournament
-from projections.verdicts.policies import CONCATENATE, Rule
+from projections.tournament.state import RecordedVerdict, Tournament
+from projections.verdicts.policies import outcome_of_order
 
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -97,13 +99,10 @@ def judged_pairs(
 ) -> dict[Dimension, JudgedPairs]:
     """Return what judges said, by dimension; judges with no such pair are named, too."""
     prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
-    heard = [
-        by_dimension(tournament, settle(tournament, prompts, judge, Rule(CONCATENATE)))
-        for judge in judges
-    ]
+    heard = [by_dimension(tournament, settle(tournament, prompts, judge)) for judge in judges]
     names = tuple(str(judge.judge_id) for judge in judges)
     return {
-        dimension: _pairs_of(names, [groups[dimension] for groups in heard])
+        dimension: _pairs_of(tournament, names, [groups[dimension] for groups in heard])
         for dimension in (rubric.dimension for rubric in tournament.dimensions)
     }
 
@@ -112,42 +111,45 @@ _Row: TypeAlias = tuple[int, Match, float, float]
 """The judge's number, the match, and what a took in either order."""
 
 
-def _pairs_of(judges: tuple[str, ...], groups: Sequence[Sequence[Settlement]]) -> JudgedPairs:
-    """Build the pairs of a dimension from the settlements of each judge, two for each pair."""
+def _pairs_of(
+    tournament: Tournament, judges: tuple[str, ...], groups: Sequence[Sequence[Settlement]]
+) -> JudgedPairs:
+    """Build the pairs of a dimension from the settlements of each judge."""
+    verdicts = tournament.verdicts
     rows: list[_Row] = [
-        (number, forward.match, forward.score, swapped.score)
+        (number, match, _score(forward, "forward"), _score(swapped, "swapped"))
         for number, group in enumerate(groups)
-        for forward, swapped in zip(group[::2], group[1::2], strict=True)
-        if forward.match is not None and not forward.match.is_identical
-        if forward.score is not None and swapped.score is not None
+        for match in (each.match for each in group)
+        if match is not None and not match.is_identical
+        if (forward := verdicts.get(match.forward_key)) is not None
+        if (swapped := verdicts.get(match.swapped_key)) is not None
     ]
     matches = [match for _, match, _, _ in rows]
     a = [match.pairing.a.entrant.entrant_id for match in matches]
     b = [match.pairing.b.entrant.entrant_id for match in matches]
     entrants = tuple(sorted({*a, *b}))
+    place = {name: n for n, name in enumerate(entrants)}
     prompts = {id_: n for n, id_ in enumerate(dict.fromkeys(map(_prompt_of, matches)))}
     return JudgedPairs(
         entrants,
         judges,
-        a=np.array([entrants.index(name) for name in a], dtype=np.intp),
-        b=np.array([entrants.index(name) for name in b], dtype=np.intp),
+        a=np.array([place[name] for name in a], dtype=np.intp),
+        b=np.array([place[name] for name in b], dtype=np.intp),
         judge=np.array([number for number, *_ in rows], dtype=np.intp),
         prompt=np.array([prompts[_prompt_of(match)] for match in matches], dtype=np.intp),
         forward=np.array([forward for _, _, forward, _ in rows], dtype=np.float64),
         swapped=np.array([swapped for *_, swapped in rows], dtype=np.float64),
-        style=_style_of(matches),
+        style=differences_in_style(
+            [match.response_a.text for match in matches],
+            [match.response_b.text for match in matches],
+        ),
     )
+
+
+def _score(given: RecordedVerdict, order: Order) -> float:
+    """Return what a took in an order."""
+    return SCORES[outcome_of_order(given.event.verdict, order)]
 
 
 def _prompt_of(match: Match) -> str:
     return match.pairing.prompt.prompt_id
-
-
-def _style_of(matches: Sequence[Match]) -> dict[str, Floats]:
-    """Return how the responses of a and b differ; each response is looked at once."""
-    texts = {each.text for match in matches for each in (match.response_a, match.response_b)}
-    styles: dict[str, Style] = {text: style_of(text) for text in texts}
-    return style_features(
-        [styles[match.response_a.text] for match in matches],
-        [styles[match.response_b.text] for match in matches],
-    )

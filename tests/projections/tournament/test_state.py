@@ -337,7 +337,7 @@ def test_what_a_tournament_was_answered_itself_outlives_a_merge(*, theirs_come_f
     )
 
     assert matches_of(tournament) == (match,)
-    said = [tournament.verdicts[each.query_key].event.verdict for each in match[-2:]]
+    said = [tournament.verdicts[key].event.verdict for _, key in match.keys]
     assert said == ["A", "B"]
 
 
