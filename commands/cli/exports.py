@@ -12,16 +12,17 @@ from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
 from commands.cli.shared.command import Command, command, command_with, parameters_of
 from commands.cli.shared.imported_set import SetOptions, read_outcomes
-from commands.cli.shared.ledger import head_at
+from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Selection, pinned, read_verdicts
+from commands.cli.shared.reading import Selection
 from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.cli.tables.ratings.bradley_terry.notes import order_notes
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
-from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.choices import tournament_and_spend_at
+from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.parameters import require_anchor
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
@@ -180,10 +181,13 @@ def report(
 
     Example: tourney report -o report.html
     """
-    source = read_verdicts(pinned(selection))
-    with Ledger.read_only(source.ledger) as opened:
-        results = results_now(source, head_at(opened, str(source.until)))
-        subject = subject_of(opened, results, is_run=False)
+    with Ledger.read_only(selection.path) as opened:
+        head = head_at(opened, selection.as_of)
+        stream = stream_of(opened, selection.tournament, selection.config)
+        state, spend = tournament_and_spend_at(opened, stream, head.position, selection.as_of)
+        perspective = Perspective(selection.judge, selection.dimension)
+        source = judged_tournament(state, selection.path, head.position, perspective)
+        subject = subject_of(opened, results_now(source, head), is_run=False, spend=spend)
     write([page_of(subject, battles).encode()], output)
     say(f"written to {output}")
 

@@ -51,10 +51,15 @@ class Subject:
         )
 
 
-def subject_of(ledger: Ledger, results: Results, *, is_run: bool) -> Subject:
-    """Read from a ledger what a report shows beside the results, up to the same position."""
+def subject_of(
+    ledger: Ledger, results: Results, *, is_run: bool, spend: Spend | None = None
+) -> Subject:
+    """Read from a ledger what a report shows beside the results, up to the same position.
+
+    What was spent may be known already.
+    """
     stream, until = results.tournament.stream, results.publication.as_of
-    spend = fold(spend_of(stream), ledger.read(until=until))
+    spend = spend or fold(spend_of(stream), ledger.read(until=until))
     events = ledger.read(until=until, types=EVALUATION_EVENTS)
     runs = fold(evaluations_of(stream), events).runs
     return Subject(results, spend, tuple(map(metrics_of, runs)), is_run)
