@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commands.runs.report.battles import WhichBattles, battles_of
@@ -76,33 +76,38 @@ def report_of_run(ledger: Ledger, results: Results) -> dict[str, bytes]:
 
 def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
     """Return the report as HTML."""
-    fragile = [(each, fragile_pairs(each)) for each in subject.dimensions]
-    views = [_view(subject, each, pairs) for each, pairs in fragile]
-    results = subject.results
-    terms = results.publication.terms
-    style, script = _source(_STYLE), _source(_SCRIPT)
+    style, script = source_of(_STYLE), source_of(_SCRIPT)
     return (
-        _environment()
+        templates()
         .get_template("page.html")
         .render(
-            title=_title(subject),
-            judge=results.judge,
-            terms=terms,
-            dimensions=views,
-            health=health_of(subject),
-            fragile=fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
-            calibration=calibration_of(subject),
-            metrics=tuple(metric_lines(subject)),
-            spending=spending_of(subject),
-            battles=battles_of(subject, which),
-            which=which,
-            provenance=_provenance(subject),
+            content_of(subject, which),
             style=style,
             script=script,
-            style_hash=_hash(style),
-            script_hash=_hash(script),
+            style_hash=hash_of(style),
+            script_hash=hash_of(script),
         )
     )
+
+
+def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
+    """Return what the templates show of a subject, by the names that they give it."""
+    fragile = [(each, fragile_pairs(each)) for each in subject.dimensions]
+    results = subject.results
+    return {
+        "title": _title(subject),
+        "judge": results.judge,
+        "terms": results.publication.terms,
+        "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],
+        "health": health_of(subject),
+        "fragile": fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
+        "calibration": calibration_of(subject),
+        "metrics": tuple(metric_lines(subject)),
+        "spending": spending_of(subject),
+        "battles": battles_of(subject, which),
+        "which": which,
+        "provenance": _provenance(subject),
+    }
 
 
 def _title(subject: Subject) -> str:
@@ -156,10 +161,10 @@ def _provenance(subject: Subject) -> Provenance:
 
 
 @cache
-def _environment() -> Environment:
-    """Return what reads the templates; it escapes everything but drawings."""
+def templates(*packages: str) -> Environment:
+    """Return what reads the templates of packages, then of the report; all texts are escaped."""
     environment = Environment(
-        loader=PackageLoader("commands.runs.report"),
+        loader=ChoiceLoader([PackageLoader(each) for each in (*packages, __package__)]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
@@ -183,12 +188,12 @@ def _visible(value: object) -> object:
 
 
 @cache
-def _source(name: str) -> Markup:
-    """Return a file of the templates as it stands in the page."""
-    file = files(__package__) / "templates" / name
+def source_of(name: str, package: str = __package__) -> Markup:
+    """Return a file of a package's templates as it stands in a page."""
+    file = files(package) / "templates" / name
     return Markup(file.read_text("utf-8").strip())  # noqa: S704  # ours
 
 
-def _hash(source: str) -> str:
+def hash_of(source: str) -> str:
     """Return what a policy calls a script or a style."""
     return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"
