@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from commands.runs.report.text import listed, percent
-from projections.ratings.bradley_terry.comparisons import pairs
+from commands.runs.report.text import decimal, listed, percent
+from projections.ratings.bradley_terry.comparisons import Pair, pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.ratings.fragility import Fragility
 from projections.tournament.compared import Account
@@ -22,6 +22,7 @@ class LeadFinding(NamedTuple):
     verdict: str  # "leads", "tied" or "open"
     leaders: tuple[str, ...]  # the first of them has the highest rating
     sentence: str
+    evidence: str = ""  # by how much, and how sure that is
 
 
 def finding_of(board: Leaderboard) -> LeadFinding:
@@ -74,15 +75,26 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
             f"{best.entrant} has the highest rating, but too few prompts say how sure that is:"
             f" {best.no_interval or 'it has no interval'}.",
         )
-    surely_worse = {
-        each.entrant_b
-        for each in pairs(board.ratings, "max-t")
-        if each.entrant_a == best.entrant and each.low is not None and each.low > 0
-    }
+    found = [each for each in pairs(board.ratings, "max-t") if each.entrant_a == best.entrant]
+    surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
+    gaps = {each.entrant_b: each for each in found}
+    evidence = _evidence(board, gaps.get(others[0].entrant))
     tied = tuple(each.entrant for each in others if each.entrant not in surely_worse)
     if not tied:
-        return LeadFinding("leads", (best.entrant,), f"{best.entrant} leads: {_beaten(others)}.")
-    return LeadFinding("tied", (best.entrant, *tied), _tied(best.entrant, tied, len(others)))
+        sentence = f"{best.entrant} leads: {_beaten(others)}."
+        return LeadFinding("leads", (best.entrant,), sentence, evidence)
+    sentence = _tied(best.entrant, tied, len(others))
+    return LeadFinding("tied", (best.entrant, *tied), sentence, evidence)
+
+
+def _evidence(board: Leaderboard, gap: Pair | None) -> str:
+    """Say how far the best is ahead of the second, and which differences the battles allow."""
+    if gap is None or gap.low is None or gap.high is None:
+        return ""
+    level = f"{100 * board.ratings.parameters.level:g} %"
+    ahead = f"It is {abs(gap.difference):.0f} Elo points ahead of {gap.entrant_b}"
+    low, high = decimal(gap.low, 0), decimal(gap.high, 0)
+    return f"{ahead}; with {level} confidence the difference lies between {low} and {high}."
 
 
 def _beaten(others: Sequence[LeaderboardRow]) -> str:

@@ -11,7 +11,7 @@ from ledger.identity import Dimension
 from projections.battles.columns import CannotRate
 from projections.battles.settled import settled_battles
 from projections.ratings.fragility import Fragility, fragility
-from projections.ratings.judge_bias.figures import MEANING, Figure
+from projections.ratings.judge_bias.figures import Figure
 from projections.ratings.judge_bias.measures import biases
 from projections.reliability.agreement import Measure, agreement
 from projections.reliability.calibration import Calibration, against_gold
@@ -34,6 +34,11 @@ _MEANT: Final = {
     "Cohen's kappa": "Agreement beyond chance: 0 is chance, 1 is perfect.",
     "Fleiss' kappa": "Agreement of all beyond chance: 0 is chance, 1 is perfect.",
     "Spearman's rho": "How alike both judges order the entrants.",
+    "slot preference": "Verdicts for the first slot less those for the second: 0 is fair.",
+    "length": "Elo points that a response twice as long gains with this judge: 0 is fair.",
+    "length control": "The largest change of a rating once length is accounted for.",
+    "self-preference": "What the judge's own family gains, beyond what other judges see.",
+    "transitivity": "Below 0.05, one number for each entrant does not explain who beats whom.",
 }
 _SHARES: Final = ("consistency", "share of A", "rate", "agreement")
 _KINDS: Final = ("slot preference", "length", "length control", "self-preference", "transitivity")
@@ -117,19 +122,13 @@ def _bias(dimension: Dimension, judge: str, figure: Figure) -> HealthRow:
         interval(figure.low, figure.high, digits),
         f"{figure.n:,}",
         _sign(figure),
-        _meaning(figure),
+        _MEANT[figure.measure],
     )
 
 
 def _name(figure: Figure) -> str:
     is_of_somebody = figure.of is not None and figure.measure != "transitivity"
     return f"{figure.measure}: {figure.of}" if is_of_somebody else figure.measure
-
-
-def _meaning(figure: Figure) -> str:
-    """Return what a measure says, without its name and without marks of code."""
-    said = MEANING[figure.measure].partition(": ")[2].replace("`", "")
-    return said[:1].upper() + said[1:]
 
 
 def _unit(figure: Figure) -> str:

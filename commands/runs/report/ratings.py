@@ -59,7 +59,8 @@ class Ratings(NamedTuple):
     axis: svg.Drawing | None
     level: str
     groups: str | None  # which ratings compare
-    elo: str  # what the other engine is, and why it differs
+    elo: str  # why the other engine differs
+    engines: str  # what both engines are, and the other's order
     grid: HeatMap
     sweep: HeatMap | None
 
@@ -77,7 +78,8 @@ def ratings_of(rated: RatedDimension) -> Ratings:
         axis=None if scale is None else svg.axis(scale),
         level=f"{100 * rated.board.ratings.parameters.level:g} %",
         groups=_groups(rated.board),
-        elo=_about_elo(rated),
+        elo=_why_elo_differs(rated.standings),
+        engines=_about_engines(rated),
         grid=_grid(order, rates),
         sweep=_sweep(order, rated.standings),
     )
@@ -144,31 +146,30 @@ def _groups(board: Leaderboard) -> str | None:
     return f"Ratings compare within a group only. Group {named}.{compared}"
 
 
-def _about_elo(rated: RatedDimension) -> str:
-    standings = rated.standings
+def _why_elo_differs(standings: Standings) -> str:
     ties = "leaves out ties, and so spreads entrants further apart"
     if standings.ties == "half":
-        ties = "counts ties as half a win, too"
-    why = (
-        f"Elo beside it (K = {standings.k:g}, mean over {len(standings.ratings.traces)} orders of"
-        f" play) {ties}; and each battle moves it by at most K points, so it is still on its way"
-        " from where everybody started. Compare its order, not its numbers."
-    )
+        ties = "counts ties as half a win, too, but has not come to rest"
+    return f"Elo {ties}: compare its order, not its numbers."
+
+
+def _about_engines(rated: RatedDimension) -> str:
+    standings = rated.standings
     by_elo = [row.entrant_id for row in standings.rows if row.rating is not None]
     by_both = [place.entrant for place in rated.board.rows if place.entrant in by_elo]
     same = "The order is the same." if by_elo == by_both else f"By Elo: {', '.join(by_elo)}."
-    zero = f"The mean Bradley-Terry rating of a group is {MEAN_RATING:g}. "
-    anchor = rated.board.ratings.parameters.anchor
     others = standings.other_ties.ratings if standings.other_ties else {}
     ranked = sorted(others, key=lambda name: -others[name])
     named = listed([f"{name} {points(others[name])}" for name in ranked])
+    anchor = rated.board.ratings.parameters.anchor
     said = (
-        why,
+        f"The Bradley-Terry ratings of a group have a mean of {MEAN_RATING:g}." * (not anchor),
+        f"Elo: K = {standings.k:g}, mean over {len(standings.ratings.traces)} orders of play.",
+        "Each battle moves it by at most K points, so it is still on its way from the start.",
         same if by_elo else "",
         f"{TIES[standings.other_ties.ties]}, Elo gives {named}." if standings.other_ties else "",
-        "" if anchor else zero,
     )
-    return " ".join(filter(None, said)).strip()
+    return " ".join(filter(None, said))
 
 
 def _grid(order: Sequence[str], rates: Iterable[WinRate]) -> HeatMap:

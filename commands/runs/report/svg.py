@@ -88,7 +88,7 @@ def axis(scale: RoundScale) -> Drawing:
     marks = [(scale.at(each, _WIDTH), f"{each:g}") for each in scale.ticks]
     labels = (_text(x, 9, text, _anchor(x)) for x, text in marks)
     ticks = (_line(x, 11, x, 14, "tick") for x, _ in marks)
-    title = f"RoundScale from {scale.low:g} to {scale.high:g}"
+    title = f"Scale from {scale.low:g} to {scale.high:g}"
     return _svg(_WIDTH, 14, title, "Ratings by Bradley-Terry.", *labels, *ticks, kind="bar")
 
 
@@ -164,13 +164,13 @@ def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
     taken = [(x - 11, x + 11, y + 4) for _, x, y in spotted]
     for spot, x, y in sorted(spotted, key=lambda each: each[2]):
         wide = _CHARACTER * len(spot.name)
-        is_right = x + 16 + wide <= _MAP[0]
-        start = x + 16 if is_right else x - 16 - wide
-        down = y + 4
+        is_right = x + 12 + wide <= _MAP[0]
+        start = x + 12 if is_right else x - 12 - wide
+        down = y + 20 if is_right else y - 12  # where the line, which only rises, does not pass
         while any(_overlap((start, start + wide, down), each) for each in taken):
             down += _ROW
         taken.append((start, start + wide, down))
-        yield _text(x + (16 if is_right else -16), down, spot.name, "start" if is_right else "end")
+        yield _text(x + (12 if is_right else -12), down, spot.name, "start" if is_right else "end")
 
 
 def _overlap(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:

@@ -69,12 +69,16 @@ def test_groups_that_do_not_compare_are_named() -> None:
 
 def test_it_is_said_why_elo_differs() -> None:
     """Two columns of other numbers, unexplained, are two findings."""
-    dropped = ratings(*history(cup(N_PROMPTS), *FATES)).elo
-    halved = ratings(*history(cup(N_PROMPTS), *FATES), elo=replace(ELO, ties="half")).elo
+    dropped = ratings(*history(cup(N_PROMPTS), *FATES))
+    halved = ratings(*history(cup(N_PROMPTS), *FATES), elo=replace(ELO, ties="half"))
 
-    assert dropped.startswith("Elo beside it (K = 16, mean over 4 orders of play) leaves out ties")
-    assert "counts ties as half a win, too" in halved
-    assert "The order is the same." in dropped
+    assert dropped.elo == (
+        "Elo leaves out ties, and so spreads entrants further apart: compare its order, not its"
+        " numbers."
+    )
+    assert halved.elo.startswith("Elo counts ties as half a win, too")
+    assert "Elo: K = 16, mean over 4 orders of play." in dropped.engines
+    assert "The order is the same." in dropped.engines
 
 
 def test_the_grid_has_each_pair_from_both_sides() -> None:
