@@ -156,7 +156,7 @@ def _marks(spotted: Iterable[tuple[Spot, float, float]]) -> Iterator[Drawing]:
     for spot, x, y in spotted:
         kind = "best" if spot.is_frontier else "spot"
         yield Markup('<circle class="{}" cx="{}" cy="{}" r="10"/>').format(kind, x, y)
-        yield _text(x, y + 4, str(spot.number), kind=f"in {kind}")
+        yield _text(x, y, str(spot.number), kind=f"in {kind}")
 
 
 def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
@@ -170,7 +170,13 @@ def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
         while any(_overlap((start, start + wide, down), each) for each in taken):
             down += _ROW
         taken.append((start, start + wide, down))
-        yield _text(x + (12 if is_right else -12), down, spot.name, "start" if is_right else "end")
+        yield _text(
+            x + (12 if is_right else -12),
+            down,
+            spot.name,
+            "start" if is_right else "end",
+            "label name",
+        )
 
 
 def _overlap(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
