@@ -7,7 +7,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist 
 # These cover ledger/ and projections/ alone; tracing the others too would take half as long again.
 COVERED := tests/ledger tests/projections
 
-.PHONY: demo test nightly docs bench weights clean
+.PHONY: demo test nightly browser docs bench weights clean
 
 demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
 	$(BIN)/tourney demo tourney-demo
@@ -22,6 +22,11 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 
 nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
 	$(PYTEST) tests -m "nightly or hypothesis" --hypothesis-profile nightly -rP
+
+browser: $(INSTALLED)  ## the pages in a real browser, which must be there (Debian: apt-get install chromium)
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	    { echo 'No Chromium is installed; on Debian: apt-get install chromium' >&2; exit 1; }
+	$(BIN)/pytest tests -q -m browser -rs
 
 docs: $(INSTALLED)  ## write the generated pages, and build all pages as a site in ./site
 	$(BIN)/python -m tests.docs.renew

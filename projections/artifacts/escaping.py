@@ -5,9 +5,13 @@ from typing import Final
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # controls, bidi marks, separators
 
+_LAYOUT: Final = str.maketrans("", "", "\n\t")
+
 
 def shown(text: str) -> str:
     """Return text with invisible characters escaped; line breaks and tabs stay."""
+    if text.translate(_LAYOUT).isprintable():
+        return text
     return "".join(
         character.encode("unicode_escape").decode() if is_hidden(character) else character
         for character in text

@@ -18,7 +18,7 @@
       const down = head.getAttribute("aria-sort") !== "descending";
       for (const each of head.parentNode.children) each.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const text = row => row.cells[column].textContent.trim();
+      const text = row => row.cells[column].firstChild?.textContent.trim() ?? "";
       const rows = [...body.rows].sort((a, b) => compare(text(a), text(b)) * (down ? -1 : 1));
       body.append(...rows);
     });

@@ -8,19 +8,14 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
-from msgspec.structs import replace
 
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.subject import Subject
-from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseGenerated
-from ledger.identity import StreamId
-from projections.artifacts.results import results_of
-from projections.tournament.spend import Spend
-from tests.support.builders.events import STREAM, entrant, judge, known, opened, prompt, rubric
-from tests.support.builders.worlds import RUBRICS, Fate, court, cup, heard, history, publication
+from tests.support.builders.events import entrant, judge, opened, prompt, rubric
+from tests.support.builders.reports import HOSTILE, MADE_VISIBLE, seen, subject, written
+from tests.support.builders.worlds import RUBRICS, Fate, court, cup, heard, history
 from tests.support.builders.worlds import A as A_WINS
 from tests.support.builders.worlds import B as B_WINS
 
@@ -66,15 +61,6 @@ class ParsedPage(HTMLParser):
     def named(self, tag: str) -> list[dict[str, str | None]]:
         """Return the attributes of the elements of a kind."""
         return [attributes for name, attributes in self.elements if name == tag]
-
-
-def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
-    """Return what a report on these events is about."""
-    tournament = known(*events, stream=stream)
-    told = publication(tournament)
-    terms = replace(told.terms, judge=tournament.panel[0].judge_id)
-    results = results_of(tournament, replace(told, terms=terms))
-    return Subject(results, Spend(stream), (), is_run=True)
 
 
 def page(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ParsedPage:
@@ -183,40 +169,6 @@ def test_links_lead_to_what_is_on_the_page() -> None:
     assert len(ids) == len(set(ids))
 
 
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '<img src=x onerror="alert(1)">',
-    "' onmouseover='alert(1)",
-    "</style></title></textarea>{{ 7 * 7 }}{% raw %}",
-    "\x1b[31mred\x1b]8;;http://evil\x07link",
-    "abc\u202egnp.exe\u2066",
-    "nul\x00byte",
-]
-MADE_VISIBLE = {
-    "\x1b": r"\x1b",
-    "\x07": r"\x07",
-    "\u202e": r"\u202e",
-    "\u2066": r"\u2066",
-    "\x00": r"\x00",
-}
-
-
-def seen(text: str) -> str:
-    """Return a text as the page shows it."""
-    return "".join(MADE_VISIBLE.get(each, each) for each in text)
-
-
-def says(event: Event, text: str) -> Event:
-    """Return an event with a text of its author's choice."""
-    match event:
-        case ResponseGenerated():
-            return replace(event, text=f"{text} by {event.entrant_id[-1]}")
-        case VerdictReceived():
-            return replace(event, reply=text)
-        case _:
-            return event
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> None:
     """A report is opened by people who did not choose the texts in it."""
@@ -226,12 +178,14 @@ def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> N
         rubrics=[rubric(text)],
         judges=[judge("reference", model=text)],
     )
-    plain = page(*history(opened(rubrics=[rubric("x")], prompts=[prompt("p1"), prompt("p2")]), "a"))
-    events = [says(event, text) for event in history(opening, "a", "tie")]
+    two = opened(rubrics=[rubric("x")], prompts=[prompt("p1"), prompt("p2")])
+    plain = page(*history(two, "a", "tie"))
+    events = written(opening, [text], "a", "tie")
 
     source = page_of(subject(*events), WhichBattles.ALL)
 
     found = ParsedPage(source)
+    assert len(battles_on(found)) == 2
     kinds = {(tag, *sorted(each)) for tag, each in found.elements}
     assert {kind for kind in kinds if kind[0] in {"script", "img", "style", "title"}} == {
         ("script",),

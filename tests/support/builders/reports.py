@@ -1,0 +1,67 @@
+"""Subjects of reports, and texts that try to do something in one."""
+
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Final
+
+from msgspec.structs import replace
+
+from commands.runs.report.subject import Subject
+from ledger.events.judging import VerdictReceived
+from ledger.events.registry import Event
+from ledger.identity import StreamId
+from projections.artifacts.results import results_of
+from projections.tournament.spend import Spend
+from tests.support.builders.events import STREAM, known, responses
+from tests.support.builders.worlds import Fate, become, matches_of, publication
+
+
+def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
+    """Return what a report on these events is about."""
+    tournament = known(*events, stream=stream)
+    told = publication(tournament)
+    terms = replace(told.terms, judge=tournament.panel[0].judge_id)
+    results = results_of(tournament, replace(told, terms=terms))
+    return Subject(results, Spend(stream), (), is_run=True)
+
+
+HOSTILE: Final = [
+    "<script>alert(1)</script>",
+    '<img src=x onerror="alert(1)">',
+    "' onmouseover='alert(1)",
+    '<svg/onload=alert(1)><meta http-equiv="refresh" content="0;url=http://evil.example/">',
+    '<a href="javascript:alert(1)">go</a><iframe src="http://evil.example/"></iframe>',
+    "</style></title></textarea>{{ 7 * 7 }}{% raw %}",
+    "\x1b[31mred\x1b]8;;http://evil\x07link",
+    "abc\u202egnp.exe\u2066",
+    "nul\x00byte",
+]
+MADE_VISIBLE: Final = {
+    "\x1b": r"\x1b",
+    "\x07": r"\x07",
+    "\u202e": r"\u202e",
+    "\u2066": r"\u2066",
+    "\x00": r"\x00",
+}
+
+
+def seen(text: str) -> str:
+    """Return a text as the page shows it."""
+    return "".join(MADE_VISIBLE.get(each, each) for each in text)
+
+
+def written(opening: Sequence[Event], texts: Sequence[str], *fates: Fate) -> tuple[Event, ...]:
+    """Return a tournament in which responses and replies have these texts in turn."""
+    turns = cycle(texts)
+    answers = responses(known(*opening))
+    said = [replace(each, text=f"{next(turns)} by {each.entrant_id[-1]}") for each in answers]
+    events = (*opening, *said)
+    fated = zip(matches_of(known(*events)), fates, strict=False)
+    judged = [event for match, fate in fated for event in become(match, fate)]
+    return (
+        *events,
+        *(
+            replace(each, reply=next(turns)) if isinstance(each, VerdictReceived) else each
+            for each in judged
+        ),
+    )
