@@ -9,7 +9,16 @@ from typing import Final, TypeAlias
 
 from tests.benchmarks import apart
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.commands import asking, cold, importing, judging, limited, sets, status
+from tests.benchmarks.commands import (
+    asking,
+    cold,
+    importing,
+    judging,
+    limited,
+    reporting,
+    sets,
+    status,
+)
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
 from tests.benchmarks.ratings import (
     bradley_terry,
@@ -33,6 +42,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "replay": replay.measure,
     "verify": verify.measure,
     "status": status.measure,
+    "report": reporting.measure,
     "judging": judging.measure,
     "limited": limited.measure,
     "asking": asking.measure,

@@ -24,11 +24,12 @@ HEAVY = (
     "elo-coverage",
     "fragility",
     "importing",
+    "report",
     "status",
     "sureness",
 )
 LIGHT = tuple(name for name in BENCHMARKS if name not in HEAVY)
-N_LIGHT, N_HEAVY = 27, 111
+N_LIGHT, N_HEAVY = 27, 113
 N_HEADS = 2  # lines above the rows of a section: the header and the line below it
 ROW = Row("append", "1 event/s", "", "", "", "")
 

@@ -1,10 +1,9 @@
 """The report in a real browser: it works, it can be read by anybody, and no text in it acts."""
 
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import get_args
 
-import axe_playwright_python
 import pytest
 
 from commands.runs.report.battles import WhichBattles
@@ -17,7 +16,7 @@ from tests.support.builders.worlds import Fate, cup, history, sure
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 FATES: tuple[Fate, ...] = ("a", "b", "tie", "inconsistent", "a", "a")
 NARROW, WIDE, PAPER = 400, 1280, 688  # paper: what A4 has between its margins
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"

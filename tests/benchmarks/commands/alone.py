@@ -22,6 +22,7 @@ class Ended(NamedTuple):
 
     took_s: float
     peak_mb: float
+    processor_s: float
 
 
 def alone(
@@ -56,7 +57,9 @@ def main() -> None:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{sys.argv[1:]} ended with {process.returncode}")
-    sys.stdout.write(json.dumps([took_s, used.ru_maxrss / _KIB_A_MB]))
+    sys.stdout.write(
+        json.dumps([took_s, used.ru_maxrss / _KIB_A_MB, used.ru_utime + used.ru_stime])
+    )
 
 
 if __name__ == "__main__":
