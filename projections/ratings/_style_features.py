@@ -7,7 +7,7 @@ Angelopoulos and Chiang 2024); with the length alone, length control.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,10 @@ class Style(NamedTuple):
     n_bold: int
 
 
+Styles: TypeAlias = Sequence[Style] | Floats
+"""One of each response, or (n, 4) of them."""
+
+
 def style_of(text: str) -> Style:
     """Count a text's characters, and the headers, list items and bold spans of its markdown."""
     has_fence = "```" in text or "~~~" in text
@@ -97,7 +101,7 @@ def style_of(text: str) -> Style:
     )
 
 
-def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
+def style_features(a: Styles, b: Styles) -> dict[str, Floats]:
     """Return by name how the responses of a and b differ in length and markdown, (n,) each.
 
     length: (l_a - l_b) / (l_a + l_b), 0 if both are empty; in characters, since tokenizers differ.
@@ -105,7 +109,7 @@ def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
     (Arena-Hard 2.0).
     """
     n_counts = len(Style._fields)
-    counts_a, counts_b = (np.array(each, np.float64).reshape(-1, n_counts) for each in (a, b))
+    counts_a, counts_b = (np.asarray(each, np.float64).reshape(-1, n_counts) for each in (a, b))
     length_a, length_b = counts_a[:, 0], counts_b[:, 0]
     density_a, density_b = (each[:, 1:] / (each[:, :1] + 1) for each in (counts_a, counts_b))
     headers, lists, bold = ((density_a - density_b) / (density_a + density_b + 1)).T
@@ -115,8 +119,10 @@ def style_features(a: Sequence[Style], b: Sequence[Style]) -> dict[str, Floats]:
 
 def differences_in_style(a: Sequence[str], b: Sequence[str]) -> dict[str, Floats]:
     """Return the same of texts; each is looked at once, however many battles show it."""
-    styles = {text: style_of(text) for text in {*a, *b}}
-    return style_features([styles[text] for text in a], [styles[text] for text in b])
+    place = {text: n for n, text in enumerate(dict.fromkeys((*a, *b)))}
+    styles = np.array([style_of(text) for text in place], np.float64)
+    first, second = ([place[text] for text in texts] for texts in (a, b))
+    return style_features(styles[first], styles[second]) if place else style_features([], [])
 
 
 def _prose(text: str) -> Iterator[str]:

@@ -88,11 +88,6 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
         if recorded.stream != spend.stream:
             continue
         match recorded.event:
-            case RequestsSubmitted() | RequestsSettled() as step:
-                entrants = evolve_requests(entrants, step)
-            case JudgeRegistered(judge=judge):
-                others = free - {judge.judge_id}
-                free = others | {judge.judge_id} if is_free(judge) else others
             case JudgeQuerySubmitted(query_key=query_key, dimension=dimension) as sent:
                 dimensions[query_key] = dimension
                 if sent.batch_key is None and sent.worst_usd != 0.0:
@@ -105,6 +100,11 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
                     day = recorded.recorded_at.date()
                     key = SpendKey(reply.judge, dimensions.get(reply.query_key), day)
                     bills[key] = bills.get(key, Bill()) + bill
+            case RequestsSubmitted() | RequestsSettled() as step:
+                entrants = evolve_requests(entrants, step)
+            case JudgeRegistered(judge=judge):
+                others = free - {judge.judge_id}
+                free = others | {judge.judge_id} if is_free(judge) else others
             case _:
                 pass
     return replace(
