@@ -81,11 +81,11 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
         fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
         raise ConfigurationError([fault])
     if faulty:
-        raise ConfigurationError([_with_lines(path, *each) for each in faulty.items()])
+        raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
     return tuple(prompts)
 
 
-def _with_lines(path: Path, fault: str, lines: Sequence[int]) -> str:
+def with_lines(path: Path, fault: str, lines: Sequence[int]) -> str:
     """Return a fault with the lines that have it, of which the first few are named."""
     if len(lines) == 1:
         return f"{path}:{lines[0]}: {fault}"

@@ -6,8 +6,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from commands.errors import ConfigurationError, counted
-from commands.settings.inputs import read_text, with_defaults
+from commands.errors import ConfigurationError
+from commands.settings.inputs import read_text, with_defaults, with_lines
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "text": ("prompt", "text", "question", "instruction"),
@@ -19,7 +19,6 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
 }
 """The columns that may hold each field of a prompt, the first that is there."""
 _LONGEST_CELL: Final = 10_000_000  # characters
-_N_NAMED: Final = 5
 
 
 class PromptTable(NamedTuple):
@@ -69,6 +68,5 @@ def _prompts(
         else:
             empty.append(rows.line_num)
     if empty:
-        named = ", ".join(map(str, empty[:_N_NAMED]))
-        there = f"{counted(len(empty), 'row has', 'rows have')} no prompt: line {named}"
-        raise ConfigurationError([f"{path}: {there}; remove them"])
+        fault = "this row has no prompt; remove it"
+        raise ConfigurationError([with_lines(path, fault, empty)])

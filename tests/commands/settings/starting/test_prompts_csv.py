@@ -48,7 +48,10 @@ def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
     [
         ("", "no column holds the prompts; name one 'prompt' .there: nothing."),
         ("a,b\n1,2\n", r"csv:1: no column .*\(there: a, b\)"),
-        ("prompt,id\nWhy?,1\n,2\nWho?,3\n ,4\n", "2 rows have no prompt: line 3, 5; remove them"),
+        (
+            "prompt,id\nWhy?,1\n,2\nWho?,3\n ,4\n",
+            "this row has no prompt; remove it .on 2 lines: 3, 5.",
+        ),
         ('prompt\nWhy?\n"Who?\n', "csv:2: not CSV: unexpected end of data"),
     ],
 )
