@@ -60,7 +60,7 @@ class GeneratedText:
 
 @dataclass(frozen=True)
 class GenerationFailure:
-    """Why a task has no response: a fact about the task, not a bug."""
+    """Why a task has no response: a fact about it, not a bug."""
 
     response_key: Digest
     reason: ResponseFailureReason
@@ -78,10 +78,7 @@ class Till(Protocol):
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record what became of an entrant's requests, at the till's prices.
-
-        It is recorded with the answers and the next requests, or before the next wait.
-        """
+        """Let what became of requests be recorded with the next ones, or before the next wait."""
 
     def before_waiting(self) -> None:
         """Record what is not recorded yet."""
@@ -175,8 +172,7 @@ class Asking:
     """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
     tell: "Tell" = lambda _: None  # hears of long waits
-    before_waiting: Callable[[], object] = lambda: None
-    """Called before each wait: so answers can be recorded together with the next queries."""
+    before_waiting: Callable[[], object] = lambda: None  # when answers must be recorded
 
 
 class Judge(Protocol):
@@ -299,8 +295,4 @@ class Backends(Protocol):
         """
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
-        """Return a judge that answers in batches.
-
-        Raises:
-            NoCredentials: There is no key.
-        """
+        """Return a judge that answers in batches; raise `NoCredentials` without a key."""
