@@ -33,7 +33,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     say(f"recording {n_prompts * _N_ENTRANTS:,} responses")
     paid.record_responses(folder, _long_text)
     with FakeProcess(bench.folder / "provider") as fake:
-        took_s, peak_mb = alone(
+        took_s, peak_mb, _ = alone(
             tourney("apply", "judge", "--yes"), folder, paid.environment(fake.url)
         )
     yield stated(f"{n_queries:,} judge queries in batches, all in all", f"{took_s:.0f} s", took_s)

@@ -43,7 +43,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         with (folder / "tournament.toml").open("a", encoding="utf-8") as settings:
             settings.write(_JUROR.format(url=url))
         words = ("apply", "judge", "--judge", "limited", "--limit", str(n_queries))
-        took_s, _ = alone(tourney(*words), folder, paid.environment(url))
+        took_s, *_ = alone(tourney(*words), folder, paid.environment(url))
         with urlopen(f"{url}/told") as reply:  # noqa: S310  # loopback
             told = json.load(reply)
     share, n_failures = told["answered"] / told["allowed"], _n_failures(folder)

@@ -14,6 +14,7 @@ from ledger.identity import PromptId
 from projections.tournament.matches import (
     Pairing,
     match_of,
+    matches,
     pairings,
     pilot_prompts,
     planned_response,
@@ -25,6 +26,7 @@ from projections.tournament.matches import (
 )
 from projections.tournament.state import Tournament
 from tests.support.builders.events import (
+    STREAM,
     entrant,
     hydra,
     judge,
@@ -144,6 +146,15 @@ def test_a_match_needs_both_responses() -> None:
 
     assert found == [None, None, None]
     assert matches_of(known(*opening, base, tuned))[0].response_b == tuned
+
+
+def test_before_it_is_opened_a_tournament_has_no_match() -> None:
+    """A judge is told by the instructions of the opening."""
+    closed = Tournament(STREAM)
+    (pairing,) = planned_pairings(known(*answered(opened())))
+
+    assert match_of(closed, pairing, judge()) is None
+    assert not [*matches(closed, [PromptId("p1")], judge())]
 
 
 def test_an_outcome_is_named_by_the_questions_it_follows_from() -> None:

@@ -18,6 +18,7 @@ from projections.tournament.progress import (
     missing_responses,
     open_queries,
     progress,
+    refreshed_query,
     unreconciled,
 )
 from projections.tournament.state import Tournament, tournament_of
@@ -220,6 +221,20 @@ def test_errors_use_up_no_retry() -> None:
 
     assert forward_is_asked(1, *errors, unreadable)
     assert not forward_is_asked(0, *errors, unreadable)
+
+
+def test_a_query_in_hand_is_asked_again_only_while_it_is_open() -> None:
+    """Another process may have asked it meanwhile, and failed or not."""
+    before = known(*READY)
+    query = open_queries(before, everything(before), before.panel[0], ASKING)[0]
+
+    failed, done = (
+        refreshed_query(known(*READY, event), query, AskingRules(retries=1))
+        for event in (failure(MATCH.forward, attempt=1), verdict(FORWARD))
+    )
+
+    assert failed == query._replace(n_failed=1)
+    assert done is None
 
 
 def test_the_newest_failure_decides() -> None:
