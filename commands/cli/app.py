@@ -23,8 +23,8 @@ from ledger.errors import TourneyError
 
 INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C
 _FOLDING: Final = frozenset(
-    {"project", "battle", "replay", "verify"}
-)  # short commands that only read
+    {"project", "battle", "view", "replay", "verify"}
+)  # commands that only read
 _MUCH: Final = 100_000  # objects
 
 
@@ -87,6 +87,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         ),
         Entry("status", "status", "Show what is on record for every tournament."),
         Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
+        Entry("project.viewing", "view", "Show a tournament in the browser while it is played."),
         Entry("audit", "log", "List events, the newest last."),
         Entry("audit", "show", "Print the events of an ID as JSON."),
     ),

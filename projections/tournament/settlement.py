@@ -159,6 +159,20 @@ def _settlements(
             yield from _read_again(tournament, pairing, match, judge, rule)
 
 
+def settle_verdicts(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> tuple[Settlement, ...]:
+    """Settle every planned pairing by the verdicts there are, in match order.
+
+    So it is in the middle of judging as it will be when the pairs are reconciled.
+    """
+    return tuple(
+        settlement
+        for pairing in pairings(tournament, prompts)
+        for settlement in _read_again(tournament, pairing, judge, policies.RECORDED)
+    )
+
+
 def recorded_settlement(
     tournament: Tournament,
     pairing: Pairing,

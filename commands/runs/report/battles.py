@@ -2,14 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Final, NamedTuple, TypeAlias
 
 from commands.runs.report.subject import Subject
-from ledger.events.judging import Order, Outcome
+from ledger.events.judging import JudgeQueryFailed, Order, Outcome, VerdictReceived
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, failure_of, settle
 from projections.tournament.state import Tournament
@@ -77,7 +79,8 @@ class ChosenBattles(NamedTuple):
     n_all: int
 
 
-_Key: TypeAlias = tuple[str, str, str, str]
+BattleKey: TypeAlias = tuple[str, str, str, str]
+"""Dimension, prompt and both entrants."""
 
 
 def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
@@ -88,7 +91,8 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
         for each in group
         if each.match is not None and each.outcome is not None
     ]
-    disputed = _disputed(subject, judged)
+    state = subject.results.tournament
+    disputed = disputed_keys(state, judged, subject.results.judge)
     match which:
         case WhichBattles.ALL:
             chosen, most = judged, None
@@ -96,12 +100,16 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
             chosen, most = _sample(judged, disputed), _MOST
         case WhichBattles.NONE:
             chosen, most = [], None
-    state = subject.results.tournament
-    shown = (_shown(state, each, each.match, disputed, most) for each in chosen if each.match)
+    shown = (
+        shown_battle(state, each, each.match, is_disputed=battle_key(each) in disputed, most=most)
+        for each in chosen
+        if each.match
+    )
     return ChosenBattles(tuple(shown), len(judged))
 
 
-def _key(settlement: Settlement) -> _Key:
+def battle_key(settlement: Settlement) -> BattleKey:
+    """Return what names a battle: its dimension, prompt and entrants."""
     pairing = settlement.pairing
     return (
         pairing.rubric.dimension,
@@ -111,22 +119,28 @@ def _key(settlement: Settlement) -> _Key:
     )
 
 
-def _disputed(subject: Subject, judged: Iterable[Settlement]) -> frozenset[_Key]:
-    """Return the battles in which the orders or the judges contradict each other."""
-    state, prompts = subject.results.tournament, subject.results.publication.terms.prompts
-    said: defaultdict[_Key, set[Outcome]] = defaultdict(set)
-    for each in judged:
-        said[_key(each)] |= {each.outcome} if each.outcome else set()
-    for judge in state.panel:
-        if judge != subject.results.judge:
-            for each in settle(state, frozenset(prompts), judge):
-                said[_key(each)] |= {each.outcome} if each.outcome else set()
+def disputed_keys(
+    state: Tournament, settlements: Sequence[Settlement], judge: JudgeSettings
+) -> frozenset[BattleKey]:
+    """Return the battles in which the orders or the judges contradict each other.
+
+    Args:
+        state: The tournament.
+        settlements: By one judge.
+        judge: That judge; the others of the panel are looked up.
+    """
+    said: defaultdict[BattleKey, set[Outcome]] = defaultdict(set)
+    prompts = {each.prompt_id for each in settlements}
+    others = (settle(state, prompts, each) for each in state.panel if each != judge)
+    for each in chain(settlements, *others):
+        if each.outcome:
+            said[battle_key(each)].add(each.outcome)
     return frozenset(
         key for key, those in said.items() if len(those) > 1 or "inconsistent" in those
     )
 
 
-def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Settlement]:
+def _sample(judged: Sequence[Settlement], disputed: frozenset[BattleKey]) -> list[Settlement]:
     """Take battles in turn from each dimension, pair and outcome, disputed ones first.
 
     Of those that are alike, identical responses come last; else the order is that of their queries'
@@ -134,12 +148,13 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[_Key]) -> list[Set
     """
     kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
     for each in sorted(judged, key=_drawn):
-        dimension, _, a, b = _key(each)
-        kinds[str(_key(each) not in disputed), dimension, a, b, each.status].append(each)
+        dimension, _, a, b = battle_key(each)
+        kinds[str(battle_key(each) not in disputed), dimension, a, b, each.status].append(each)
     rounds = zip_longest(*(kinds[kind] for kind in sorted(kinds)))
     chosen = [each for row in rounds for each in row if each is not None][:_SAMPLE]
     return sorted(
-        chosen, key=lambda each: (_key(each) not in disputed, _drawn(each)[0], _key(each))
+        chosen,
+        key=lambda each: (battle_key(each) not in disputed, _drawn(each)[0], battle_key(each)),
     )
 
 
@@ -148,14 +163,16 @@ def _drawn(settlement: Settlement) -> tuple[bool, str]:
     return match is None or match.is_identical, match.forward_key if match else ""
 
 
-def _shown(
+def shown_battle(
     state: Tournament,
     settlement: Settlement,
     match: Match,
-    disputed: frozenset[_Key],
+    *,
+    is_disputed: bool,
     most: int | None,
 ) -> ShownBattle:
-    dimension, prompt_id, a, b = _key(settlement)
+    """Return what is shown of a battle, texts cut at so many characters; None: whole."""
+    dimension, prompt_id, a, b = battle_key(settlement)
     prompt = settlement.pairing.prompt
     both = (match.response_a, match.response_b)
     texts = [response.text[:most] for response in both]
@@ -173,9 +190,9 @@ def _shown(
         first,
         second,
         settlement.status,
-        _SAYS[settlement.status].format(a=a, b=b),
-        _key(settlement) in disputed,
-        tuple(_replies(state, match, (a, b), most)),
+        _said(settlement.status, a, b),
+        is_disputed,
+        tuple(replies_of(state, match, (a, b), most)),
     )
 
 
@@ -184,30 +201,40 @@ _SAYS: Final[Mapping[str, str]] = {
     "b": "{b} won",
     "tie": "tie",
     "inconsistent": "inconsistent: the judge contradicted itself",
+    "pending": "no outcome yet",
 }
 
 
-def _replies(
+def _said(status: str, a: str, b: str) -> str:
+    said = _SAYS.get(status)
+    return said.format(a=a, b=b) if said else f"no outcome: {status.replace('_', ' ')}"
+
+
+def replies_of(
     state: Tournament, match: Match, names: tuple[str, str], most: int | None
 ) -> Iterator[JudgeReply]:
     """Yield both orders' replies; identical responses may never have been judged."""
     for order, key in match.keys:
-        given = state.verdicts.get(key)
-        failed = state.query_failures.get(key)
-        if given is None and failed is None:
+        said = replied(state, key)
+        if said is None:
             continue
         first, second = names if order == "forward" else names[::-1]
-        text = given.event.reply if given else failed.reply if failed else ""
         yield JudgeReply(
-            given.event.judge if given else failed.judge if failed else "",
+            said.judge,
             order,
             first,
-            _verdict(given.event.verdict, first, second)
-            if given
+            _verdict(said.verdict, first, second)
+            if isinstance(said, VerdictReceived)
             else f"no verdict: {failure_of(state, key)}",
-            text[:most],
-            len(text) - len(text[:most]),
+            said.reply[:most],
+            len(said.reply) - len(said.reply[:most]),
         )
+
+
+def replied(state: Tournament, query_key: Digest) -> VerdictReceived | JudgeQueryFailed | None:
+    """Return what became of a query, with the judge's reply; None: nothing yet."""
+    given = state.verdicts.get(query_key)
+    return given.event if given else state.query_failures.get(query_key)
 
 
 def _verdict(verdict: str, first: str, second: str) -> str:

@@ -11,7 +11,8 @@ from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from commands.spending.endpoints import endpoint_spend
 from projections.tournament.bill import Bill
-from projections.tournament.spend import is_free
+from projections.tournament.spend import Spend, is_free
+from projections.tournament.state import Tournament
 
 _FEWEST: Final = 2  # entrants on a map
 
@@ -38,13 +39,13 @@ class Spending(NamedTuple):
     lines: tuple[SpendLine, ...]
 
 
-def spending_of(subject: Subject) -> Spending:
+def spending_of(state: Tournament, spend: Spend) -> Spending:
     """Return what was spent, by whom and for what."""
-    free = {each.judge_id for each in subject.results.tournament.judges.values() if is_free(each)}
+    free = {each.judge_id for each in state.judges.values() if is_free(each)}
     bills: defaultdict[tuple[str, str], Bill] = defaultdict(Bill)
-    for key, bill in subject.spend.bills.items():
+    for key, bill in spend.bills.items():
         bills[key.judge, key.dimension or "unknown"] += bill
-    served = endpoint_spend(subject.spend.entrants)
+    served = endpoint_spend(spend.entrants)
     of_judges = sum(bills.values(), Bill())
     judged = None if of_judges.n_unpriced else of_judges.usd
     answered = _sum([each.usd for each in served])

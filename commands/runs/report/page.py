@@ -103,7 +103,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "fragile": fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
         "calibration": calibration_of(subject),
         "metrics": tuple(metric_lines(subject)),
-        "spending": spending_of(subject),
+        "spending": spending_of(results.tournament, subject.spend),
         "battles": battles_of(subject, which),
         "which": which,
         "provenance": _provenance(subject),

@@ -8,7 +8,7 @@
     const a = number(one), b = number(other);
     return a !== null && b !== null ? a - b : one.localeCompare(other);
   };
-  for (const head of document.querySelectorAll("th[data-sort]")) {
+  const sortable = root => root.querySelectorAll("th[data-sort]").forEach(head => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
@@ -22,7 +22,9 @@
       const rows = [...body.rows].sort((a, b) => compare(text(a), text(b)) * (down ? -1 : 1));
       body.append(...rows);
     });
-  }
+  });
+  sortable(document);
+  document.addEventListener("renewed", event => sortable(event.target));
   const form = document.querySelector(".filters");
   if (!form) return;
   const battles = [...document.querySelectorAll(".battle")];

@@ -44,7 +44,7 @@ def test_money_is_told_by_whom_and_for_what() -> None:
     served = {"zoe": PAID, "amy": PAID}
     spend = spent(Bill(n_replies=9, usd=3.25, n_maybe_billed=1, maybe_usd=0.25), by_entrants=served)
 
-    found = spending_of(subject(*cup(), spend=spend))
+    found = spending_of(known(*cup()), spend)
 
     assert (found.entrants, found.judges, found.total) == ("$1.00", "$3.25", "$4.25")
     assert found.lines == (
@@ -57,7 +57,7 @@ def test_money_is_told_by_whom_and_for_what() -> None:
 
 def test_an_unknown_price_is_no_zero() -> None:
     """A sum with an unknown part is unknown."""
-    found = spending_of(subject(*cup(), spend=spent(Bill(n_replies=1, n_unpriced=1))))
+    found = spending_of(known(*cup()), spent(Bill(n_replies=1, n_unpriced=1)))
 
     assert (found.judges, found.total) == ("?", "?")
     assert found.note == "The entrants ran on weights at hand, which cost no dollars."
@@ -65,7 +65,7 @@ def test_an_unknown_price_is_no_zero() -> None:
 
 def test_what_ran_at_home_cost_nothing() -> None:
     """Nothing is on the bill, and it is said why."""
-    found = spending_of(subject(*cup()))
+    found = spending_of(known(*cup()), Spend(STREAM))
 
     assert (found.total, found.lines) == ("$0.00", ())
     assert found.note.endswith("The judges, too, ran on the user's machine.")

@@ -1,0 +1,1 @@
+"""Pages in the browser: a tournament as it is played."""

@@ -1,0 +1,91 @@
+"""`tourney view`: which page an address is, and the server that shows it."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from commands.runs.viewing import pages
+from commands.runs.viewing.battle_index import BattleFilter
+from commands.runs.viewing.exchange import Access, PageReply, PageRequest, page, plain
+from commands.runs.viewing.following import LedgerFollower
+from commands.runs.viewing.frame import policy
+from commands.runs.viewing.live import LiveReading, TournamentView, live_reading_of, view_of
+from commands.runs.viewing.server import PageServer
+from ledger.chain import Head
+from ledger.identity import StreamId
+
+_POLL_S: Final = 0.1  # after which Ctrl-C is noticed at the latest
+Follower: TypeAlias = LedgerFollower[LiveReading, TournamentView]
+
+
+def follower_of(ledger: Path, stream: StreamId) -> Follower:
+    """Return what follows a tournament; a view is told of once its first page is ready."""
+
+    def ready(reading: LiveReading, head: Head) -> TournamentView:
+        view = view_of(reading, head, ledger)
+        pages.overview_page(view)
+        return view
+
+    return LedgerFollower(ledger, live_reading_of(stream), ready)
+
+
+def answer(request: PageRequest, access: Access, follower: Follower) -> PageReply:
+    """Answer a request."""
+    refused = access.refusal(request)
+    if refused is not None:
+        return refused
+    if request.path == "/events":
+        return PageReply(kind="text/event-stream", stream=follower.events())
+    if request.path == "/favicon.ico":
+        return PageReply(status=HTTPStatus.NO_CONTENT)
+    view, fault = follower.view, follower.fault
+    if view is None:
+        waiting = page(pages.waiting_page(fault), policy())
+        return waiting._replace(status=HTTPStatus.SERVICE_UNAVAILABLE)
+    source = _page_at(request, view, fault)
+    if source is None:
+        return plain(HTTPStatus.NOT_FOUND, "There is no such page.")
+    return page(source, policy())
+
+
+def _page_at(request: PageRequest, view: TournamentView, fault: str | None) -> str | None:
+    query = request.query
+    number = query.get("page", "1")
+    match request.path.split("/")[1:]:
+        case [""]:
+            return pages.overview_page(view, fault)
+        case ["battles"]:
+            return pages.battles_page(view, BattleFilter.of(query), number, fault)
+        case ["battle", battle_id]:
+            return pages.battle_page(view, battle_id, BattleFilter.of(query), fault)
+        case ["prompts"]:
+            return pages.prompts_page(view, query.get("text", "").strip(), number, fault)
+        case ["spend"]:
+            return pages.spend_page(view, fault)
+        case _:
+            return None
+
+
+def view(ledger: Path, stream: StreamId, port: int, tell: Callable[[str], None]) -> None:
+    """Show a tournament in the browser, until Ctrl-C; the ledger is only read.
+
+    Args:
+        ledger: The file.
+        stream: The tournament in it.
+        port: Where to listen; 0: any that is free.
+        tell: Hears the address.
+
+    Raises:
+        ConfigurationError: The port cannot be had.
+    """
+    access, follower = Access(), follower_of(ledger, stream)
+    with PageServer(lambda request: answer(request, access, follower), port) as server:
+        tell(f"{server.address}?token={access.token}")
+        follower.start()
+        try:
+            server.serve_forever(_POLL_S)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            follower.end()
