@@ -1,6 +1,5 @@
 """`tourney import` and `merge`: read responses, battles, ratings, weights or events of others."""
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import chain
@@ -12,6 +11,7 @@ import typer
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.shared import options
 from commands.cli.shared.command import command
+from commands.cli.shared.imported_set import set_name
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables import imports as tables
@@ -32,7 +32,6 @@ from ledger.store import Ledger
 
 app = typer.Typer(no_args_is_help=True)
 _LONGEST_HEADER: Final = 1_000  # bytes
-_NAME: Final = re.compile(r"[\w.-]+")
 _CLAIM: Final = (
     "tourney cannot check that these responses are by the configured entrants to the configured"
     " prompts: the files hold only ids; each response records its file's digest as imported_from"
@@ -125,7 +124,7 @@ def import_battles(
     Example: tourney import battles train.csv --from lmarena-55k
     """
     of = _format_of(source)
-    names = [_set_name(of.set_of(file) if name is None else name) for file in files]
+    names = [set_name(of.set_of(file) if name is None else name) for file in files]
     chosen = [
         BattleFile(file, records_of(file, of, open_parquet), into)
         for file, into in zip(files, names, strict=True)
@@ -151,7 +150,7 @@ def import_elo_ratings(
     Example: tourney import elo-ratings elo_ratings.json
     """
     with ledger_to_write(paths) as opened:
-        imported = import_ratings(opened, file, name=_set_name(name))
+        imported = import_ratings(opened, file, name=set_name(name))
     writer.write(tables.imported_ratings_table({name: imported}))
 
 
@@ -216,15 +215,6 @@ def _format_of(name: str) -> BattleFormat:
     close = get_close_matches(name, FORMATS, n=2, cutoff=0.5)
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(FORMATS)}"
     raise ConfigurationError([f"--from {name!r} is not a format of battles; {remedy}"])
-
-
-def _set_name(name: str) -> str:
-    """Return the name of a set, if it has only letters, digits, dots, dashes and underscores."""
-    if _NAME.fullmatch(name):
-        return name
-    raise ConfigurationError(
-        [f"--name {name!r}: use only letters, digits, dots, dashes and underscores"]
-    )
 
 
 def _tell(taken: MergeCounts, writer: Writer) -> None:

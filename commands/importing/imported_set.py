@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from commands.errors import ConfigurationError, Spelling, as_option, shortened
-from ledger.events.imports import BattlesImported, battles_stream, set_of
+from ledger.events.imports import BattlesImported, VoteSample, battles_stream, set_of
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
@@ -35,6 +35,11 @@ class SelectedSet:
     def battles(self) -> BattleTable:
         """The battles as columns."""
         return table_of(self.events)
+
+    @property
+    def drawn(self) -> VoteSample | None:
+        """How its pairs were drawn, if people voted on pairs of a tournament."""
+        return self.events[0].drawn
 
     @cached_property
     def compared(self) -> Mapping[Dimension, Sequence[Compared]]:

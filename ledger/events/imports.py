@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta
 
-from ledger.events.values import Count, Fact, FilledText, Ordinal, Probability, Value
-from ledger.identity import Digest, StreamId
+from ledger.events.values import Count, Fact, FilledText, Ordinal, Probability, Seed32, Value
+from ledger.identity import Digest, Dimension, StreamId
 
 Winner = Literal["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]
 Source = Literal["llm-judge", "human"]
@@ -110,8 +110,24 @@ class ImportedBattle(NamedTuple):
     length_b: int | None = None
 
 
+SampleDesign = Literal["random", "disagreement"]
+
+
+class VoteSample(Value, frozen=True, kw_only=True):
+    """How pairs of a tournament were drawn for people to vote on, and which side each stood on."""
+
+    tournament: StreamId
+    dimension: Dimension
+    design: SampleDesign  # of all pairs, or of those on which orders or judges disagree
+    seed: Seed32
+
+
 class BattlesImported(Fact, frozen=True, kw_only=True):
-    """Battles were read from a file, by some version of its format's mapping."""
+    """Battles were read from a file, by some version of its format's mapping.
+
+    Or somebody voted on a pair of a tournament: then the file is the ballot, and a later version
+    of its mapping is a later vote on it.
+    """
 
     file_digest: Digest  # of its bytes
     format: FilledText
@@ -132,6 +148,7 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
     languages: CodedColumn[FilledText | None] = CodedColumn((None,))
     lengths_a: CodedColumn[Count | None] = CodedColumn((None,))
     lengths_b: CodedColumn[Count | None] = CodedColumn((None,))
+    drawn: VoteSample | None = None
 
     @classmethod
     def of(
@@ -142,6 +159,7 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
         mapping: tuple[str, int],
         chunk: int,
         n_skipped: int,
+        drawn: VoteSample | None = None,
     ) -> "BattlesImported":
         """Encode battles, at least one; the mapping is a format's name and version."""
         a, b, *columns = zip(*battles, strict=True)
@@ -157,6 +175,7 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
             a=encode_cells(a, entrants),
             b=encode_cells(b, entrants),
             **dict(zip(_COLUMNS, map(CodedColumn.of, columns), strict=True)),
+            drawn=drawn,
         )
 
     def battles(self) -> Iterator[ImportedBattle]:
@@ -175,6 +194,7 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
             mapping=mapping,
             chunk=self.chunk,
             n_skipped=self.n_skipped,
+            drawn=self.drawn,
         )
 
     def _column(self, name: str) -> CodedColumn[Any]:
@@ -204,6 +224,8 @@ class BattlesImported(Fact, frozen=True, kw_only=True):
             raise ValueError("an entrant battles itself")
         if odd := [name for name in _COLUMNS if not self._column(name).fits(n)]:
             raise ValueError(f"these columns do not have {n} battles: {', '.join(odd)}")
+        if self.drawn is not None and n != 1:
+            raise ValueError(f"a vote is on one pair; these are {n}")
 
 
 _COLUMNS: Final = (

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, JudgeId, PromptId
+from ledger.identity import Digest, Dimension, JudgeId, PromptId
 from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
-from projections.tournament.compared import Compared, win_shares
+from projections.tournament.compared import Compared, ComparedBattle, win_shares
 from projections.tournament.matches import Match
 from projections.tournament.settlement import (
     Settlement,
@@ -36,6 +36,13 @@ class Measure(NamedTuple):
     n: int  # on how many it rests
 
 
+_Pair: TypeAlias = tuple[Hashable, frozenset[str]]
+"""A prompt's id, and the two entrants."""
+
+VotesByAnnotator: TypeAlias = Mapping[str, Mapping[_Pair, ComparedBattle]]
+"""By whoever voted, then by what was voted on."""
+_NO_VOTES: Final[Mapping[Dimension, VotesByAnnotator]] = {}
+
 Figure: TypeAlias = tuple[str, float | None, int]
 """A name, a value, and on how many it rests."""
 
@@ -45,11 +52,13 @@ def agreement(
     prompts: Collection[PromptId],
     judges: Sequence[JudgeSettings],
     rule: Rule = RECORDED,
+    votes: Mapping[Dimension, VotesByAnnotator] = _NO_VOTES,
 ) -> tuple[Measure, ...]:
     """Measure judges on each dimension: each alone, each two, and all together.
 
     Judges are compared on the pairs where each has an outcome under the rule: `inconsistent` is one
-    by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders.
+    by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders. Whoever
+    voted on some pairs is compared as one more judge.
     """
     settled = {
         judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
@@ -62,6 +71,7 @@ def agreement(
             tournament,
             {name: groups[dimension] for name, groups in settled.items()},
             rule.parser,
+            votes.get(dimension, {}),
         )
     )
 
@@ -79,15 +89,27 @@ def _figures(
     tournament: Tournament,
     settled: Mapping[JudgeId, Sequence[Settlement]],
     parser: str | None,
-) -> Iterator[tuple[tuple[JudgeId, ...], Figure]]:
+    votes: VotesByAnnotator,
+) -> Iterator[tuple[tuple[str, ...], Figure]]:
     for name, group in settled.items():
         yield from (((name,), figure) for figure in _habits(tournament, _asked(group), parser))
-    yield from compare_judges(
-        {
-            name: {place: each for place, each in enumerate(group) if _is_judged(each)}
-            for name, group in settled.items()
-        }
-    )
+    judged: dict[str, Mapping[Hashable, Compared]] = {
+        name: {place: each for place, each in enumerate(group) if _is_judged(each)}
+        for name, group in settled.items()
+    }
+    for group in (*settled.values(),)[:1]:
+        judged |= {name: dict(_voted_on(group, given)) for name, given in votes.items()}
+    yield from compare_judges(judged)
+
+
+def _voted_on(
+    group: Sequence[Settlement], votes: Mapping[_Pair, ComparedBattle]
+) -> Iterator[tuple[int, ComparedBattle]]:
+    """Yield the votes at the places of the pairs that they are on, with the entrants in order."""
+    for place, each in enumerate(group):
+        vote = votes.get((each.prompt_id, each.pairing.entrants))
+        if vote is not None:
+            yield place, vote.seen_from(each.entrant_a)
 
 
 JudgeT = TypeVar("JudgeT", bound=str)

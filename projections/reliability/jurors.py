@@ -11,7 +11,13 @@ from typing import Final, TypeAlias
 
 from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid
 from ledger.events.judging import Outcome
-from projections.reliability.agreement import Figure, Measure, compare_judges, rate_of
+from projections.reliability.agreement import (
+    Figure,
+    Measure,
+    VotesByAnnotator,
+    compare_judges,
+    rate_of,
+)
 from projections.tournament.compared import ComparedBattle
 from projections.verdicts.policies import majority
 
@@ -42,6 +48,18 @@ def jury_agreement(name: str, events: Iterable[BattlesImported]) -> tuple[Measur
     }
     figures = [*_habits(said, judged), *compare_judges(judged), *_of_juries(battles)]
     return tuple(Measure(name, judges, *figure) for judges, figure in figures)
+
+
+def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByAnnotator:
+    """Return what people said in an imported set, by whoever it was."""
+    people = [battle for event in events for battle in event.battles() if battle.source == "human"]
+    return {
+        annotator: {
+            (prompt, frozenset((a, b))): ComparedBattle(name, None, 0, a, b, _joined(outcomes))
+            for (prompt, a, b), outcomes in given.items()
+        }
+        for annotator, given in sorted(_verdicts(people).items())
+    }
 
 
 _Item: TypeAlias = tuple[Hashable, str, str]

@@ -141,6 +141,16 @@ class ComparedBattle(NamedTuple):
         """A battle."""
         return "battles"
 
+    def seen_from(self, entrant: str) -> "ComparedBattle":
+        """Return the same battle with one of its entrants as `a`."""
+        if entrant == self.entrant_a:
+            return self
+        status = {"a": "b", "b": "a"}.get(self.status, self.status)
+        pref = None if self.pref is None else 1 - self.pref
+        return self._replace(
+            entrant_a=self.entrant_b, entrant_b=self.entrant_a, status=status, pref=pref
+        )
+
 
 @dataclass(frozen=True)
 class Account:

@@ -10,6 +10,7 @@ from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, fa
 from commands.cli.project.bt_imported import corrected_set, of_imported, with_imported
 from commands.cli.shared.imported_set import (
     SetOptions,
+    human_set,
     read_set,
     require_no_tournament,
     votes_of,
@@ -19,6 +20,7 @@ from commands.cli.shared.views import table_command, with_source
 from commands.cli.tables.ratings.bradley_terry import notes as said
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import require_anchor
 from ledger.events.ratings import BradleyTerryParameters
@@ -93,6 +95,7 @@ def _corrected(
 ) -> RatedBoards:
     """Rate the entrants on each dimension by the judge, corrected by people's votes."""
     require_anchor(parameters, source.roster)
+    _require_sample(human_set(selection, truth, "--truth"), [*source.settlements])
     votes = votes_of(selection, truth, "--truth")
     found: dict[str, CorrectedRatings] = {
         dimension: rate_with_votes(with_votes(judged_battles(group), votes), parameters)
@@ -107,6 +110,24 @@ def _corrected(
         ),
         facts=facts_of(source) | {"truth": truth} | said.truth_facts(found),
     )
+
+
+def _require_sample(votes: SelectedSet, dimensions: Sequence[str]) -> None:
+    """Require that votes are on the only dimension, and on pairs that were drawn at random.
+
+    Raises:
+        ConfigurationError: They are known to be on others.
+    """
+    drawn = votes.drawn
+    if drawn is None:
+        return
+    what, on = f"--truth {votes.name!r} has votes", drawn.dimension
+    if [*dimensions] != [on]:
+        raise ConfigurationError([f"{what} on {on}: add --dimension {on}"])
+    if drawn.design != "random":
+        why = "on pairs of which judges disagree, which say nothing of the others"
+        remedy = "draw at random: `tourney annotate` without --disagreement"
+        raise ConfigurationError([f"{what} {why}; {remedy}"])
 
 
 def _require_scores(selection: Selection, *, is_plain: bool) -> None:

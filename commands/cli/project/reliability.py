@@ -3,6 +3,7 @@
 `tourney project agreement`, `fragility`, `bias`, `calibration` and `temperature`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import typer
@@ -32,32 +33,54 @@ from commands.cli.tables.reliability import (
 )
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.importing.imported_set import SelectedSet
+from commands.importing.imported_set import SelectedSet, imported_set
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.results import bias_rows, fragility_rows
+from ledger.identity import Dimension
+from ledger.store import Ledger
 from projections.battles import settled
 from projections.battles.soft_scores import TEMPERATURE
+from projections.reliability.agreement import VotesByAnnotator
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
-from projections.reliability.jurors import jury_agreement
+from projections.reliability.jurors import jury_agreement, votes_by_annotator
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
 
 @battles_view
-def agreement(source: OutcomeSource) -> Table:
+def agreement(
+    source: OutcomeSource,
+    truth: Annotated[
+        str | None, options.of_set("Compare the judges with the human votes of this imported set.")
+    ] = None,
+) -> Table:
     """Show how consistent judges are and how they agree.
 
     Example: tourney project agreement --json
     """
     if isinstance(source, SelectedSet):
+        if truth is not None:
+            raise ConfigurationError(["--truth compares a tournament's judges: leave out --name"])
         return agreement_table(jury_agreement(source.name, source.events))
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    measures = agreement_of(source.state, prompts, source.state.panel, source.rule)
+    votes = {} if truth is None else _votes_of(source, truth)
+    measures = agreement_of(source.state, prompts, source.state.panel, source.rule, votes)
     named = source.named_judge
     shown = (each for each in measures if named is None or named in each.judges)
     return agreement_table(shown, by_order=source.rule.policy == CONCATENATE)
+
+
+def _votes_of(source: JudgedTournament, name: str) -> Mapping[Dimension, VotesByAnnotator]:
+    """Return what people voted, on the dimension that they voted on; else on each."""
+    with Ledger.read_only(source.ledger) as opened:
+        found = imported_set(opened, name, source.until or opened.head.position)
+    drawn, votes = found.drawn, votes_by_annotator(name, found.events)
+    if not votes:
+        raise ConfigurationError([f"--truth {name!r} names nobody who voted"])
+    dimensions = [rubric.dimension for rubric in source.state.dimensions]
+    return {each: votes for each in dimensions if drawn is None or each == drawn.dimension}
 
 
 @battles_view

@@ -1,6 +1,7 @@
 """An imported set of battles, as the shared options select it."""
 
-from typing import Annotated, NamedTuple
+import re
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -15,6 +16,8 @@ from projections.battles.columns import Battles
 from projections.battles.selection import COLUMNS, Where
 from projections.battles.unread import Unread
 from projections.verdicts.policies import RECORDED
+
+_NAME: Final = re.compile(r"[\w.-]+")
 
 
 class SetOptions(NamedTuple):
@@ -95,10 +98,21 @@ def votes_of(selection: Selection, name: str, option: str) -> Battles:
         LedgerError: The ledger cannot be read.
         ConfigurationError: There is no such set, or it has no human votes.
     """
-    table = read_set(selection, name).battles
-    if not table.is_human.any():
-        raise ConfigurationError([f"{option} {name!r} has no human votes: its source is llm-judge"])
+    table = human_set(selection, name, option).battles
     return table.where(table.is_human).battles(soft=False)
+
+
+def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
+    """Return an imported set with human votes, at least one.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: There is no such set, or it has no human votes.
+    """
+    found = read_set(selection, name)
+    if not found.battles.is_human.any():
+        raise ConfigurationError([f"{option} {name!r} has no human votes: its source is llm-judge"])
+    return found
 
 
 def require_no_tournament(selection: Selection) -> None:
@@ -113,3 +127,12 @@ def require_no_tournament(selection: Selection) -> None:
         instead = "a set's judge is chosen by --where judge=NAME" if selection.judge else ""
         why = f"{options} apply to a tournament's battles: leave out --name"
         raise ConfigurationError(["; ".join(filter(None, (why, instead)))])
+
+
+def set_name(name: str) -> str:
+    """Return the name of a set, if it has only letters, digits, dots, dashes and underscores."""
+    if _NAME.fullmatch(name):
+        return name
+    raise ConfigurationError(
+        [f"--name {name!r}: use only letters, digits, dots, dashes and underscores"]
+    )

@@ -29,7 +29,7 @@ _REMEMBERED: Final = 4
 
 def waiting_page(fault: str | None) -> str:
     """Return the page that is there until the ledger has been read once."""
-    return render("waiting.html", "", title="tourney", position=0, fault=fault)
+    return render("waiting.html", {"here": "", "title": "tourney", "position": 0, "fault": fault})
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -40,14 +40,15 @@ def overview_page(view: TournamentView, fault: str | None = None) -> str:
     steps = {
         "steps": view.steps,
         "newest": [_row(view, place) for place in view.newest],
+        "here": "/",
         "in_flight": len(state.in_flight) + len(state.under_way),
         "spending": spending_of(state, spend),
         "cap": view.source.settings("judge").get("max_usd"),
         **_common(view, fault),
     }
     if content is None:
-        return render("unrated.html", "/", why=view.why_not, **steps)
-    return render("overview.html", "/", **{**content, **steps})
+        return render("unrated.html", {**steps, "why": view.why_not})
+    return render("overview.html", {**content, **steps})
 
 
 def _common(view: TournamentView, fault: str | None) -> dict[str, object]:
@@ -123,16 +124,18 @@ def battles_page(
     rows = [_row(view, int(place)) for place in places[pager.first : pager.last]]
     return render(
         "battles.html",
-        "/battles",
-        chosen=chosen,
-        pager=pager,
-        rows=rows,
-        n_all=len(index),
-        suffix=_suffix(chosen),
-        entrants=view.source.roster,
-        dimensions=list(view.source.settlements),
-        kinds=KINDS,
-        **_common(view, fault),
+        {
+            "here": "/battles",
+            "chosen": chosen,
+            "pager": pager,
+            "rows": rows,
+            "n_all": len(index),
+            "suffix": _suffix(chosen),
+            "entrants": view.source.roster,
+            "dimensions": list(view.source.settlements),
+            "kinds": KINDS,
+            **_common(view, fault),
+        },
     )
 
 
@@ -163,13 +166,15 @@ def battle_page(
     before, after = _neighbours(view.index, place, chosen)
     return render(
         "battle.html",
-        "/battles",
-        battle=battle._replace(replies=(*battle.replies, *others)),
-        battle_id=battle_id,
-        before=before,
-        after=after,
-        suffix=_suffix(chosen),
-        **_common(view, fault),
+        {
+            "here": "/battles",
+            "battle": battle._replace(replies=(*battle.replies, *others)),
+            "battle_id": battle_id,
+            "before": before,
+            "after": after,
+            "suffix": _suffix(chosen),
+            **_common(view, fault),
+        },
     )
 
 
@@ -229,12 +234,14 @@ def prompts_page(
     ]
     return render(
         "prompts.html",
-        "/prompts",
-        text=text,
-        pager=pager,
-        rows=rows,
-        kinds=KINDS,
-        **_common(view, fault),
+        {
+            "here": "/prompts",
+            "text": text,
+            "pager": pager,
+            "rows": rows,
+            "kinds": KINDS,
+            **_common(view, fault),
+        },
     )
 
 
@@ -267,12 +274,14 @@ def spend_page(view: TournamentView, fault: str | None = None) -> str:
         days[f"{key.day:%Y-%m-%d}", key.judge] += bill
     return render(
         "spend.html",
-        "/spend",
-        spending=spending_of(state, spend),
-        cap=view.source.settings("judge").get("max_usd"),
-        days=[
-            DayLine(*key, bill.n_replies, dollars(None if bill.n_unpriced else bill.usd))
-            for key, bill in sorted(days.items())
-        ],
-        **_common(view, fault),
+        {
+            "here": "/spend",
+            "spending": spending_of(state, spend),
+            "cap": view.source.settings("judge").get("max_usd"),
+            "days": [
+                DayLine(*key, bill.n_replies, dollars(None if bill.n_unpriced else bill.usd))
+                for key, bill in sorted(days.items())
+            ],
+            **_common(view, fault),
+        },
     )

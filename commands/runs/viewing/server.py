@@ -7,6 +7,7 @@ connection that is silent for too long is closed, and so is one too many.
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore
 from typing import Final, TypeAlias
@@ -20,10 +21,11 @@ _Connected: TypeAlias = socket.socket | tuple[bytes, socket.socket]
 HOST: Final = "127.0.0.1"
 _MOST_CONNECTIONS: Final = 64
 _SILENT_S: Final = 20.0
+_POLL_S: Final = 0.1  # after which Ctrl-C is noticed at the latest
 _MOST_BODY: Final = 10_000  # bytes of a form
 _ALWAYS: Final = (
     ("Cache-Control", "no-store"),
-    ("Referrer-Policy", "no-referrer"),
+    ("Referrer-Policy", "same-origin"),  # by no-referrer a form would hide where it comes from
     ("X-Content-Type-Options", "nosniff"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -116,3 +118,22 @@ class _Connection(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as inherited
         """Keep the terminal quiet."""
+
+
+def serve_until_interrupted(
+    answer: Answer, port: int, token: str, tell: Callable[[str], None]
+) -> None:
+    """Answer requests until Ctrl-C.
+
+    Args:
+        answer: What answers.
+        port: Where to listen; 0: any that is free.
+        token: What lets the reader in.
+        tell: Hears the address with the token.
+
+    Raises:
+        ConfigurationError: The port cannot be had.
+    """
+    with PageServer(answer, port) as server, suppress(KeyboardInterrupt):
+        tell(f"{server.address}?token={token}")
+        server.serve_forever(_POLL_S)

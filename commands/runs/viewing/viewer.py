@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from commands.runs.viewing import pages
 from commands.runs.viewing.battle_index import BattleFilter
@@ -11,11 +11,10 @@ from commands.runs.viewing.exchange import Access, PageReply, PageRequest, page,
 from commands.runs.viewing.following import LedgerFollower
 from commands.runs.viewing.frame import policy
 from commands.runs.viewing.live import LiveReading, TournamentView, live_reading_of, view_of
-from commands.runs.viewing.server import PageServer
+from commands.runs.viewing.server import serve_until_interrupted
 from ledger.chain import Head
 from ledger.identity import StreamId
 
-_POLL_S: Final = 0.1  # after which Ctrl-C is noticed at the latest
 Follower: TypeAlias = LedgerFollower[LiveReading, TournamentView]
 
 
@@ -80,12 +79,10 @@ def view(ledger: Path, stream: StreamId, port: int, tell: Callable[[str], None])
         ConfigurationError: The port cannot be had.
     """
     access, follower = Access(), follower_of(ledger, stream)
-    with PageServer(lambda request: answer(request, access, follower), port) as server:
-        tell(f"{server.address}?token={access.token}")
-        follower.start()
-        try:
-            server.serve_forever(_POLL_S)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            follower.end()
+    follower.start()
+    try:
+        serve_until_interrupted(
+            lambda request: answer(request, access, follower), port, access.token, tell
+        )
+    finally:
+        follower.end()

@@ -15,7 +15,9 @@ from ledger.events.imports import (
     JurorVote,
     LedgerMerged,
     RatingsImported,
+    SampleDesign,
     Source,
+    VoteSample,
     Winner,
     encode_cells,
 )
@@ -124,7 +126,15 @@ def battles_imported(draw: DrawFn) -> BattlesImported:
         languages=column(st.none() | LABELS),
         lengths_a=column(st.none() | LENGTHS),
         lengths_b=column(st.none() | LENGTHS),
+        drawn=draw(st.none() | vote_samples()) if len(a) == 1 else None,
     )
+
+
+def vote_samples() -> SearchStrategy[VoteSample]:
+    """Return how pairs were drawn to be voted on."""
+    designs = st.sampled_from(get_args(SampleDesign))
+    seeds = st.integers(min_value=0, max_value=2**32 - 1)
+    return built(VoteSample, tournament=LABELS, dimension=LABELS, design=designs, seed=seeds)
 
 
 def ratings_imported() -> SearchStrategy[RatingsImported]:

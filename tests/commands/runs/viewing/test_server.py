@@ -56,7 +56,7 @@ def test_a_page_comes_with_its_policy_and_is_kept_nowhere(server: PageServer) ->
     assert found.status == 200
     assert found.headers["Content-Security-Policy"] == "default-src 'none'"
     assert found.headers["Cache-Control"] == "no-store"
-    assert found.headers["Referrer-Policy"] == "no-referrer"
+    assert found.headers["Referrer-Policy"] == "same-origin"
     assert found.headers["X-Content-Type-Options"] == "nosniff"
     assert found.headers["Server"] == "tourney"
     assert ask(server, "/", "HEAD").body == b""

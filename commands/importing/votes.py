@@ -1,0 +1,164 @@
+"""Use case of `tourney annotate`: record people's votes, one by one, as battles of a set.
+
+A vote is on the disk before the next ballot is shown. It may be changed by another vote on the same
+ballot, and the last one counts, as the last import of a file does; so nothing is ever taken back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Final, Literal, TypeAlias
+
+from commands.errors import ConfigurationError
+from ledger.events.imports import (
+    BattlesImported,
+    ImportedBattle,
+    SampleDesign,
+    VoteSample,
+    Winner,
+    battles_stream,
+)
+from ledger.identity import Digest, Dimension
+from ledger.store import Ledger
+from projections.battles.ballots import Ballot, CastVote, ballots_of, votes_cast
+from projections.battles.imported_sets import IMPORTED_BATTLES
+from projections.fold import fold
+from projections.tournament.state import Tournament
+
+Choice: TypeAlias = Literal["a", "b", "tie", "skip"]
+CHOICES: Final[Mapping[Choice, Winner]] = {
+    "a": "model_a",
+    "b": "model_b",
+    "tie": "tie",
+    "skip": "no verdict",
+}
+DEFAULT_SEED: Final = 20260427
+_FORMAT: Final = "annotation"
+
+
+@dataclass
+class BallotBox:
+    """The ballots of an annotator, and the votes that were cast; threads may share it."""
+
+    ledger: Ledger
+    name: str  # of the set
+    annotator: str
+    sample: VoteSample
+    ballots: tuple[Ballot, ...]
+    votes: dict[Digest, CastVote]
+    _turn: Lock = field(default_factory=Lock)
+
+    @cached_property
+    def _digests(self) -> tuple[Digest, ...]:
+        return tuple(each.digest(self.name, self.annotator) for each in self.ballots)
+
+    def vote_on(self, number: int) -> CastVote | None:
+        """Return the vote on a ballot, counted from 0; None: there is none yet."""
+        return self.votes.get(self._digests[number])
+
+    def n_cast_on(self, number: int) -> int:
+        """Return how often was voted on a ballot."""
+        vote = self.vote_on(number)
+        return vote.n_cast if vote else 0
+
+    @property
+    def n_done(self) -> int:
+        """On how many ballots was voted."""
+        return sum(digest in self.votes for digest in self._digests)
+
+    @property
+    def next_open(self) -> int | None:
+        """The first ballot without a vote; None: there is none."""
+        open_ones = (n for n, digest in enumerate(self._digests) if digest not in self.votes)
+        return next(open_ones, None)
+
+    def cast(self, number: int, choice: Choice, *, n_before: int) -> bool:
+        """Record a vote; it is on the disk when this returns.
+
+        Args:
+            number: The ballot, counted from 0.
+            choice: The vote.
+            n_before: How many votes on it whoever votes knows of: another one is a correction.
+
+        Returns:
+            Whether it counts: not if somebody voted on that ballot meanwhile, as by a double click.
+
+        Raises:
+            LedgerError: The ledger cannot be written; nothing was recorded.
+        """
+        with self._turn:
+            if self.n_cast_on(number) != n_before:
+                return False
+            event = self._event(number, choice, n_before + 1)
+            self.ledger.append(battles_stream(self.name), [event])
+            self.votes[event.file_digest] = CastVote(CHOICES[choice], n_before + 1)
+            return True
+
+    def _event(self, number: int, choice: Choice, version: int) -> BattlesImported:
+        ballot = self.ballots[number]
+        battle = ImportedBattle(
+            ballot.entrant_a,
+            ballot.entrant_b,
+            CHOICES[choice],
+            None,
+            ballot.pairing.prompt.prompt_id,
+            "human",
+            self.annotator,
+        )
+        return BattlesImported.of(
+            [battle],
+            file_digest=self._digests[number],
+            mapping=(_FORMAT, version),
+            chunk=1,
+            n_skipped=0,
+            drawn=self.sample,
+        )
+
+
+def open_ballot_box(
+    ledger: Ledger,
+    tournament: Tournament,
+    name: str,
+    annotator: str,
+    *,
+    dimension: Dimension,
+    design: SampleDesign,
+    seed: int | None = None,
+    limit: int | None = None,
+) -> BallotBox:
+    """Return the ballots of a sample with the votes that a set holds; a set has one sample.
+
+    Args:
+        ledger: Open for writing.
+        tournament: Whose pairs are voted on.
+        name: The set that votes join.
+        annotator: What its votes are labelled with.
+        dimension: What is to be compared.
+        design: Which pairs are drawn.
+        seed: Of the draw; None: that of the set, else the default.
+        limit: At most so many pairs; None: all.
+
+    Raises:
+        ConfigurationError: The set was drawn otherwise, or there is nothing to vote on.
+    """
+    stream = battles_stream(name)
+    events = fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
+    known = events[0].drawn if events else None
+    if seed is None:
+        seed = known.seed if known else DEFAULT_SEED
+    sample = VoteSample(tournament=tournament.stream, dimension=dimension, design=design, seed=seed)
+    if events and known != sample:
+        raise ConfigurationError([_drawn_otherwise(name, known)])
+    ballots = ballots_of(tournament, sample)[:limit]
+    if not ballots:
+        why = "no pair has both responses" if design == "random" else "judges disagree on no pair"
+        raise ConfigurationError([f"there is nothing to vote on: on {dimension!r} {why}"])
+    return BallotBox(ledger, name, annotator, sample, ballots, dict(votes_cast(events)))
+
+
+def _drawn_otherwise(name: str, known: VoteSample | None) -> str:
+    if known is None:
+        return f"set {name!r} was imported from a file; vote under another --name"
+    drawn = f"{known.design}, seed {known.seed}, of {known.tournament!r} on {known.dimension!r}"
+    return f"set {name!r} was drawn otherwise ({drawn}); go on with it, or use another --name"

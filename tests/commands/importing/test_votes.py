@@ -1,0 +1,154 @@
+"""Votes are recorded one by one, and the last on a ballot counts."""
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.importing.imported_set import imported_set
+from commands.importing.votes import BallotBox, open_ballot_box
+from ledger.events.imports import BattlesImported, ImportedBattle, SampleDesign, battles_stream
+from ledger.identity import Dimension
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, key, known
+from tests.support.builders.worlds import cup, history
+
+EVENTS = history(cup(), "a", "b", "inconsistent")
+
+
+def opened_box(
+    ledger: Ledger,
+    *,
+    annotator: str = "ann",
+    design: SampleDesign = "random",
+    seed: int | None = None,
+    limit: int | None = None,
+) -> BallotBox:
+    """Return the ballots of a cup."""
+    return open_ballot_box(
+        ledger,
+        known(*EVENTS),
+        "votes",
+        annotator,
+        dimension=Dimension("factuality"),
+        design=design,
+        seed=seed,
+        limit=limit,
+    )
+
+
+def winners(ledger: Ledger) -> list[str]:
+    """Return the votes that count, as ratings read them."""
+    found = imported_set(ledger, "votes", ledger.head.position)
+    return [battle.winner for event in found.events for battle in event.battles()]
+
+
+def test_a_vote_is_a_battle_of_a_set_with_the_annotators_label(ledger: Ledger) -> None:
+    """So agreement and ratings take it as they take any human vote."""
+    box = opened_box(ledger, seed=11)
+
+    assert box.cast(0, "b", n_before=0)
+
+    (event,) = [each.event for each in ledger.read(stream=battles_stream("votes"))]
+    assert isinstance(event, BattlesImported)
+    ballot = box.ballots[0]
+    prompt = ballot.pairing.prompt.prompt_id
+    assert [*event.battles()] == [
+        ImportedBattle(ballot.entrant_a, ballot.entrant_b, "model_b", None, prompt, "human", "ann")
+    ]
+    assert event.drawn
+    assert (event.drawn.tournament, event.drawn.design, event.drawn.seed) == (STREAM, "random", 11)
+
+
+def test_voting_goes_on_where_it_stopped(ledger: Ledger) -> None:
+    """A skipped pair is not put again; it has no verdict."""
+    box = opened_box(ledger)
+    box.cast(0, "a", n_before=0)
+    box.cast(1, "skip", n_before=0)
+
+    again, other = opened_box(ledger), opened_box(ledger, annotator="bob")
+
+    assert (box.next_open, box.n_done) == (again.next_open, again.n_done) == (2, 2)
+    assert (other.next_open, other.n_done) == (0, 0)
+    assert again.ballots == other.ballots == box.ballots
+    assert again.vote_on(1) == box.vote_on(1)
+    assert winners(ledger) == ["model_a", "no verdict"]
+
+
+def test_another_vote_on_a_ballot_replaces_the_first(ledger: Ledger) -> None:
+    """It is an event, too: nothing is taken back, and the last one counts."""
+    box = opened_box(ledger)
+    box.cast(0, "a", n_before=0)
+
+    assert box.cast(0, "tie", n_before=1)
+
+    assert winners(ledger) == ["tie"]
+    assert len([*ledger.read(stream=battles_stream("votes"))]) == 2
+    assert box.n_done == opened_box(ledger).n_done == 1
+
+
+def test_nobody_votes_twice_without_knowing_of_the_first(ledger: Ledger) -> None:
+    """A double click, a second window and the back button change nothing."""
+    box = opened_box(ledger)
+    box.cast(0, "a", n_before=0)
+
+    assert not box.cast(0, "b", n_before=0)
+
+    assert winners(ledger) == ["model_a"]
+
+
+def test_all_voted_on_is_done(ledger: Ledger) -> None:
+    """A limit is the size of the sample."""
+    box = opened_box(ledger, limit=2)
+
+    box.cast(0, "a", n_before=0)
+    box.cast(1, "a", n_before=0)
+
+    assert box.next_open is None
+    assert opened_box(ledger).ballots[:2] == box.ballots
+
+
+def test_a_set_has_one_sample(ledger: Ledger) -> None:
+    """Votes that were drawn in several ways would be a sample of nothing."""
+    opened_box(ledger, seed=11).cast(0, "a", n_before=0)
+
+    assert opened_box(ledger).sample.seed == 11
+    with pytest.raises(ConfigurationError, match=r"drawn otherwise \(random, seed 11, of 'main'"):
+        opened_box(ledger, seed=12)
+    with pytest.raises(ConfigurationError, match="use another --name"):
+        opened_box(ledger, design="disagreement")
+
+
+def test_a_set_that_was_imported_is_left_as_it_is(ledger: Ledger) -> None:
+    """Its battles were drawn by nobody."""
+    battle = ImportedBattle("zoe", "amy", "tie", None, "p1", "human", "ann")
+    event = BattlesImported.of(
+        [battle], file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
+    )
+    ledger.append(battles_stream("votes"), [event])
+
+    with pytest.raises(ConfigurationError, match="imported from a file; vote under another --name"):
+        opened_box(ledger)
+
+
+def test_nothing_to_vote_on_is_told(ledger: Ledger) -> None:
+    """With the reason."""
+    box = opened_box(ledger, design="disagreement")
+    assert len(box.ballots) == 1
+
+    with pytest.raises(ConfigurationError, match="on 'factuality' judges disagree on no pair"):
+        open_ballot_box(
+            ledger,
+            known(*history(cup(), "a")),
+            "others",
+            "ann",
+            dimension=Dimension("factuality"),
+            design="disagreement",
+        )
+    with pytest.raises(ConfigurationError, match="no pair has both responses"):
+        open_ballot_box(
+            ledger,
+            known(*cup()),
+            "others",
+            "ann",
+            dimension=Dimension("factuality"),
+            design="random",
+        )

@@ -1,0 +1,126 @@
+"""Pairs are drawn by design, and by nothing else."""
+
+from collections import Counter
+
+import pytest
+
+from ledger.events.imports import BattlesImported, ImportedBattle, SampleDesign, VoteSample, Winner
+from ledger.identity import Dimension
+from projections.battles.ballots import Ballot, CastVote, ballots_of, votes_cast
+from tests.support.builders.events import STREAM, key, known, opened
+from tests.support.builders.worlds import RUBRICS, SLOT_A, court, cup, heard, history
+from tests.support.builders.worlds import A as A_WINS
+from tests.support.builders.worlds import B as B_WINS
+
+
+def sample(
+    seed: int = 7, design: SampleDesign = "random", dimension: str = "factuality"
+) -> VoteSample:
+    """Return how pairs are drawn."""
+    on = Dimension(dimension)
+    return VoteSample(tournament=STREAM, dimension=on, design=design, seed=seed)
+
+
+def ids(ballots: tuple[Ballot, ...]) -> list[str]:
+    """Return which pairs they are."""
+    return [each.pairing.battle_id for each in ballots]
+
+
+def test_the_order_and_the_sides_follow_from_the_seed_alone() -> None:
+    """Whoever votes, and whenever, is put the same pairs on the same sides."""
+    few, all_ = known(*history(cup(20))[:-20]), known(*history(cup(20)))
+
+    first, again, other = (ballots_of(all_, sample(seed)) for seed in (7, 7, 8))
+
+    assert first == again
+    assert sorted(ids(first)) == sorted(ids(other))
+    assert ids(first) != ids(other)
+    assert [each for each in ids(first) if each in ids(ballots_of(few, sample()))] == ids(
+        ballots_of(few, sample())
+    )
+    assert len(ballots_of(few, sample())) < len(first) == 60
+
+
+def test_either_side_is_as_likely() -> None:
+    """Else who prefers a side would prefer an entrant."""
+    ballots = ballots_of(known(*history(cup(20))), sample())
+
+    shown = Counter(each.entrant_a == each.pairing.a.entrant.entrant_id for each in ballots)
+
+    assert 18 <= shown[True] <= 42
+    for each in ballots:
+        assert {each.entrant_a, each.entrant_b} == each.pairing.entrants
+        assert (each.a.entrant_id, each.b.entrant_id) == (each.entrant_a, each.entrant_b)
+
+
+def test_of_several_dimensions_one_is_voted_on() -> None:
+    """A vote says which response is better at something."""
+    tournament = known(*history(opened(rubrics=RUBRICS)))
+
+    (ballot,) = ballots_of(tournament, sample(dimension="utility"))
+
+    assert ballot.pairing.rubric.dimension == "utility"
+
+
+def test_pairs_on_which_judges_or_orders_disagree_can_be_drawn() -> None:
+    """There a person's vote decides most."""
+    tournament = known(
+        *heard(court(2), [A_WINS, A_WINS, SLOT_A, B_WINS], [A_WINS, B_WINS, None, B_WINS])
+    )
+
+    found = ballots_of(tournament, sample(design="disagreement"))
+
+    pairs = {(each.pairing.prompt.prompt_id, each.pairing.entrants) for each in found}
+    assert pairs == {("p1", frozenset({"zoe", "kim"})), ("p1", frozenset({"amy", "kim"}))}
+
+
+def test_a_ballot_is_the_same_whichever_side_is_which() -> None:
+    """A corrected vote replaces the first even if the sides were drawn anew."""
+    (ballot, *_) = ballots_of(known(*history(cup())), sample())
+    turned = Ballot(ballot.pairing, ballot.b, ballot.a, ballot.entrant_b, ballot.entrant_a)
+
+    assert ballot.digest("votes", "ann") == turned.digest("votes", "ann")
+    assert ballot.digest("votes", "ann") != ballot.digest("votes", "bob")
+    assert ballot.digest("votes", "ann") != ballot.digest("others", "ann")
+
+
+def vote(ballot: str, winner: Winner, version: int) -> BattlesImported:
+    """Return a vote on a ballot."""
+    battle = ImportedBattle("zoe", "amy", winner, None, "p1", "human", "ann")
+    return BattlesImported.of(
+        [battle],
+        file_digest=key(ballot),
+        mapping=("annotation", version),
+        chunk=1,
+        n_skipped=0,
+        drawn=sample(),
+    )
+
+
+def test_the_last_vote_on_a_ballot_counts() -> None:
+    """In whatever order they are read, as after a merge."""
+    votes = [vote("one", "model_a", 1), vote("one", "tie", 2), vote("two", "no verdict", 1)]
+
+    for events in (votes, votes[::-1]):
+        assert votes_cast(events) == {
+            key("one"): CastVote("tie", 2),
+            key("two"): CastVote("no verdict", 1),
+        }
+
+
+def test_battles_of_a_file_are_no_votes() -> None:
+    """They were drawn by nobody."""
+    battle = ImportedBattle("zoe", "amy", "tie", None, "p1", "human", "ann")
+    event = BattlesImported.of(
+        [battle], file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
+    )
+
+    assert votes_cast([event]) == {}
+
+
+def test_a_vote_is_on_one_pair() -> None:
+    """Each is recorded on its own."""
+    battles = [*vote("one", "tie", 1).battles()] * 2
+
+    with pytest.raises(ValueError, match="a vote is on one pair; these are 2"):
+        vote("one", "tie", 1).holding(battles)
