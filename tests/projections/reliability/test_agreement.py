@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
+from ledger.identity import Dimension
 from projections.reliability.agreement import agreement
+from projections.tournament.compared import ComparedBattle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule
 from tests.support.builders.events import known, opened, responses, verdict
@@ -230,3 +232,31 @@ def test_the_order_of_judges_does_not_count(saids: tuple[list[Said | None], ...]
     ]
 
     assert all(each == jury[0] for each in jury)
+
+
+def test_whoever_voted_is_compared_as_one_more_judge() -> None:
+    """Votes name the entrants in an order of their own; kappa needs one for all."""
+    tournament = known(*heard(court(1), [A, B, TIE, A]))
+    kim_won = ComparedBattle("votes", "p1", 0, "kim", "zoe", "a")
+    votes = {
+        ("p1", frozenset(("zoe", "amy"))): ComparedBattle("votes", "p1", 0, "amy", "zoe", "b"),
+        ("p1", frozenset(("zoe", "kim"))): kim_won,
+        ("p1", frozenset(("amy", "kim"))): ComparedBattle("votes", "p1", 0, "amy", "kim", "a"),
+        ("p2", frozenset(("amy", "kim"))): kim_won,
+    }
+    on, other = Dimension("factuality"), Dimension("utility")
+
+    found, without = (
+        agreement(
+            tournament,
+            everything(tournament),
+            tournament.panel,
+            votes={dimension: {"maria": votes}},
+        )
+        for dimension in (on, other)
+    )
+
+    measured = {each.name: (each.value, each.n) for each in found if "maria" in each.judges}
+    assert measured["agreement"] == (2 / 3, 3)
+    assert measured["agreement of all"] == (2 / 3, 3)
+    assert not [each for each in without if "maria" in each.judges]

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid, JurorVote, Winner
-from projections.reliability.jurors import AS_RECORDED, WITH_MAJORITY, jury_agreement
+from projections.reliability.jurors import (
+    AS_RECORDED,
+    WITH_MAJORITY,
+    jury_agreement,
+    votes_by_annotator,
+)
 from tests.support.builders.events import key
 
 Figures = dict[tuple[str, str], tuple[float | None, int]]
@@ -100,3 +105,32 @@ def test_judges_with_battles_of_their_own_are_joined_by_prompt_and_entrants() ->
 def test_battles_by_people_alone_name_no_judge() -> None:
     """Nobody can be compared with anybody."""
     assert figures([battle("model_a", prompt="q1")]) == {}
+
+
+def test_votes_are_taken_by_who_voted() -> None:
+    """Judges' battles in the same set are no votes, and a skipped pair has none."""
+    said = [
+        battle("model_a", prompt="p1", judge="bob"),
+        swapped(battle("model_a", prompt="p2", judge="bob")),
+        battle("tie", prompt="p1", judge="ann"),
+        battle("no verdict", prompt="p2", judge="ann"),
+    ]
+    people = [each._replace(source="human") for each in said]
+    event = BattlesImported.of(
+        [*people, battle("model_b", prompt="p3", judge="gpt")],
+        file_digest=key("file"),
+        mapping=("plain", 1),
+        chunk=1,
+        n_skipped=0,
+    )
+
+    found = votes_by_annotator("votes", [event])
+
+    both = frozenset(("x", "y"))
+    assert {
+        who: {item: vote.status for item, vote in votes.items()} for who, votes in found.items()
+    } == {
+        "ann": {("p1", both): "tie"},
+        "bob": {("p1", both): "a", ("p2", both): "b"},
+    }
+    assert {vote.entrant_a for votes in found.values() for vote in votes.values()} == {"x"}

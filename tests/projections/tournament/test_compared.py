@@ -34,3 +34,13 @@ def test_only_what_was_decided_or_tied_has_a_score() -> None:
     found = decided_or_tied(battles(["model_b", "no verdict", "tie", "model_a"]))
 
     assert [(each.score, each.winner) for each in found] == [(0.0, "y"), (0.5, None), (1.0, "x")]
+
+
+def test_a_battle_is_the_same_seen_from_either_side() -> None:
+    """Only who is named first changes."""
+    battle = ComparedBattle("arena", "p1", 0, "x", "y", "a", pref=0.25)
+
+    assert battle.seen_from("x") is battle
+    assert battle.seen_from("y") == ComparedBattle("arena", "p1", 0, "y", "x", "b", pref=0.75)
+    assert battle.seen_from("y").seen_from("x") == battle
+    assert battle._replace(status="tie", pref=None).seen_from("y").status == "tie"

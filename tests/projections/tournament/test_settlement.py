@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.judging import FailureReason
+from ledger.events.judging import FailureReason, PairReconciled
 from ledger.events.registry import Event
 from projections.tournament.compared import Account, account_of, kind_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.settlement import by_dimension
+from projections.tournament.settlement import by_dimension, settle_verdicts
 from projections.tournament.state import Tournament
 from tests.support.builders.events import known, opened, prompt, responses, verdict
 from tests.support.builders.worlds import (
@@ -225,3 +225,24 @@ def test_dimensions_account_for_the_whole_tournament(events: list[Event]) -> Non
     assert sum(account_of(group).planned for group in groups.values()) == len(found)
     for dimension, group in groups.items():
         assert {each.pairing.rubric.dimension for each in group} <= {dimension}
+
+
+def test_verdicts_settle_a_pair_before_it_is_reconciled() -> None:
+    """In the middle of judging it is as it will be at the end."""
+    events = history(cup(), "a", "b", "tie", "inconsistent", "refused")
+    early = [each for each in events if not isinstance(each, PairReconciled)]
+
+    before, after = (
+        settle_verdicts(known(*each), everything(known(*each)), known(*each).panel[0])
+        for each in (early, events)
+    )
+
+    assert [each.status for each in before] == [
+        "a",
+        "b",
+        "tie",
+        "inconsistent",
+        "refused",
+        "pending",
+    ]
+    assert after == before == settled(known(*events))
