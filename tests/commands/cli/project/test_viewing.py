@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from commands.cli.project.bradley_terry import bt
+from commands.cli.project.reliability import agreement
+from commands.cli.project.viewing import annotate, view
+from commands.errors import ConfigurationError, NothingRecorded
 from commands.importing.votes import open_ballot_box
 from ledger.events.imports import SampleDesign
 from ledger.identity import Dimension
@@ -12,10 +16,9 @@ from projections.fold import fold
 from projections.tournament.state import tournament_of
 from tests.support.builders.events import STREAM, entrant, opened, prompt
 from tests.support.builders.worlds import RUBRICS, history
-from tests.support.command_line.launching import launch
 
 OPENING = opened(
-    prompts=[prompt(f"p{n}") for n in range(8)],
+    prompts=[prompt(f"p{n:02}") for n in range(12)],
     entrants=[entrant("zoe"), entrant("amy")],
     rubrics=RUBRICS,
 )
@@ -25,7 +28,9 @@ OPENING = opened(
 def place(tmp_path: Path) -> Path:
     """Give a folder with a ledger of two dimensions: zoe wins on every other prompt."""
     with Ledger.open(tmp_path / "tournament.db") as ledger:
-        ledger.append(STREAM, history(OPENING, *("a", "a", "b", "b") * 4))
+        ledger.append(
+            STREAM, history(OPENING, *("a", "a", "b", "b") * 5, "inconsistent", "inconsistent")
+        )
     return tmp_path
 
 
@@ -40,51 +45,48 @@ def vote(place: Path, name: str, design: SampleDesign = "random") -> None:
             box.cast(number, "a", n_before=0)
 
 
-def test_votes_are_taken_at_once(place: Path) -> None:
+def test_votes_are_taken_at_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Agreement and corrected ratings need no further step."""
     vote(place, "votes")
+    ledger = place / "tournament.db"
 
-    agreed = launch(place, "project", "agreement", "--truth", "votes")
-    own = launch(place, "project", "agreement", "--name", "votes")
-    rated = launch(place, "project", "bt", "--truth", "votes", "--dimension", "utility")
+    agreement(ledger=ledger, truth="votes")
+    agreed = capsys.readouterr().out
+    agreement(ledger=ledger, name="votes")
+    own = capsys.readouterr().out
+    bt(ledger=ledger, truth="votes", dimension="utility")
+    rated = capsys.readouterr().out
 
-    assert agreed.returncode == own.returncode == rated.returncode == 0, rated.stderr
-    assert "reference, ann  Cohen's kappa" in agreed.stdout.partition("utility")[2]
-    assert "ann" not in agreed.stdout.partition("utility")[0]
-    assert "ann     tied share          0.000  8  pairs" in own.stdout
-    assert "utility: 8 votes of 'votes' on 8 prompts" in rated.stdout
+    on_factuality, _, on_utility = agreed.partition("utility")
+    assert "ann" not in on_factuality
+    assert "Cohen's kappa" in on_utility
+    assert "reference, ann" in on_utility
+    assert "tied share          0.000  12  pairs" in own
+    assert "utility: 12 votes of 'votes' on 12 prompts" in rated
 
 
 def test_votes_correct_what_they_are_on_and_were_drawn_for(place: Path) -> None:
     """Else the correction would be none."""
     vote(place, "votes")
+    vote(place, "hard", "disagreement")
+    ledger = place / "tournament.db"
 
-    refused = launch(place, "project", "bt", "--truth", "votes")
+    with pytest.raises(ConfigurationError, match="votes on utility: add --dimension utility"):
+        bt(ledger=ledger, truth="votes")
+    with pytest.raises(ConfigurationError, match="draw at random: `tourney annotate` without"):
+        bt(ledger=ledger, truth="hard", dimension="utility")
 
-    assert refused.returncode == 2
-    assert "has votes on utility: add --dimension utility" in refused.stderr
 
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("annotate",), "Missing option '--annotator'"),
-        (("annotate", "--annotator", "ann"), "choose one with --dimension: factuality, utility"),
-        (("annotate", "--annotator", "ann", "--name", "a b"), "use only letters, digits"),
-        (
-            ("annotate", "--annotator", "ann", "--dimension", "utility", "--disagreement"),
-            "on 'utility' judges disagree on no pair",
-        ),
-        (("view", "--tournament", "cup"), "holds no tournament 'cup'"),
-        (("project", "agreement", "--name", "a", "--truth", "b"), "no battles were imported as"),
-    ],
-)
-def test_what_cannot_be_shown_is_told(
-    place: Path, arguments: tuple[str, ...], message: str
-) -> None:
+def test_what_cannot_be_shown_is_told(place: Path) -> None:
     """Before anything is served."""
-    done = launch(place, *arguments)
+    ledger = place / "tournament.db"
 
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stdout == ""
+    with pytest.raises(ConfigurationError, match="choose one with --dimension: factuality, util"):
+        annotate(ledger=ledger, annotator="ann")
+    with pytest.raises(ConfigurationError, match="use only letters, digits"):
+        annotate(ledger=ledger, annotator="ann", dimension="utility", name="a b")
+    with pytest.raises(NothingRecorded, match="holds no tournament 'cup'"):
+        view(ledger=ledger, tournament="cup")
+    with pytest.raises(ConfigurationError, match="--truth compares a tournament's judges"):
+        vote(place, "votes")
+        agreement(ledger=ledger, name="votes", truth="votes")
