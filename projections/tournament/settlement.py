@@ -168,8 +168,8 @@ def settle_verdicts(
     """
     return tuple(
         settlement
-        for pairing in pairings(tournament, prompts)
-        for settlement in _read_again(tournament, pairing, judge, policies.RECORDED)
+        for pairing, match in matches(tournament, prompts, judge)
+        for settlement in _read_again(tournament, pairing, match, judge, policies.RECORDED)
     )
 
 

@@ -170,5 +170,5 @@ def _task(prompt: Prompt) -> str:
 
 def _replies(state: Tournament, match: Match) -> str:
     """Return what the judge replied in both orders."""
-    found = (replied(state, question.query_key) for question in (match.forward, match.swapped))
+    found = (replied(state, key) for _, key in match.keys)
     return "\n".join(each.reply for each in found if each)

@@ -159,10 +159,10 @@ def _detail(account: Account) -> str:
 def _newest(index: BattleIndex, queries: Iterable[Digest]) -> Iterator[int]:
     """Yield the places of the battles that queries are about, each once."""
     asked = {
-        question.query_key: place
+        key: place
         for place, each in enumerate(index.battles)
         if each.match
-        for question in (each.match.forward, each.match.swapped)
+        for _, key in each.match.keys
     }
     places = (asked[key] for key in queries if key in asked)
     yield from islice(dict.fromkeys(places), _SHOWN)

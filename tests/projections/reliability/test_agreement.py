@@ -1,6 +1,6 @@
 """Judges' habits, and how far judges agree."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import permutations
 
 import pytest
@@ -238,7 +238,7 @@ def test_whoever_voted_is_compared_as_one_more_judge() -> None:
     """Votes name the entrants in an order of their own; kappa needs one for all."""
     tournament = known(*heard(court(1), [A, B, TIE, A]))
     kim_won = ComparedBattle("votes", "p1", 0, "kim", "zoe", "a")
-    votes = {
+    votes: dict[tuple[Hashable, frozenset[str]], ComparedBattle] = {
         ("p1", frozenset(("zoe", "amy"))): ComparedBattle("votes", "p1", 0, "amy", "zoe", "b"),
         ("p1", frozenset(("zoe", "kim"))): kim_won,
         ("p1", frozenset(("amy", "kim"))): ComparedBattle("votes", "p1", 0, "amy", "kim", "a"),

@@ -15,7 +15,7 @@ from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.state import tournament_of
 from tests.support.builders.events import STREAM, entrant, opened, prompt
-from tests.support.builders.worlds import RUBRICS, history
+from tests.support.builders.worlds import RUBRICS, Fate, history
 
 OPENING = opened(
     prompts=[prompt(f"p{n:02}") for n in range(12)],
@@ -23,14 +23,14 @@ OPENING = opened(
     rubrics=RUBRICS,
 )
 
+FATES: tuple[Fate, ...] = (*("a", "a", "b", "b") * 5, *("inconsistent", "inconsistent") * 2)
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Give a folder with a ledger of two dimensions: zoe wins on every other prompt."""
     with Ledger.open(tmp_path / "tournament.db") as ledger:
-        ledger.append(
-            STREAM, history(OPENING, *("a", "a", "b", "b") * 5, "inconsistent", "inconsistent")
-        )
+        ledger.append(STREAM, history(OPENING, *FATES))
     return tmp_path
 
 
@@ -87,6 +87,6 @@ def test_what_cannot_be_shown_is_told(place: Path) -> None:
         annotate(ledger=ledger, annotator="ann", dimension="utility", name="a b")
     with pytest.raises(NothingRecorded, match="holds no tournament 'cup'"):
         view(ledger=ledger, tournament="cup")
+    vote(place, "votes")
     with pytest.raises(ConfigurationError, match="--truth compares a tournament's judges"):
-        vote(place, "votes")
         agreement(ledger=ledger, name="votes", truth="votes")
