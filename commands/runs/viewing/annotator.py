@@ -33,6 +33,7 @@ def ballot_page(box: BallotBox, number: int, form_token: str) -> str:
             "prompt": prompt.text,
             "gold": prompt.gold_answer if rubric.needs_gold else None,
             "sides": (("A", a), ("B", b)),
+            "same": ballot.a.text == ballot.b.text,
             "number": number,
             "n_done": box.n_done,
             "n": len(box.ballots),

@@ -20,7 +20,7 @@ from projections.tournament.compared import OutcomeKind
 from projections.tournament.matches import Match, match_of
 
 KINDS: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
-_OUTCOMES: Final[Mapping[str, str]] = {"a": "first won", "b": "second won"}
+_OUTCOMES: Final[Mapping[str, str]] = {"a": "first", "b": "second"}
 _ON_PAGE: Final = 50  # rows
 _MOST: Final = 20_000  # characters of a text
 _BEGINNING: Final = 200  # of a prompt in a list
