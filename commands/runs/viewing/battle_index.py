@@ -1,12 +1,15 @@
 """All battles of a tournament in columns, to be filtered and searched at once.
 
-Each text is looked through once, however many battles it is part of: 20 entrants hold 100,000
-battles with the responses of 10,000.
+Each text is indexed once, however many battles it is part of, and by its words: of 100,000 battles
+the replies alone are a hundred million characters, too many to look through while somebody waits.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,7 +52,7 @@ class BattleFilter(NamedTuple):
 
 
 class LabelColumn(NamedTuple):
-    """Labels of battles: the distinct ones, and the number of each battle's; or of its several."""
+    """Labels of battles: the distinct ones, and the number of each battle's."""
 
     labels: tuple[str, ...]
     cells: Places
@@ -61,21 +64,74 @@ class LabelColumn(NamedTuple):
         cells = [numbers.setdefault(each, len(numbers)) for each in labels]
         return cls(tuple(numbers), np.array(cells, dtype=np.intp))
 
-    def by_row(self, n_columns: int) -> "LabelColumn":
-        """Return the same labels, so many for each battle."""
-        return LabelColumn(self.labels, self.cells.reshape(-1, n_columns))
-
     def equals(self, label: str) -> Mask:
         """Say of each battle whether that is its label."""
         number = self.labels.index(label) if label in self.labels else -1
         found: Mask = self.cells == number
         return found
 
-    def where(self, holds: Callable[[str], bool]) -> Mask:
-        """Say of each cell whether something holds of its label, asking once for each label."""
-        answers = np.fromiter(map(holds, self.labels), dtype=bool, count=len(self.labels))
-        found: Mask = answers[self.cells]
+
+@dataclass(frozen=True, eq=False)
+class SearchedTexts:
+    """Texts of battles in small letters, and in which of them each word stands.
+
+    Attributes:
+        texts: The distinct texts, with one blank between words.
+        cells: (n, k) the numbers of each battle's k texts.
+        holders: By word the numbers of the texts that hold it, in bytes of four.
+    """
+
+    texts: tuple[str, ...]
+    cells: Places
+    holders: Mapping[str, "array[int]"]
+
+    @classmethod
+    def of(cls, texts: Iterable[str], n_columns: int = 1) -> "SearchedTexts":
+        """Take so many texts for each battle in turn."""
+        written = LabelColumn.of(texts)
+        plain = tuple(map(_plain, written.labels))
+        holders: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+        for number, text in enumerate(plain):
+            for word in set(text.split(" ")):
+                holders[word].append(number)
+        return cls(plain, written.cells.reshape(-1, n_columns), dict(holders))
+
+    def having(self, text: str) -> Mask:
+        """Say of each battle whether one of its texts holds a text, (n,)."""
+        sought = _plain(text)
+        found: Mask = np.ones(len(self.texts), dtype=bool)
+        for part, fits in _parts(sought):
+            found &= self._with_words(word for word in self.holders if fits(word, part))
+        if " " in sought:  # every word is there; the whole need not be
+            for number in np.flatnonzero(found):
+                found[number] = sought in self.texts[number]
+        held: Mask = found[self.cells].any(axis=1)
+        return held
+
+    def _with_words(self, words: Iterable[str]) -> Mask:
+        found = np.zeros(len(self.texts), dtype=bool)
+        for word in words:
+            found[np.frombuffer(self.holders[word], dtype=np.uint32)] = True
         return found
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+_Fits: TypeAlias = Callable[[str, str], bool]
+
+
+def _parts(sought: str) -> Iterator[tuple[str, _Fits]]:
+    """Yield the words sought, and how each must stand in a word: only the ends may be cut."""
+    first, *others = sought.split(" ")
+    if not others:
+        yield first, operator.contains
+        return
+    *between, last = others
+    yield first, str.endswith
+    yield from ((word, operator.eq) for word in between)
+    yield last, str.startswith
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +147,7 @@ class BattleIndex:
         dimension: Dimensions.
         kind: What became of them: decided, tied, inconsistent, failed or pending.
         is_disputed: (n,) whether the orders or the judges contradict each other.
-        searched: (n, 1 or 2) texts to search, in small letters: prompts, responses, replies.
+        searched: What is searched: prompts, responses, replies.
     """
 
     battles: tuple[Settlement, ...]
@@ -102,7 +158,7 @@ class BattleIndex:
     dimension: LabelColumn
     kind: LabelColumn
     is_disputed: Mask
-    searched: tuple[LabelColumn, ...]
+    searched: tuple[SearchedTexts, ...]
 
     def __len__(self) -> int:
         """Return the number of battles."""
@@ -124,14 +180,8 @@ class BattleIndex:
         if chosen.disputed:
             kept &= self.is_disputed
         if chosen.text:
-            kept &= self._with_text(chosen.text.casefold())
+            kept &= np.any([texts.having(chosen.text) for texts in self.searched], axis=0)
         return np.flatnonzero(kept)
-
-    def _with_text(self, text: str) -> Mask:
-        found = np.zeros(len(self), dtype=bool)
-        for column in self.searched:
-            found |= column.where(lambda each: text in each).any(axis=1)
-        return found
 
 
 def index_of(
@@ -142,7 +192,6 @@ def index_of(
     battles = tuple(each for each, _ in matched)
     disputed = disputed_keys(state, battles, judge)
     keys = [battle_key(each) for each in battles]
-    folded = cache(str.casefold)
     return BattleIndex(
         battles,
         {each.battle_id: place for place, each in enumerate(battles)},
@@ -153,13 +202,16 @@ def index_of(
         LabelColumn.of(kind_of(each.status) for each in battles),
         np.array([key in disputed for key in keys], dtype=bool),
         (
-            LabelColumn.of(folded(_task(each.pairing.prompt)) for each in battles).by_row(1),
-            LabelColumn.of(
-                folded(response.text)
-                for _, match in matched
-                for response in (match.response_a, match.response_b)
-            ).by_row(2),
-            LabelColumn.of(folded(_replies(state, match)) for _, match in matched).by_row(1),
+            SearchedTexts.of(_task(each.pairing.prompt) for each in battles),
+            SearchedTexts.of(
+                (
+                    response.text
+                    for _, match in matched
+                    for response in (match.response_a, match.response_b)
+                ),
+                n_columns=2,
+            ),
+            SearchedTexts.of(_replies(state, match) for _, match in matched),
         ),
     )
 

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
+from commands.runs.viewing.battle_index import BattleFilter, BattleIndex, SearchedTexts
 from ledger.events.responses import ResponseGenerated
 from tests.support.builders.views import viewed
 from tests.support.builders.worlds import A as A_WINS
@@ -77,3 +77,38 @@ def test_a_filter_is_what_an_address_says() -> None:
 
     assert chosen == BattleFilter(entrant="zoe")
     assert chosen.query == {"entrant": "zoe"}
+
+
+TEXTS = ("The cat sat\n on the  mat", "concatenate", "a mat on THE cat", "", "sat on")
+
+
+@pytest.mark.parametrize(
+    "sought",
+    [
+        "cat",
+        "at",
+        "the cat",
+        "e cat s",
+        "sat on the m",
+        "on the",
+        "THE",
+        "mat",
+        "e",
+        "dog",
+        "cat on",
+    ],
+)
+def test_a_search_finds_what_reading_every_text_would(sought: str) -> None:
+    """The index saves time, and changes nothing; blanks and lines' ends are one blank."""
+    found = SearchedTexts.of(TEXTS).having(sought)
+
+    plain = [" ".join(text.casefold().split()) for text in TEXTS]
+    assert found.tolist() == [sought.casefold() in text for text in plain]
+
+
+def test_a_battle_is_found_by_either_of_its_texts() -> None:
+    """Two responses belong to one battle."""
+    texts = SearchedTexts.of(["one", "two", "two", "three"], n_columns=2)
+
+    assert texts.having("two").tolist() == [True, True]
+    assert texts.having("three").tolist() == [False, True]

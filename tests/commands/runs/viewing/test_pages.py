@@ -175,7 +175,14 @@ def test_prompts_lead_to_their_battles() -> None:
 
     assert "1 to 1 of 1 prompts" in text_of(source)
     assert links(source, r"/battles\?[^\"]+") == ["/battles?prompt=p2"]
-    assert re.findall(r'<td class="n(?: wide)?">(\d+)</td>', source) == ["1", "0", "1", "1", "0", "1"]
+    assert re.findall(r'<td class="n(?: wide)?">(\d+)</td>', source) == [
+        "1",
+        "0",
+        "1",
+        "1",
+        "0",
+        "1",
+    ]
 
 
 def test_spend_is_told_by_judge_and_by_day() -> None:
