@@ -105,7 +105,7 @@ class SearchedTexts:
         if " " in sought:  # every word is there; the whole need not be
             for number in np.flatnonzero(found):
                 found[number] = sought in self.texts[number]
-        held: Mask = found[self.cells].any(axis=1)
+        held: Mask = np.any(found[self.cells], axis=1)
         return held
 
     def _with_words(self, words: Iterable[str]) -> Mask:
