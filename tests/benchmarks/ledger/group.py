@@ -11,7 +11,7 @@ from tests.benchmarks.bench import Bench
 from tests.benchmarks.ledger.rivals import appender
 from tests.benchmarks.ledger.verdicts import Fields, Verdicts
 from tests.benchmarks.rounds import Append, interleaved, rate
-from tests.benchmarks.table import Row, compared, per_second
+from tests.benchmarks.table import Row, at_least, compared, per_second
 
 N_WAITERS: Final = 64
 N_EVENTS: Final = 1_000  # a round; of each waiter a tenth of it
@@ -40,6 +40,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         per_second(rounds.median("threads")),
         f"one thread: {per_second(rounds.median('one'))}",
         rounds.ratio("threads", "one"),
+        at_least(4),
     )
 
 

@@ -15,7 +15,7 @@ from tests.benchmarks.bench import Bench
 from tests.benchmarks.ledger.rivals import ledger_appender
 from tests.benchmarks.ledger.verdicts import Verdicts
 from tests.benchmarks.rounds import interleaved
-from tests.benchmarks.table import Row, at_least, at_most, compared, per_second, stated
+from tests.benchmarks.table import Row, at_most, compared, per_second, stated
 
 N_PROCESSES: Final = 8
 DURATION_S: Final = 5.0
@@ -51,7 +51,6 @@ def measure(bench: Bench) -> Iterator[Row]:
         per_second(rounds.median("many")),
         f"one process: {per_second(rounds.median('one'))}",
         rounds.ratio("many", "one"),
-        at_least(0.8),
     )
     yield from _told([each for each in tallies if len(each) == N_PROCESSES])
 
