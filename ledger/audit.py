@@ -1,22 +1,33 @@
 """Audit a ledger's bytes: is every event there, in order and unchanged?
 
-The hash chain reveals changed, missing and swapped events. It cannot reveal a tail that was cut
-off, an older copy, or a rewrite with all hashes recomputed: for those, compare the ledger's head
-with one that was noted elsewhere.
+The hash chain reveals changed, missing and swapped events. Of a tombstone it covers the digest of
+what was removed; the rest is covered by the event that tells of the redaction. The chain cannot
+reveal a tail that was cut off, an older copy, or a rewrite with all hashes recomputed: for those,
+compare the ledger's head with one that was noted elsewhere.
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise, repeat
 from multiprocessing import get_context
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ledger.chain import GENESIS, Head, LeafContent, leaf_hash, link_hash
+from ledger.chain import (
+    GENESIS,
+    Head,
+    LeafContent,
+    is_tombstone,
+    leaf_hash,
+    link_hash,
+    payload_digest,
+)
 from ledger.errors import CannotRead, UnreadableEvent
+from ledger.events.redaction import EventRedacted
 from ledger.events.values import type_name
-from ledger.identity import StreamId
+from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
 from ledger.recorded import Recorded, decode_stored
 from ledger.storage import schema
@@ -50,14 +61,43 @@ class Fault(NamedTuple):
     why: str
 
 
+_place: Final = attrgetter("position")
+
+
+class Tombstone(NamedTuple):
+    """What stands in the place of a redacted payload."""
+
+    position: int
+    event_id: str
+    type: str
+    digest: str  # of the payload that it stands for
+    content: str  # its own digest
+
+
+class Redaction(NamedTuple):
+    """A redacted event, and the event that says so."""
+
+    position: int
+    type: str
+    told_at: int  # position of the other
+    why: str
+
+
+class ChainAudit(NamedTuple):
+    """What an audit of the chain found, both by position."""
+
+    faults: tuple[Fault, ...]
+    redactions: tuple[Redaction, ...]
+
+
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
     """Return every fault of the bytes, by position: broken hashes and unreadable events."""
     until = ledger.head
     unreadable = (
         each for each in read_with_faults(ledger, until.position) if isinstance(each, Fault)
     )
-    faults = [*audit_file(ledger), *audit_chain(ledger, until), *unreadable]
-    return tuple(sorted(faults, key=lambda each: each.position))
+    faults = [*audit_file(ledger), *audit_chain(ledger, until).faults, *unreadable]
+    return tuple(sorted(faults, key=_place))
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
@@ -72,8 +112,8 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
         yield Fault(0, error.why)
 
 
-def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> tuple[Fault, ...]:
-    """Return every fault of position, version, content and link, by position.
+def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> ChainAudit:
+    """Return every fault of position, version, content and link, and every redaction.
 
     A long ledger is audited by several processes.
 
@@ -82,19 +122,52 @@ def audit_chain(ledger: Ledger, until: Head, *, n_spared: int = 0) -> tuple[Faul
         until: Its head: events after it may still be arriving.
         n_spared: Cores to leave free; one is always used.
     """
+    found = _audit_shares(ledger, until, n_spared)
+    tombstones = [each for each in found if isinstance(each, Tombstone)]
+    matched = [*_matched_redactions(ledger, tombstones, until.position)]
+    faults = [each for each in (*found, *matched) if isinstance(each, Fault)]
+    redactions = [each for each in matched if isinstance(each, Redaction)]
+    return ChainAudit(tuple(sorted(faults, key=_place)), tuple(sorted(redactions, key=_place)))
+
+
+def _audit_shares(ledger: Ledger, until: Head, n_spared: int) -> Sequence[Fault | Tombstone]:
+    """Audit the chain in one process, or in several; return faults and tombstones."""
     [(n_events,)] = ledger.select("SELECT count(*) FROM event WHERE position <= ?", until.position)
     if n_events <= _SHORT or n_events != until.position or not ledger.path.exists():
-        return tuple(_faults_of_stretch(ledger, 0, until.position))
+        return _found_in_stretch(ledger, 0, until.position)
     n_cores = max(1, (os.cpu_count() or 1) - n_spared)
     with ProcessPoolExecutor(n_cores, get_context("spawn")) as pool:
-        found: list[Fault] = []
+        found: list[Fault | Tombstone] = []
         paths = repeat(ledger.path)
         length = max(_SHORT, until.position // (_SHARES_A_CORE * n_cores) + 1)
         edges = [*range(0, until.position, length), until.position]
         after, last = zip(*pairwise(edges), strict=True)
-        for faults in pool.map(_audit_apart, paths, after, last):
-            found.extend(faults)
-    return tuple(found)
+        for each in pool.map(_audit_apart, paths, after, last):
+            found.extend(each)
+    return found
+
+
+def _matched_redactions(
+    ledger: Ledger, tombstones: Iterable[Tombstone], until: int
+) -> Iterator[Redaction | Fault]:
+    """Match tombstones with the events that tell of them, which may come after the position."""
+    untold = {each.event_id: each for each in tombstones}
+    for recorded in read_with_faults(ledger, ledger.head.position, {type_name(EventRedacted)}):
+        if isinstance(recorded, Recorded) and isinstance(recorded.event, EventRedacted):
+            event, at = recorded.event, recorded.position
+            found = untold.pop(event.event_id, None)
+            if found is None and at <= until:
+                yield Fault(at, f"no event {event.event_id} before it is redacted")
+            elif found is not None:
+                yield _matched(found, event, at)
+    for each in untold.values():
+        yield Fault(each.position, "its texts were removed, and no event says so")
+
+
+def _matched(found: Tombstone, event: EventRedacted, at: int) -> Redaction | Fault:
+    if (found.digest, found.content) == (event.digest, event.tombstone) and found.position < at:
+        return Redaction(found.position, found.type, at, event.why)
+    return Fault(found.position, f"it is not as the redaction at position {at} left it")
 
 
 def read_with_faults(
@@ -140,23 +213,23 @@ def _recorded_or_fault(row: Columns) -> Recorded | Fault:
     return Recorded(position, stream, version, recorded_us, chain, event)
 
 
-def _audit_apart(path: Path, after: int, last: int) -> list[Fault]:
+def _audit_apart(path: Path, after: int, last: int) -> list[Fault | Tombstone]:
     with Ledger.read_only(path) as ledger:
-        return _faults_of_stretch(ledger, after, last)
+        return _found_in_stretch(ledger, after, last)
 
 
-def _faults_of_stretch(ledger: Ledger, after: int, last: int) -> list[Fault]:
-    """Return the faults of a range of events, and where the file becomes unreadable."""
-    faults: list[Fault] = []
+def _found_in_stretch(ledger: Ledger, after: int, last: int) -> list[Fault | Tombstone]:
+    """Return what is found in a range of events, and where the file becomes unreadable."""
+    found: list[Fault | Tombstone] = []
     try:
-        faults.extend(_audit_stretch(ledger, after, last))
+        found.extend(_audit_stretch(ledger, after, last))
     except CannotRead as error:
-        faults.append(Fault(after, f"something behind it cannot be read: {error.why}"))
-    return faults
+        found.append(Fault(after, f"something behind it cannot be read: {error.why}"))
+    return found
 
 
-def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
-    """Yield the faults of a range of events, trusting the row before it."""
+def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault | Tombstone]:
+    """Yield the faults and tombstones of a range of events, trusting the row before it."""
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
     versions = _Versions(ledger, after)
@@ -172,9 +245,21 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
                     or chain != link_hash(previous, leaf)
                 ):
                     yield from _faults_of(row, position + 1, versions[stream] + 1, previous)
+                if is_tombstone(entry[-1]):
+                    yield _tombstone_of(at, LeafContent._make(entry))
             except (AttributeError, TypeError):
                 yield Fault(at, "its row is damaged: a field is missing or has the wrong type")
             position, previous, versions[stream] = at, chain, version
+
+
+def _tombstone_of(position: int, entry: LeafContent) -> Tombstone:
+    return Tombstone(
+        position,
+        entry.event_id.hex(),
+        entry.type.decode(errors="replace"),
+        payload_digest(entry.data).hex(),
+        digest_of_bytes(entry.data),
+    )
 
 
 def _faults_of(row: Columns, position: int, version: int, previous: bytes) -> Iterator[Fault]:

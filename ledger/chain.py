@@ -1,7 +1,9 @@
 """The hash chain and its head.
 
 Each event has a leaf, the hash of its content, and a link, the hash of the whole history up to it.
-A leaf omits position and version, so an event keeps its identity when ledgers are merged.
+A leaf omits position and version, so an event keeps its identity when ledgers are merged. It hashes
+the payload's digest rather than the payload: so a payload can be redacted, and the tombstone in its
+place, which begins with that digest, has the same leaf.
 """
 
 import re
@@ -35,7 +37,8 @@ class LeafContent(NamedTuple):
 def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
     """Return the SHA-256 of an event's content, 32 bytes.
 
-    Every field is preceded by its length, so different contents never hash the same bytes.
+    Every field is preceded by its length, so different contents never hash the same bytes; the
+    payload's digest always has the same length.
 
     Args:
         entry: A `LeafContent`, or its fields.
@@ -46,8 +49,7 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
         _length(len(event_id)),
         event_id,
         _between(stream, type_, schema_version, recorded_us),
-        _length(len(data)),
-        data,
+        payload_digest(data),
     )
     return sha256(b"".join(fields)).digest()
 
@@ -68,6 +70,40 @@ def _between(stream: bytes, type_: bytes, schema_version: int, recorded_us: int)
 def _framed_kind(stream: bytes, type_: bytes, schema_version: int) -> bytes:
     version = b"%d" % schema_version
     return b"".join(_length(len(field)) + field for field in (stream, type_, version))
+
+
+_TOMBSTONE_BEGINS: Final = b'{"redacted":"'
+_TOMBSTONE: Final = re.compile(_TOMBSTONE_BEGINS + rb'([0-9a-f]{64})",')
+"""How a tombstone begins. No payload begins so: no event's first field is named `redacted`."""
+
+
+def tombstone(payload: bytes, remaining: bytes) -> bytes:
+    """Return what stands in a redacted payload's place: its digest, then the fields that remain.
+
+    Args:
+        payload: A JSON object, as it was recorded.
+        remaining: The same event without its texts, as a JSON object of at least one field.
+    """
+    return b'{"redacted":"%b",%b' % (sha256(payload).hexdigest().encode(), remaining[1:])
+
+
+def is_tombstone(data: bytes) -> bool:
+    """Say whether stored data stands in a redacted payload's place."""
+    return _TOMBSTONE.match(data) is not None
+
+
+def remaining_payload(data: bytes) -> bytes:
+    """Return stored data without the digest with which a tombstone begins."""
+    found = _TOMBSTONE.match(data)
+    return data if found is None else b"{" + data[found.end() :]
+
+
+def payload_digest(data: bytes) -> bytes:
+    """Return the SHA-256 of an event's payload as it was recorded, redacted since or not."""
+    if not data.startswith(_TOMBSTONE_BEGINS):  # nearly always, and faster than a pattern
+        return sha256(data).digest()
+    found = _TOMBSTONE.match(data)
+    return sha256(data).digest() if found is None else bytes.fromhex(found[1].decode())
 
 
 _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")

@@ -20,6 +20,8 @@ TourneyError
  |   +- FromTheFuture     an event of another ledger, dated after today
  |   +- UnreadableEvent   an event of no known type, version or shape
  |   +- BrokenUpcasts     some older version of an event has no way to the present one
+ |   +- CannotRedact      an event whose texts must stay, or that has none
+ |   +- NotErased         redacted, and the file may still hold the old bytes
  |   +- NotAHead          no digest and position
  |   +- BrokenExport      an exported file was cut or changed
  +- (commands.errors)     configuration, consent, audits
@@ -202,6 +204,28 @@ class BrokenUpcasts(LedgerError):
             " each older version of an event needs one upcast to the next version"
         )
         self.missing, self.extra = missing, extra
+
+
+class CannotRedact(LedgerError):
+    """An event cannot be redacted; nothing was changed."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(f"cannot redact position {position}: {why}")
+        self.position, self.why = position, why
+
+
+class NotErased(LedgerError):
+    """A redaction is recorded, and the bytes that it removed may still be in the file."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"the redaction is recorded, but {path} or its -wal may still hold the old bytes:"
+            f" {why}; end whatever reads the file, or free disk space, then run the same command"
+            " again: it writes the file anew"
+        )
+        self.path, self.why = path, why
 
 
 class NetworkFileSystem(LedgerError):

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ledger.chain import GENESIS, Head
+from ledger.chain import GENESIS, Head, is_tombstone
 from ledger.errors import CannotRead
 from ledger.events.registry import EVENTS
 from ledger.identity import Digest, StreamId
@@ -193,7 +193,7 @@ def _json(values: Sequence[str | int]) -> str:
 
 
 def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
-    """Decode a page of events; decode an unreadable one again to find out why."""
+    """Decode a page of events; decode one again that is redacted, or to find out why it fails."""
     decoders = EVENTS.decoders
     for position, of, version, recorded_us, link, type_, schema_version, data in page:
         try:
@@ -203,4 +203,5 @@ def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
             is_sound = False
         if not is_sound:
             event = decode_stored(position, recorded_us, type_, schema_version, data)
-        yield Recorded(position, of, version, recorded_us, link, event)
+        redacted = not is_sound and is_tombstone(data)
+        yield Recorded(position, of, version, recorded_us, link, event, redacted)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from ledger.chain import LeafContent
+from ledger.chain import LeafContent, is_tombstone, remaining_payload
 from ledger.errors import UnreadableEvent
 from ledger.events.registry import EVENTS, Event
 from ledger.identity import Digest, StreamId
@@ -22,6 +22,7 @@ class Recorded(NamedTuple):
     recorded_us: int  # microseconds since 1970-01-01 UTC
     link: bytes  # the hash chain's value here, 32 bytes
     event: Event
+    redacted: bool = False  # its texts were removed; REDACTED stands in their place
 
     @property
     def recorded_at(self) -> datetime:
@@ -93,13 +94,14 @@ class StoredEvent(NamedTuple):
     def record_of(self, event: Event) -> Recorded:
         """Return a decoded event with this row's position, version, time and link."""
         stream = StreamId(self.stream)
-        return Recorded(self.position, stream, self.version, self.recorded_us, self.chain, event)
+        place = (self.position, stream, self.version, self.recorded_us, self.chain)
+        return Recorded(*place, event, is_tombstone(self.data))
 
 
 def decode_stored(
     position: int, recorded_us: object, type_: str, schema_version: int, data: object
 ) -> Event:
-    """Decode a stored event; in a damaged file, fields may have any type.
+    """Decode a stored event, or what remains of it; in a damaged file, fields may have any type.
 
     Raises:
         UnreadableEvent: Its type, version, shape or time is unknown.
@@ -109,7 +111,7 @@ def decode_stored(
     if not EARLIEST_US <= recorded_us <= LATEST_US:
         raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
     try:
-        return EVENTS.decode(type_, schema_version, data)
+        return EVENTS.decode(type_, schema_version, remaining_payload(data))
     except LookupError as error:
         raise UnreadableEvent(position, str(error.args[0])) from error
     except ValueError as error:

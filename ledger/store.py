@@ -27,6 +27,7 @@ from ledger.storage.files import beside, flush
 from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
 from ledger.storage.place import NoWatch, PlaceWatch, foreign_kind, require_one_name
+from ledger.storage.redaction import erase
 from ledger.storage.sharing import Locked, Snapshot, require_writable
 from ledger.storage.writer import EventWriter, Tail, draft
 
@@ -193,6 +194,27 @@ class Ledger(LedgerReader):
                     yield writer
                     self._insert(writer)
                 writer.update_tail()
+
+    def redact(self, position: int, why: str) -> None:
+        """Remove the texts of an event for good, and record that, and why.
+
+        Raises:
+            CannotRedact: There is no such event, its texts are removed already, or they must stay.
+            NotErased: It is recorded, and the old bytes may still be in the file.
+            LedgerError: As for `writing`.
+        """
+        with self.writing() as writer:
+            writer.redact(position, why)
+        self.erase()
+
+    def erase(self) -> None:
+        """Write the file anew: neither it nor its log keeps a byte of what was redacted.
+
+        Raises:
+            NotErased: Another process reads an older state of the file, or there is no room.
+        """
+        with self._turn, translated_errors(self.path, CannotWrite), self._lock.held():
+            erase(self._connection, self.path)
 
     def _insert(self, writer: EventWriter) -> None:
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""

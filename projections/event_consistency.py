@@ -135,7 +135,7 @@ class ConsistencyCheck:
         event = recorded.event
         match event:
             case judging.VerdictReceived():
-                faults = self._faults_of_verdict(event)
+                faults = self._faults_of_verdict(event, redacted=recorded.redacted)
                 faults += self._faults_of_paying(recorded.stream, event.query_key)
                 self._verdicts[recorded.stream][event.query_key] = event.verdict
                 return faults
@@ -169,12 +169,12 @@ class ConsistencyCheck:
             return []
         return [f"it answers query {query_key[:12]}, which was not submitted before it"]
 
-    def _faults_of_verdict(self, event: judging.VerdictReceived) -> list[str]:
+    def _faults_of_verdict(self, event: judging.VerdictReceived, *, redacted: bool) -> list[str]:
         faults = self._faults_of_answer(event.query_key)
         parse = PARSERS.get(event.parser)
         if parse is None:
             faults.append(f"unknown parser {event.parser!r}; a newer tourney may know it")
-        elif (read := parse(event.reply)) != event.verdict:
+        elif not redacted and (read := parse(event.reply)) != event.verdict:
             faults.append(f"its reply says {read}, the event says {event.verdict}")
         return faults
 

@@ -110,6 +110,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
         Entry("audit", "checkpoint", "Print the ledger's current hash."),
         Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
+        Entry("audit", "redact", "Remove the texts of an event from the ledger for good."),
         Entry("run", "doctor", "Check that this machine is ready for a run."),
     ),
     "Exchange": (

@@ -1,4 +1,4 @@
-"""`tourney log`, `show`, `verify`, `replay`, `checkpoint`, `backup`: inspect a ledger."""
+"""`tourney log`, `show`, `verify`, `replay`, `checkpoint`, `backup`, `redact`: audit a ledger."""
 
 import time
 from pathlib import Path
@@ -10,12 +10,14 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
-from commands.cli.shared.terminal import progress_on_stderr
+from commands.cli.shared.terminal import console, progress_on_stderr
+from commands.cli.shared.workspace import ledger_to_write
 from commands.cli.tables import history
 from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
 from commands.runs.auditing.events import find_events
 from commands.runs.auditing.events import follow as follow_rows
+from commands.runs.auditing.redact import redact_with_consent
 from commands.runs.auditing.replay import replay as replay_runs
 from commands.runs.auditing.verify import noted_heads
 from commands.runs.auditing.verify import verify as verify_ledger
@@ -136,8 +138,8 @@ def replay(
             out=output,
         )
     writer.write(history.differences_table(replayed))
-    if replayed.differences:
-        files = ", ".join(f"{each.run}/{each.path}" for each in replayed.differences)
+    if faults := [each for each in replayed.differences if each.is_fault]:
+        files = ", ".join(f"{each.run}/{each.path}" for each in faults)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
     if not replayed.runs:
         say("no run was published yet; `tourney run` publishes one")
@@ -169,3 +171,25 @@ def backup(
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
     for each in unfinished_backups(to):
         say(f"{each} is left by an unfinished backup; remove it if none is running")
+
+
+@command
+def redact(
+    position: Annotated[
+        int, typer.Argument(min=1, help="The event's position, as `tourney log` shows it.")
+    ],
+    paths: options.Paths,
+    why: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why, to be recorded. Never repeat the secret.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove the texts of an event from the ledger for good.
+
+    For a secret that was recorded. The event stays with its ids, numbers and verdict, and every
+    hash stays valid; `tourney verify` tells of the redaction. Copies elsewhere are not changed.
+
+    Example: tourney redact 7 --why "an API key in the reply"
+    """
+    with ledger_to_write(paths) as opened, console() as talk:
+        redact_with_consent(opened, position, why, agreed=yes, console=talk)

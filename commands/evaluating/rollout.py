@@ -73,6 +73,8 @@ class ScoredEvaluation(Evaluation):
     def rescore(self, observation: Observation) -> Observation:
         """Clean and score a recorded text again; other observations are returned unchanged."""
         match observation:
+            case AnswerObserved() | PredictionObserved() if observation.is_redacted:
+                return observation
             case AnswerObserved() if self.kind == "rollout":
                 scored = self.score_text(observation.expected, observation.text)
             case PredictionObserved() if self.kind == "encoding":

@@ -8,9 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from ledger.chain import is_tombstone
+from ledger.errors import UnreadableEvent
 from ledger.events import evaluations
 from ledger.events.imports import LedgerMerged
 from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
+from ledger.events.redaction import EventRedacted
 from ledger.events.registry import Event
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded, StoredEvent
@@ -177,6 +180,7 @@ class _Merge:
         self._n_known = self._n_left = self._n_unfounded = 0
         self._conflicts: list[Conflict] = []
         self._contradicted: set[Digest] = set()  # query keys
+        self._untold: dict[str, int] = {}  # their positions of tombstones that were added, by id
         self._last: StoredEvent | None = None
 
     def merge_event(self, row: StoredEvent) -> None:
@@ -188,6 +192,8 @@ class _Merge:
 
     def _sort(self, row: StoredEvent) -> None:
         match event := row.decode().event:
+            case EventRedacted() if not self._writer.is_redacted(bytes.fromhex(event.event_id)):
+                self._n_known += 1  # ours has its texts, and keeps them
             case PairReconciled() if self._contradicted & {event.forward, event.swapped}:
                 self._n_left += 1
             case evaluations.EvaluationCompleted() if self._plans.contradicts(
@@ -205,12 +211,16 @@ class _Merge:
         match self._writer.merge(row):
             case StoredEvent():
                 self._n_new[StreamId(row.stream)] += 1
+                if is_tombstone(row.data):
+                    self._untold[row.event_id.hex()] = row.position
             case Conflict() as conflict:
                 self._conflicts.append(conflict)
                 self._contradict(row, event)
                 return
             case None:
                 self._n_known += 1
+        if isinstance(event, EventRedacted):
+            self._untold.pop(event.event_id, None)
         for waited in self._plans.register(StreamId(row.stream), event):
             self._sort(waited)
 
@@ -227,7 +237,13 @@ class _Merge:
                 pass
 
     def record_source(self) -> None:
-        """Record the source of the new events, in each stream that got some."""
+        """Record the source of the new events, in each stream that got some.
+
+        Raises:
+            UnreadableEvent: An event was added whose texts were removed, and no event says so.
+        """
+        for position in self._untold.values():
+            raise UnreadableEvent(position, "its texts were removed, and no event says so")
         if self._last is None or self._is_copy:
             return
         head, n_events = Digest(self._last.chain.hex()), self._last.position

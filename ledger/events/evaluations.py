@@ -4,7 +4,7 @@ from typing import Literal
 
 from ledger.events.registration import Reference
 from ledger.events.responses import FinishReason
-from ledger.events.values import Count, Fact, FilledText, Ordinal, Seed32, Value
+from ledger.events.values import REDACTED, Count, Fact, FilledText, Ordinal, Seed32, Value
 from ledger.identity import Digest, EntrantId, digest_of
 
 EvaluationKind = Literal["rollout", "encoding", "perplexity", "comparison"]
@@ -96,6 +96,11 @@ class AnswerObserved(Value, frozen=True, kw_only=True, tag="answer"):
     n_generated_tokens: Count
     is_truncated: bool  # of the prompt something was left out
 
+    @property
+    def is_redacted(self) -> bool:
+        """Say whether the texts were removed; the score remains."""
+        return self.expected == REDACTED
+
 
 class PredictionObserved(Value, frozen=True, kw_only=True, tag="prediction"):
     """The next-token predictions on a text, each given the true tokens before it."""
@@ -106,6 +111,11 @@ class PredictionObserved(Value, frozen=True, kw_only=True, tag="prediction"):
     prediction: str  # what was predicted, decoded
     cleaned: str  # by the evaluation, before it was compared
     score: float  # by the evaluation
+
+    @property
+    def is_redacted(self) -> bool:
+        """Say whether the texts and tokens were removed; the score remains."""
+        return self.text == REDACTED
 
 
 Observation = ChoicesObserved | DocumentObserved | AnswerObserved | PredictionObserved

@@ -7,7 +7,16 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from ledger.errors import BrokenUpcasts, InvalidEvent
-from ledger.events import evaluations, imports, judging, ratings, registration, requests, responses
+from ledger.events import (
+    evaluations,
+    imports,
+    judging,
+    ratings,
+    redaction,
+    registration,
+    requests,
+    responses,
+)
 from ledger.events.values import Fact, type_name
 from ledger.identity import Fields
 
@@ -126,6 +135,7 @@ Event: TypeAlias = (
     | evaluations.SampleObserved
     | evaluations.SampleUnscorable
     | evaluations.EvaluationCompleted
+    | redaction.EventRedacted
 )
 
 UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {}  # every event is in its first version

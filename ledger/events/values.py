@@ -44,6 +44,9 @@ def type_name(fact: Fact | type[Fact]) -> str:
     return fact.__name__ if isinstance(fact, type) else type(fact).__name__
 
 
+REDACTED: Final = "[redacted]"
+"""What stands in the place of a text that was removed."""
+
 MAX_POINTS: Final = 1e6  # of Elo: wide of all that is rated, and formulas stay finite
 MIN_SPREAD: Final = 0.01  # Elo points: intervals of less are lost in rounding
 MIN_LEVEL: Final = 0.001

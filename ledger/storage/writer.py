@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ledger.chain import GENESIS, leaf_hash, link_hash
+from ledger.chain import GENESIS, is_tombstone, leaf_hash, link_hash, payload_digest
 from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
-from ledger.identity import StreamId, digest_of_bytes
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
+from ledger.storage.redaction import redact_row
 
 ID_BYTES: Final = 16
 KEY_BYTES: Final = 10  # the end of an id
@@ -21,6 +22,8 @@ _PLACES: Final = (
     "SELECT position, event_id, stream, version, recorded_us, chain FROM event"
     " WHERE position > ? ORDER BY position"
 )
+
+_STREAM_AT: Final = "SELECT stream FROM event WHERE position = ?"
 
 _DAY_US: Final = 86_400_000_000  # clocks differ, time zones are mistaken
 
@@ -132,6 +135,23 @@ class EventWriter:
             return self._place(theirs)
         is_same = _is_same(event, theirs.data, ours)
         return None if is_same else Conflict(theirs, ours.position)
+
+    def redact(self, position: int, why: str) -> None:
+        """Remove the texts of an event, and append the event that says so.
+
+        Raises:
+            CannotRedact: There is no such event, its texts are removed already, or they must stay.
+        """
+        before = self._connection.total_changes
+        redacted = redact_row(self._connection, position, why)
+        self._changes_before += self._connection.total_changes - before
+        [stream] = self._connection.execute(_STREAM_AT, (position,)).fetchone()
+        self.append(StreamId(stream), [draft(stream, redacted)], None)
+
+    def is_redacted(self, event_id: bytes) -> bool:
+        """Say whether an event is here, by its id, and was redacted."""
+        row = self._find(key_of(event_id))
+        return row is not None and row.event_id == event_id and is_tombstone(row.data)
 
     def committed_after(self, position: int) -> Iterator[Recorded]:
         """Yield events after a position that were committed before this transaction."""
@@ -248,11 +268,13 @@ def _is_known(each: Draft, row: StoredEvent | None) -> bool:
 
 
 def _is_same(event: Event, data: bytes, row: StoredEvent) -> bool:
-    """Say whether a recorded event is the same, perhaps in an older version."""
-    return row.data == data or row.decode().event == event
+    """Say whether a recorded event is the same, perhaps in an older version, or redacted since."""
+    if row.data == data or row.decode().event == event:
+        return True
+    return payload_digest(row.data) == payload_digest(data)
 
 
 def _conflict(each: Draft, other: bytes, position: int | None) -> KeyConflict:
     key = f"{each.type} {'/'.join(each.event.natural_key)}"
-    digests = {"recorded": digest_of_bytes(other), "offered": digest_of_bytes(each.data)}
-    return KeyConflict(key, position, **digests)
+    recorded, offered = (Digest(payload_digest(data).hex()) for data in (other, each.data))
+    return KeyConflict(key, position, recorded=recorded, offered=offered)

@@ -171,6 +171,11 @@ def battles(results: Results) -> Iterator[Fields]:
             yield battle | {"dimension": dimension}
 
 
+def holds_texts(path: str) -> bool:
+    """Say whether a published file holds texts of events, and changes if one is redacted."""
+    return path == "manifest.json" or path.startswith(("matches/", "verdicts/"))
+
+
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
     return {

@@ -19,7 +19,8 @@ from projections.verdicts.policies import outcome_of_order
 from projections.verdicts.queries import JudgeQuery
 
 OrderStatus: TypeAlias = (
-    FailureReason | Literal["answered", "in_flight", "pending", "identical", "no_response"]
+    FailureReason
+    | Literal["answered", "in_flight", "pending", "identical", "no_response", "redacted"]
 )
 
 
@@ -87,8 +88,10 @@ def _on_dimension(
     settled = recorded_settlement(tournament, pairing, judge)
     a, b = pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id
     if settled.match is None:
-        forward = OrderResult("forward", a, "no_response")
-        return DimensionResult(settled, (forward, OrderResult("swapped", b, "no_response")))
+        is_gone = settled.status not in {"pending", "no_response"}
+        why: OrderStatus = "redacted" if is_gone else "no_response"
+        orders = OrderResult("forward", a, why), OrderResult("swapped", b, why)
+        return DimensionResult(settled, orders)
     forward, swapped = (
         _in_order(tournament, settled, question)
         for question in (settled.match.forward, settled.match.swapped)

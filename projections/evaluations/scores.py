@@ -126,14 +126,18 @@ def _of_answers(
     """Compare cleaned and expected answers by words, as verdicts/parsers.py does."""
     observed = _shaped(samples, AnswerObserved)
     yield _own_score(plan, [each.score for each in observed])
-    matches = _mean(is_gold(each.cleaned, each.expected) for each in observed)
+    matches = _mean(_compared(each, is_gold) for each in observed)
     yield MetricRatio("exact_match", "share", matches)
-    held = _mean(holds_gold(each.cleaned, each.expected) for each in observed)
+    held = _mean(_compared(each, holds_gold) for each in observed)
     yield MetricRatio("containment", "share", held)
     if plan.higher_is_better and _are_binary([each.score for each in observed]):
         yield from _passing(samples, plan.n_samples)
     cut = _mean(each.finish_reason == "length" for each in observed)
     yield MetricRatio("length_limited", "share", cut, "share", False)
+
+
+def _compared(answer: AnswerObserved, compare: Callable[[str, str], bool | None]) -> bool | None:
+    return None if answer.is_redacted else compare(answer.cleaned, answer.expected)
 
 
 def _of_predictions(
@@ -144,7 +148,9 @@ def _of_predictions(
         sum(a == b for a, b in zip(each.predicted, each.target, strict=False)) for each in observed
     )
     n_tokens = _floats(len(each.target) for each in observed)
-    last = _mean(each.predicted[-1:] == each.target[-1:] for each in observed)
+    last = _mean(
+        None if each.is_redacted else each.predicted[-1:] == each.target[-1:] for each in observed
+    )
     return (
         _own_score(plan, [each.score for each in observed]),
         MetricRatio("last_token", "share", last),

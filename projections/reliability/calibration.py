@@ -157,7 +157,9 @@ def _claims(tournament: Tournament) -> tuple[_Claim, ...]:
             cell.prompt.gold_answer,
         )
         for cell, response in answered
-        if response is not None and response.p_correct is not None
+        if response is not None
+        and response.p_correct is not None
+        and response not in tournament.redactions
     )
 
 

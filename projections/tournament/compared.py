@@ -15,7 +15,7 @@ from ledger.events.judging import FailureReason, Order
 from ledger.identity import Json
 
 NO_VERDICT: Final = "no verdict"  # of an imported battle, for whatever reason
-FAILURES = (*get_args(FailureReason), "abstained", "no_response", NO_VERDICT)
+FAILURES = (*get_args(FailureReason), "abstained", "no_response", "redacted", NO_VERDICT)
 SCORES: Final[Mapping[str, float]] = {"a": 1.0, "b": 0.0, "tie": 0.5}
 """What a took, by status."""
 

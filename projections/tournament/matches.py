@@ -206,7 +206,7 @@ def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:
 
 
 def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> Match | None:
-    """Return the match for a judge, or None if a response is missing."""
+    """Return the match for a judge, or None if a response is missing or redacted."""
     opening = tournament.opening
     if opening is None:
         return None
@@ -217,7 +217,7 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
 def matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
 ) -> Iterator[tuple[Pairing, Match | None]]:
-    """Yield every planned pairing with its match for a judge; None: a response is missing."""
+    """Yield every planned pairing with its match for a judge; None: no response to show."""
     opening = tournament.opening
     if opening is None:
         return
@@ -229,12 +229,17 @@ def matches(
 
 
 def _match(tournament: Tournament, pairing: Pairing, wording: Wording) -> Match | None:
-    response_a = tournament.responses.get(pairing.a.response_key)
-    response_b = tournament.responses.get(pairing.b.response_key)
+    response_a, response_b = (_readable(tournament, cell) for cell in (pairing.a, pairing.b))
     if response_a is None or response_b is None:
         return None
     a, b = response_a.text, response_b.text
     return Match(pairing, response_a, response_b, wording, wording.key(a, b), wording.key(b, a))
+
+
+def _readable(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:
+    """Return a response that is there, with its text."""
+    found = tournament.responses.get(cell.response_key)
+    return None if found is None or found in tournament.redactions else found
 
 
 def queries_to(

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_arg
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
+from projections.redactions import PairName, Responses
 from projections.tournament.compared import SCORES, Counted
 from projections.tournament.matches import (
     Match,
@@ -55,13 +56,15 @@ def _is_whole(failure: JudgeQueryFailed, parser: str) -> bool:
     return bool(failure.reply) and (failure.reason not in _CUT_SHORT or parser in BLIND_TO_STOPS)
 
 
-Status: TypeAlias = Outcome | FailureReason | Literal["abstained", "no_response", "pending"]
+Status: TypeAlias = (
+    Outcome | FailureReason | Literal["abstained", "no_response", "redacted", "pending"]
+)
 _OUTCOMES: Final[Mapping[str, Outcome]] = {each: each for each in get_args(Outcome)}
 Key = TypeVar("Key", bound=Hashable)
 
 
 class Settlement(NamedTuple):
-    """A pairing with its outcome or status; match is None while a response is missing."""
+    """A pairing with its outcome or status; match is None if a response is missing or redacted."""
 
     pairing: Pairing
     match: Match | None
@@ -188,7 +191,9 @@ def _recorded(
     tournament: Tournament, pairing: Pairing, match: Match | None, judge: JudgeSettings, policy: str
 ) -> Settlement:
     if match is None:
-        return Settlement(pairing, None, _unanswered(tournament, pairing))
+        unanswered = _unanswered(tournament, pairing)
+        known = unanswered == "redacted" and _outcome_on_record(tournament, pairing, judge, policy)
+        return Settlement(pairing, None, known or unanswered)
     outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
     return Settlement(pairing, match, outcome or _unjudged(tournament, match.keys))
 
@@ -253,7 +258,25 @@ def _of_order(tournament: Tournament, match: Match, order: Order, rule: policies
 
 def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
     statuses = {response_status(tournament, cell) for cell in (pairing.a, pairing.b)}
-    return "no_response" if "failed" in statuses else "pending"
+    if "failed" in statuses:
+        return "no_response"
+    return "redacted" if statuses == {"generated"} else "pending"
+
+
+def _outcome_on_record(
+    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
+) -> Outcome | None:
+    """Return the recorded outcome of a pairing with a redacted response."""
+    name = PairName(
+        pairing.rubric.dimension,
+        pairing.prompt.prompt_id,
+        pairing.a.entrant.entrant_id,
+        pairing.b.entrant.entrant_id,
+        judge.judge_id,
+        policy,
+    )
+    asked_about = Responses(pairing.a.response_key, pairing.b.response_key)
+    return tournament.redactions.outcome(name, asked_about)
 
 
 def _unjudged(

@@ -6,13 +6,12 @@ tournament reuses those of another in the same ledger. Everything else is from i
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 from immutables import Map, MapMutation
 
-from ledger.events import judging
+from ledger.events import judging, redaction
 from ledger.events.evaluations import EvaluationFact
 from ledger.events.imports import BattlesImported, LedgerMerged, RatingsImported
 from ledger.events.money import cost_usd
@@ -34,10 +33,12 @@ from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, JudgeId, StreamId
-from ledger.recorded import Recorded, moment
+from ledger.recorded import Recorded
 from projections.fold import Projection
+from projections.redactions import NONE_REDACTED, Redactions
 from projections.tournament.batches import Batch, evolve_batch
 from projections.tournament.requests import NO_REQUESTS, EntrantRequests, evolve_requests
+from projections.verdicts.queries import RecordedVerdict
 
 Thing = TypeVar("Thing", bound=Value)
 Work: TypeAlias = (
@@ -47,18 +48,6 @@ Work: TypeAlias = (
     | judging.JudgeQueryReopened
     | judging.PairReconciled
 )
-
-
-class RecordedVerdict(NamedTuple):
-    """A verdict and when it was recorded."""
-
-    event: judging.VerdictReceived
-    recorded_us: int
-
-    @property
-    def recorded_at(self) -> datetime:
-        """When it was recorded, in UTC."""
-        return moment(self.recorded_us)
 
 
 @dataclass(frozen=True)
@@ -88,6 +77,7 @@ class Tournament:
     requests: EntrantRequests = NO_REQUESTS  # to its endpoint entrants
     outcomes: Map[judging.PairKey, judging.Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
+    redactions: Redactions = NONE_REDACTED
 
     @cached_property
     def own_batches(self) -> tuple[Batch, ...]:
@@ -158,6 +148,7 @@ def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
     """Return the state after more events, in order."""
     draft = _StateBuilder(state)
     for recorded in events:
+        draft.note_redaction(recorded)
         draft.add(recorded)
     return draft.finish()
 
@@ -170,12 +161,19 @@ class _StateBuilder:
         self._maps: dict[str, MapMutation[Any, Any]] = {}
         self._fields: dict[str, Any] = {}
         self._publications = list(state.publications)
+        self._redactions = state.redactions
 
     def finish(self) -> Tournament:
         """Return the frozen state."""
         maps: dict[str, Any] = {name: each.finish() for name, each in self._maps.items()}
+        self._fields["redactions"] = self._redactions
         publications = tuple(self._publications)
         return replace(self._state, **self._fields, **maps, publications=publications)
+
+    def note_redaction(self, recorded: Recorded) -> None:
+        """Take note of what was redacted, and of what is on record about redacted responses."""
+        if recorded.redacted or self._redactions.responses:
+            self._redactions = self._redactions.after(recorded)
 
     def add(self, recorded: Recorded) -> None:
         """Add an event; another tournament's only if this one can use it."""
@@ -204,7 +202,7 @@ class _StateBuilder:
                 return
             case LedgerMerged() | BattlesImported() | RatingsImported() | EvaluationFact():
                 return
-            case _ if is_own:
+            case _ if is_own and not isinstance(event, redaction.EventRedacted):
                 self._add_own(event)
             case _:
                 return
@@ -255,8 +253,8 @@ class _StateBuilder:
     def _open(self, event: TournamentOpened) -> None:
         last = self._fields.get("opening", self._state.opening)
         if last is not None:
-            replaced = self._fields.get("replaced_openings", self._state.replaced_openings)
-            self._fields["replaced_openings"] = (*replaced, last)
+            before = self._fields.get("replaced_openings", self._state.replaced_openings)
+            self._fields["replaced_openings"] = (*before, last)
         self._fields["opening"] = event
 
     def _add_registration(self, event: Registration) -> None:

@@ -8,12 +8,14 @@ text says so, and stays the same for all.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple
 
-from ledger.events.judging import Order, query_key
+from ledger.events.judging import Order, VerdictReceived, query_key
 from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric
 from ledger.identity import Digest, Json, digest_of, digest_of_bytes
+from ledger.recorded import moment
 
 _PROTOCOLS: Final[Mapping[str, str]] = {
     "line": """\
@@ -94,6 +96,18 @@ class Wording(NamedTuple):
         user = self.user(shown_a, shown_b)
         key = query_key(self.judge_digest, self.system_digest, user)
         return JudgeQuery(key, order, self.system, user, shown_a, shown_b, self.gold_answer)
+
+
+class RecordedVerdict(NamedTuple):
+    """A verdict and when it was recorded."""
+
+    event: VerdictReceived
+    recorded_us: int
+
+    @property
+    def recorded_at(self) -> datetime:
+        """When it was recorded, in UTC."""
+        return moment(self.recorded_us)
 
 
 def build_query(

@@ -309,7 +309,7 @@ def test_stretches_audited_apart_find_what_the_whole_audit_finds(
     tamper(filed, *statements)
     with Ledger.read_only(filed) as ledger:
         head = ledger.head
-        whole = audit_chain(ledger, head)
+        whole = audit_chain(ledger, head).faults
 
     apart = _audit_apart(filed, 0, cut) + _audit_apart(filed, cut, head.position)
 
@@ -330,7 +330,7 @@ def test_a_long_ledger_is_audited_by_several_processes(
     tamper(path, "UPDATE event SET leaf = zeroblob(32) WHERE position IN (2, 2004, 2005)")
 
     with Ledger.read_only(path) as ledger:
-        faults = audit_chain(ledger, ledger.head, n_spared=n_spared)
+        faults = audit_chain(ledger, ledger.head, n_spared=n_spared).faults
 
     assert [(at, why) for at, why in faults if why == CONTENT] == [
         (each, CONTENT) for each in tampered
@@ -345,7 +345,7 @@ def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> No
         ledger.connection.execute("DROP TRIGGER event_is_never_updated")
         ledger.connection.execute("UPDATE event SET data = x'7b7d' WHERE position > 3")
 
-        faults = audit_chain(ledger, head)
+        faults = audit_chain(ledger, head).faults
         read = list(read_with_faults(ledger, head.position))
 
         assert faults == ()

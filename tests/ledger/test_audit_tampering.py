@@ -42,7 +42,7 @@ def faults_with(
     value = "CAST(? AS TEXT)" if field in {"stream", "type"} else "?"
     ledger.connection.execute("BEGIN")
     ledger.connection.execute(CHANGE(field, value), (stored, position))
-    faults = audit_chain(ledger, ledger.head)
+    faults = audit_chain(ledger, ledger.head).faults
     ledger.connection.execute("ROLLBACK")
     return faults
 
@@ -332,7 +332,7 @@ def found_by_integrity_check(scene: Scene) -> bool:
 def found_by_chain(scene: Scene) -> bool:
     """Ask the hashes that lie in the file."""
     with Ledger.read_only(scene.path) as ledger:
-        return audit_chain(ledger, ledger.head) != ()
+        return audit_chain(ledger, ledger.head).faults != ()
 
 
 def found_by_checkpoint(scene: Scene) -> bool:

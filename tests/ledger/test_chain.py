@@ -37,13 +37,13 @@ def test_a_leaf_is_the_hash_of_framed_fields() -> None:
         (15, b"VerdictReceived"),
         (1, b"1"),
         (16, b"1777291200000000"),
-        (15, b'{"verdict":"A"}'),
     )
     framed = b"".join(length.to_bytes(8, "big") + field for length, field in fields)
+    payload = hashlib.sha256(b'{"verdict":"A"}').digest()
 
     leaf = leaf_hash(ENTRY)
 
-    assert leaf == hashlib.sha256(b"\x00tourney-event-1\n" + framed).digest()
+    assert leaf == hashlib.sha256(b"\x00tourney-event-1\n" + framed + payload).digest()
 
 
 def test_a_link_is_the_hash_of_history_and_leaf() -> None:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from commands.cli.tables.table import KEPT, Table, columns
-from commands.errors import counted
+from commands.errors import counted, first_lines
 from commands.importing.merge import MergeCounts
 from commands.runs.auditing.replay import Replayed
 from commands.runs.auditing.verify import Verification
+from ledger.audit import Redaction
 from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent
@@ -57,6 +58,7 @@ def event_fields(row: StoredEvent) -> dict[str, Json]:
         "version": recorded.version,
         "event_id": row.event_id.hex(),
         "recorded_at": recorded.recorded_at.isoformat(),
+        "redacted": recorded.redacted,
         "chain": recorded.chain,
         "event": {"type": row.type, **recorded.event.fields},
     }
@@ -64,7 +66,7 @@ def event_fields(row: StoredEvent) -> dict[str, Json]:
 
 def faults_table(verified: Verification) -> Table:
     """Return a row for each fault that a check of the ledger found."""
-    head, n_claims, n_foreign, faults = verified
+    head, n_claims, n_foreign, faults, redactions, unmade = verified
     checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
     foreign = f" ({n_foreign} from merged ledgers were not)" if n_foreign else ""
     return Table(
@@ -72,14 +74,25 @@ def faults_table(verified: Verification) -> Table:
         title="Faults",
         columns=columns("position", why="What is wrong"),
         rows=tuple(fault._asdict() for fault in faults),
-        notes=(f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",),
+        notes=(
+            f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",
+            *first_lines([*map(_redaction_line, redactions)], len(redactions), "redaction"),
+            *(f"{each.run}/{each.path} {each.why}" for each in unmade),
+        ),
         facts={
             "n_events": head.position,
+            "n_redacted": len(redactions),
+            "redacted": [each._asdict() for each in redactions],
             "n_runs": n_claims,
             "n_foreign_runs": n_foreign,
             "checkpoint": str(head),
         },
     )
+
+
+def _redaction_line(redaction: Redaction) -> str:
+    position, type_, told_at, why = redaction
+    return f"position {position} ({type_}) was redacted, as position {told_at} tells: {why}"
 
 
 def differences_table(replayed: Replayed) -> Table:
@@ -89,7 +102,9 @@ def differences_table(replayed: Replayed) -> Table:
         schema="tourney/replay@1",
         title="Differences",
         columns=columns("run", path="File", why="What is wrong"),
-        rows=tuple(each._asdict() for each in replayed.differences),
+        rows=tuple(
+            {"run": each.run, "path": each.path, "why": each.why} for each in replayed.differences
+        ),
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
     )

@@ -6,7 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from commands.errors import NotFound
+from commands.errors import NotFound, shortened
 from commands.runs.report.page import report_of_run
 from ledger.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
@@ -16,7 +16,7 @@ from ledger.identity import StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
-from projections.artifacts.files import files_of
+from projections.artifacts.files import files_of, holds_texts
 from projections.artifacts.results import Results, results_of
 from projections.tournament.state import Tournament, advance
 
@@ -60,6 +60,7 @@ class Difference(NamedTuple):
     run: str
     path: str
     why: str
+    is_fault: bool = True  # False: it held a text that was redacted
 
 
 class Replayed(NamedTuple):
@@ -176,7 +177,16 @@ def differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
         if content is None:
             yield Difference(run, artifact.path, "was published and is no longer made")
         elif digest_of_bytes(content) != artifact.digest:
-            yield Difference(run, artifact.path, "differs from what was published")
+            yield _differing(rebuilt, artifact.path, "differs from what was published")
+
+
+def _differing(rebuilt: Rebuilt, path: str, why: str) -> Difference:
+    """Return a file's difference, which is no fault if it held a text that was redacted."""
+    redacted = rebuilt.results.tournament.redactions.positions if rebuilt.results else ()
+    if not redacted or not holds_texts(path):
+        return Difference(rebuilt.claim.run, path, why)
+    why = f"{why}: texts were redacted at position {shortened([*map(str, redacted)])}"
+    return Difference(rebuilt.claim.run, path, why, is_fault=False)
 
 
 def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
@@ -187,7 +197,8 @@ def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Differe
         if not file.is_file():
             yield Difference(run, path, "is missing")
         elif file.read_bytes() != content:
-            yield Difference(run, path, f"differs from byte {_first_change(file, content)} on")
+            why = f"differs from byte {_first_change(file, content)} on"
+            yield _differing(rebuilt, path, why)
 
 
 def _first_change(file: Path, content: bytes) -> int:

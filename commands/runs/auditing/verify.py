@@ -9,8 +9,14 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
-from commands.runs.auditing.replay import Claim, claims_in, differences_from_claim, rebuilt_runs
-from ledger.audit import Fault, audit_chain, audit_file, read_with_faults
+from commands.runs.auditing.replay import (
+    Claim,
+    Difference,
+    claims_in,
+    differences_from_claim,
+    rebuilt_runs,
+)
+from ledger.audit import Fault, Redaction, audit_chain, audit_file, read_with_faults
 from ledger.chain import Head, find_heads
 from ledger.recorded import Recorded
 from ledger.store import Ledger
@@ -48,6 +54,8 @@ class Verification(NamedTuple):
     n_claims: int  # publications whose files were rebuilt
     n_foreign: int  # publications of merged ledgers, which only those can rebuild
     faults: tuple[Fault, ...]
+    redactions: tuple[Redaction, ...] = ()
+    unmade: tuple[Difference, ...] = ()  # published files that held texts which were redacted since
 
 
 def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Verification:
@@ -67,10 +75,12 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
     with ThreadPoolExecutor(max_workers=1) as beside:  # the hashing is done by other processes
         hashing = beside.submit(audit_chain, ledger, head, n_spared=1)
-        faults += _faults_of_meaning(ledger, head, ours, on_progress)
-        faults += hashing.result()
+        found = _faults_of_meaning(ledger, head, ours, on_progress)
+        chain = hashing.result()
+    unmade = tuple(each for each in found if isinstance(each, Difference))
+    faults += [*chain.faults, *(each for each in found if isinstance(each, Fault))]
     in_order = tuple(sorted(faults, key=lambda fault: fault.position))
-    return Verification(head, len(ours), len(foreign), in_order)
+    return Verification(head, len(ours), len(foreign), in_order, chain.redactions, unmade)
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
@@ -93,17 +103,24 @@ def _unfounded(claim: Claim) -> Fault:
 
 def _faults_of_meaning(
     ledger: Ledger, head: Head, claims: Sequence[Claim], on_progress: OnProgress
-) -> list[Fault]:
-    """Check each event against those before it, and each claim against the fold, in one pass."""
+) -> Sequence[Fault | Difference]:
+    """Check each event against those before it, and each claim against the fold, in one pass.
+
+    Returns:
+        The faults, and the differences that are none.
+    """
     faults: list[Fault] = []
+    differences: list[Fault | Difference] = []
     events = _sound(ledger, head, faults, on_progress)
     for rebuilt in rebuilt_runs(events, claims):
-        faults += [
+        differences += [
             Fault(rebuilt.claim.position, f"{each.run}/{each.path} {each.why}")
+            if each.is_fault
+            else each
             for each in differences_from_claim(rebuilt)
         ]
     deque(events, maxlen=0)  # what follows the last claim
-    return faults
+    return [*faults, *differences]
 
 
 def _sound(

@@ -49,6 +49,7 @@ from ledger.events.ratings import (
     PublicationTerms,
     RatingsPublished,
 )
+from ledger.events.redaction import EventRedacted
 from ledger.events.registration import (
     Adapter,
     EntrantRegistered,
@@ -399,6 +400,12 @@ SAMPLES: Final[tuple[Event, ...]] = (
         detail="choice 2: nan",
     ),
     EvaluationCompleted(entrant=BASE, evaluation="recall", number=2, n_observed=7, n_unscorable=1),
+    EventRedacted(
+        event_id="01a206c60adb6a0a9d804501198560c8",
+        digest=key("payload"),
+        tombstone=key("tombstone"),
+        why="an API key in β's reply",
+    ),
 )
 
 

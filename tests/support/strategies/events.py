@@ -6,6 +6,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from ledger.events.redaction import EventRedacted
 from ledger.events.registry import Event
 from ledger.events.values import type_name
 from tests.support.strategies.evaluations import (
@@ -16,6 +17,7 @@ from tests.support.strategies.evaluations import (
 )
 from tests.support.strategies.imports import (
     battles_imported,
+    event_redacted,
     ledger_merged,
     ratings_imported,
     ratings_published,
@@ -52,9 +54,10 @@ def events() -> SearchStrategy[Event]:
 
 
 def histories(max_size: int = 8) -> SearchStrategy[list[Event]]:
-    """Return events that one stream takes: no two under the same key."""
+    """Return events that one stream takes: no two under the same key, and nothing redacted."""
+    untold = [each for name, each in BY_TYPE.items() if name != type_name(EventRedacted)]
     return st.lists(
-        events(),
+        st.one_of(untold),
         max_size=max_size,
         unique_by=lambda event: (type_name(event), tuple(event.natural_key)),
     )
@@ -87,4 +90,5 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "SampleObserved": sample_observed(),
     "SampleUnscorable": sample_unscorable(),
     "EvaluationCompleted": evaluation_completed(),
+    "EventRedacted": event_redacted(),
 }

@@ -29,6 +29,7 @@ from ledger.events.ratings import (
     PublicationTerms,
     RatingsPublished,
 )
+from ledger.events.redaction import EventRedacted
 from ledger.events.values import MAX_LEVEL, MIN_LEVEL
 from tests.support.strategies.values import (
     COUNTS,
@@ -90,6 +91,12 @@ def ratings_published() -> SearchStrategy[RatingsPublished]:
 def ledger_merged() -> SearchStrategy[LedgerMerged]:
     """Return merges of ledgers that need not exist."""
     return built(LedgerMerged, head=digests(), n_events=ORDINALS, n_taken=ORDINALS)
+
+
+def event_redacted() -> SearchStrategy[EventRedacted]:
+    """Return redactions of events that need not exist."""
+    ids = st.binary(min_size=16, max_size=16).map(bytes.hex)
+    return built(EventRedacted, event_id=ids, digest=digests(), tombstone=digests(), why=LABELS)
 
 
 LENGTHS: Final = st.integers(min_value=0, max_value=10**9)

@@ -28,6 +28,7 @@ _WHY: Final[Mapping[str, str]] = {
     "in_flight": "no verdict yet: in flight",
     "pending": "no verdict yet: not asked",
     "no_response": "not asked: a response is missing",
+    "redacted": "no verdict can be shown: a response was redacted",
     "identical": "not asked: the responses are identical",
 }
 _OUTCOMES: Final[Mapping[str, str]] = {
@@ -35,6 +36,7 @@ _OUTCOMES: Final[Mapping[str, str]] = {
     "inconsistent": "inconsistent: the verdict depends on the order",
     "pending": "pending",
     "no_response": "no outcome: an entrant has no response",
+    "redacted": "no outcome: a response was redacted",
 }
 
 

@@ -1,0 +1,87 @@
+"""What was redacted of a tournament: responses without their text, and what is known of them.
+
+Such a response stays the entrant's answer: it is not generated again. Without its text its queries
+cannot be built, so nothing more is asked about it. Outcomes that are on record stay: they are found
+by names, and by the queries that were sent.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple, Self
+
+from immutables import Map
+
+from ledger.events.judging import JudgeQuerySubmitted, Outcome, PairKey, PairReconciled
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
+from ledger.recorded import Recorded
+
+
+class Responses(NamedTuple):
+    """The keys of a pair's responses, in roster order."""
+
+    a: Digest
+    b: Digest
+
+
+class PairName(NamedTuple):
+    """The fields of a pair's key but its queries."""
+
+    dimension: Dimension
+    prompt_id: PromptId
+    entrant_a: EntrantId
+    entrant_b: EntrantId
+    judge: JudgeId
+    policy: str
+
+
+@dataclass(frozen=True)
+class Redactions:
+    """The redacted events that a tournament can use, and what was asked about them."""
+
+    positions: tuple[int, ...] = ()
+    responses: Map[Digest, ResponseGenerated] = Map()
+    # of the prompts of these responses:
+    asked: Map[Digest, Responses] = Map()  # by query key
+    outcomes: Map[PairKey, Outcome] = Map()
+
+    def after(self, recorded: Recorded) -> Self:
+        """Return what is known after one more event."""
+        match event := recorded.event:
+            case ResponseGenerated() if recorded.redacted:
+                responses = self.responses.set(event.response_key, event)
+                return replace(self, responses=responses, positions=self._with(recorded))
+            case JudgeQuerySubmitted() if event.prompt_id in self._prompts:
+                of = Responses(event.response_a, event.response_b)
+                return replace(self, asked=self.asked.set(event.query_key, of))
+            case PairReconciled() if event.prompt_id in self._prompts:
+                outcomes = self.outcomes.set(event.natural_key, event.outcome)
+                return replace(self, outcomes=outcomes)
+            case _ if recorded.redacted:
+                return replace(self, positions=self._with(recorded))
+            case _:
+                return self
+
+    def __contains__(self, response: ResponseGenerated) -> bool:
+        """Say whether a response has lost its text; another tournament may still have it."""
+        return self.responses.get(response.response_key) == response
+
+    def outcome(self, name: PairName, of: Responses) -> Outcome | None:
+        """Return the outcome on record of two responses; None: there is none.
+
+        An outcome of the same name is not theirs if its queries were sent about other responses.
+        """
+        for key, outcome in self.outcomes.items():
+            if key[: len(name)] == name and self.asked.get(key.forward, of) == of:
+                return outcome
+        return None
+
+    @cached_property
+    def _prompts(self) -> frozenset[PromptId]:
+        return frozenset(each.prompt_id for each in self.responses.values())
+
+    def _with(self, recorded: Recorded) -> tuple[int, ...]:
+        return (*self.positions, recorded.position)
+
+
+NONE_REDACTED: Final = Redactions()
