@@ -114,17 +114,17 @@ def _without_texts(recorded: Recorded) -> Event:
     """Return an event with REDACTED in the place of its texts."""
     match event := recorded.event:
         case ResponseGenerated():
-            return replace(event, text=REDACTED)
+            return replace(event, text=_masked(event.text))
         case VerdictReceived():
-            return replace(event, reply=REDACTED)
+            return replace(event, reply=_masked(event.reply))
         case JudgeQueryFailed():
-            return replace(event, reply=event.reply and REDACTED, detail=REDACTED)
+            return replace(event, reply=_masked(event.reply), detail=_masked(event.detail))
         case ResponseFailed() | SampleUnscorable():
-            return replace(event, detail=REDACTED)
+            return replace(event, detail=_masked(event.detail))
         case JudgeBatchNotCreated():
-            return replace(event, why=REDACTED)
+            return replace(event, why=_masked(event.why))
         case RequestsSettled(charges=charges):
-            settled = [replace(charge, detail=REDACTED) for charge in charges]
+            settled = [replace(charge, detail=_masked(charge.detail)) for charge in charges]
             return replace(event, charges=tuple(settled))
         case SampleObserved(observation=AnswerObserved() | PredictionObserved() as observed):
             return replace(event, observation=_unread(observed))
@@ -132,6 +132,10 @@ def _without_texts(recorded: Recorded) -> Event:
             return replace(event, configuration=REDACTED_SETTINGS)
         case _:
             raise CannotRedact(recorded.position, _why_not(event))
+
+
+def _masked(text: str) -> str:
+    return text and REDACTED
 
 
 def _unread(observed: AnswerObserved | PredictionObserved) -> Observation:
