@@ -21,8 +21,10 @@ from sqlite_utils import Database
 from commands.ports import no_progress
 from commands.runs.auditing.verify import verify
 from ledger.audit import Fault, audit, audit_chain
-from ledger.chain import Head
+from ledger.chain import Head, tombstone
 from ledger.errors import LedgerError
+from ledger.events.registry import EVENTS
+from ledger.identity import Digest
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
@@ -384,3 +386,114 @@ def test_a_later_checkpoint_sees_what_an_earlier_one_did_not(scene: Scene, attac
     ATTACKS[attack].change(scene)
 
     assert found_by_checkpoint(scene._replace(noted=noted_at_the_end))
+
+
+REDACTED_AT, PLAIN_AT, TOLD_AT = 2, 3, 6  # a redacted event, one that is not, and what tells of it
+
+
+def redacted_data(scene: Scene, position: int) -> bytes:
+    """Return the stored data at a position, of a scene in which one event was redacted."""
+    with Ledger.read_only(scene.path) as ledger:
+        [row] = ledger.rows(after=position - 1, until=position)
+        return row.data
+
+
+def put(position: int, data: Callable[[Scene], bytes]) -> Callable[[Scene], None]:
+    """Return an attack that replaces what is stored of an event, and leaves all hashes."""
+
+    def change(scene: Scene) -> None:
+        found = data(scene)
+        with unguarded(scene.path) as connection:
+            connection.execute("UPDATE event SET data = ? WHERE position = ?", (found, position))
+
+    return change
+
+
+def other_verdict(scene: Scene) -> bytes:
+    """Return the tombstone, with another verdict in it."""
+    return redacted_data(scene, REDACTED_AT).replace(b'"verdict":"A"', b'"verdict":"B"')
+
+
+def other_digest(scene: Scene) -> bytes:
+    """Return the tombstone, with the digest of another payload."""
+    stands = tombstone(b"{}", b'{"verdict":"A"}')
+    return stands[:80] + redacted_data(scene, REDACTED_AT)[80:]
+
+
+def unredacted(_: Scene) -> bytes:
+    """Return the payload that was removed."""
+    return EVENTS.encode(verdicts(N_ALL)[REDACTED_AT - 1])
+
+
+def removed_untold(scene: Scene) -> bytes:
+    """Return a tombstone, with the right digest, of an event that nobody redacted."""
+    payload = redacted_data(scene, PLAIN_AT)
+    return tombstone(payload, payload.replace(b'"verdict":"A"', b'"verdict":"B"'))
+
+
+def not_quite(scene: Scene) -> bytes:
+    """Return what begins as a tombstone does, and is none."""
+    return b'{"redacted":"no digest",' + redacted_data(scene, PLAIN_AT)[1:]
+
+
+CUT_WHAT_TELLS = by_sql("DELETE FROM event WHERE type = 'EventRedacted'")
+MOVE = "UPDATE event SET position = ?2, version = ?2 WHERE position = ?1"
+
+FORGERIES = {
+    "another verdict in a tombstone": (put(REDACTED_AT, other_verdict), REDACTED_AT),
+    "another digest in a tombstone": (put(REDACTED_AT, other_digest), REDACTED_AT),
+    "a payload put back": (put(REDACTED_AT, unredacted), TOLD_AT),
+    "a tombstone that no event tells of": (put(PLAIN_AT, removed_untold), PLAIN_AT),
+    "half a tombstone": (put(PLAIN_AT, not_quite), PLAIN_AT),
+    "a redaction that is cut off": (CUT_WHAT_TELLS, REDACTED_AT),
+}
+
+
+@pytest.fixture
+def redacted_scene(scene: Scene) -> Scene:
+    """Give the scene after one of its events was redacted."""
+    with Ledger.open(scene.path) as ledger:
+        ledger.redact(REDACTED_AT, "a key")
+    return scene
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_redaction_is_found(redacted_scene: Scene, forgery: str) -> None:
+    """A tombstone has the leaf of what it stands for, so the record must tell of it."""
+    change, at = FORGERIES[forgery]
+    change(redacted_scene)
+
+    with Ledger.read_only(redacted_scene.path) as ledger:
+        faults = audit_chain(ledger, ledger.head).faults
+
+    assert {fault.position for fault in faults} == {at}
+
+
+@pytest.mark.parametrize("defence", DEFENCES)
+def test_no_defence_cries_wolf_at_a_redaction(redacted_scene: Scene, defence: str) -> None:
+    """It changes no hash, so a checkpoint from before it holds."""
+    assert not DEFENCES[defence](redacted_scene)
+
+
+def test_a_redaction_during_an_audit_is_no_fault(redacted_scene: Scene) -> None:
+    """Verifying takes a while; what tells of the redaction then stands behind what is verified."""
+    with Ledger.read_only(redacted_scene.path) as ledger:
+        before = Head(N_ALL, Digest(""))
+
+        found = audit_chain(ledger, before)
+
+    assert found.faults == ()
+    assert [each.position for each in found.redactions] == [REDACTED_AT]
+
+
+def test_a_redaction_of_what_comes_later_is_found(path: Path) -> None:
+    """It tells of an event before it, or of nothing."""
+    with Ledger.open(path) as ledger:
+        [receipt] = ledger.append(STREAM, verdicts(1))
+        ledger.redact(receipt.recorded.position, "a key")
+    with unguarded(path) as connection:
+        connection.executemany(MOVE, ((1, 3), (2, 1), (3, 2)))
+        hash_again(connection)
+
+    with Ledger.read_only(path) as ledger:
+        assert [fault.position for fault in audit_chain(ledger, ledger.head).faults] == [2]

@@ -319,3 +319,64 @@ def test_what_both_have_is_there_once_after_merging_either_way(pair: Pair) -> No
 
     assert facts[0] == facts[1]
     assert set(facts[0].values()) == {1}
+
+
+def redacted_verdict(ledger: Ledger) -> int:
+    """Redact the first verdict of a ledger, and return its position."""
+    position = next(row.position for row in ledger.rows() if row.type == "VerdictReceived")
+    ledger.redact(position, "a key")
+    return position
+
+
+def test_a_redacted_ledger_is_taken_in_as_it_is(pair: Pair) -> None:
+    """An empty ledger becomes an exact copy: what was removed stays removed."""
+    judged(Recorder(pair.theirs, STREAM))
+    redacted_verdict(pair.theirs)
+
+    with Ledger.in_memory() as empty:
+        merge_ledger(empty, pair.theirs.rows())
+
+        assert list(empty.rows()) == list(pair.theirs.rows())
+        assert audit(empty) == ()
+
+
+def test_what_is_redacted_there_alone_stays_here(pair: Pair) -> None:
+    """Whether a text is removed from a ledger is for its owner to say."""
+    judged(pair.recorder())
+    merge_ledger(pair.theirs, pair.ours.rows())
+    redacted_verdict(pair.theirs)
+    before = list(pair.ours.rows())
+
+    counts = merge_ledger(pair.ours, pair.theirs.rows())
+
+    after = list(pair.ours.rows())
+    assert after[: len(before)] == before
+    assert [row.type for row in after[len(before) :]] == ["LedgerMerged"] * 2
+    assert counts.n_known == len(before) + 1
+    assert audit(pair.ours) == ()
+
+
+def test_what_is_redacted_here_does_not_come_back(pair: Pair) -> None:
+    """Another ledger still has the text; ours knows the fact, and keeps the tombstone."""
+    judged(pair.recorder())
+    merge_ledger(pair.theirs, pair.ours.rows())
+    at = redacted_verdict(pair.ours)
+
+    counts = merge_ledger(pair.ours, pair.theirs.rows())
+
+    assert counts.conflicts == ()
+    assert [each.position for each in pair.ours.read() if each.redacted] == [at]
+    assert audit(pair.ours) == ()
+
+
+def test_a_tombstone_that_nothing_tells_of_is_refused(pair: Pair) -> None:
+    """Anybody could write one into an export, with a verdict of his own."""
+    judged(Recorder(pair.theirs, STREAM))
+    redacted_verdict(pair.theirs)
+    untold = [row for row in pair.theirs.rows() if row.type != "EventRedacted"]
+    before = list(pair.ours.rows())
+
+    with pytest.raises(UnreadableEvent, match="no event says so"):
+        merge_ledger(pair.ours, untold)
+
+    assert list(pair.ours.rows()) == before
