@@ -1,8 +1,9 @@
-"""What was redacted of a tournament: responses without their text, and what is known of them.
+"""What was redacted of a tournament: replies and responses without their text.
 
-Such a response stays the entrant's answer: it is not generated again. Without its text its queries
-cannot be built, so nothing more is asked about it. Outcomes that are on record stay: they are found
-by names, and by the queries that were sent.
+A verdict stays as it was read; read again by another parser, its reply says nothing. A response
+stays the entrant's answer: it is not generated again. Without its text its queries cannot be built,
+so nothing more is asked about it. Outcomes that are on record stay: they are found by names, and by
+the queries that were sent.
 """
 
 from dataclasses import dataclass, replace
@@ -11,8 +12,16 @@ from typing import Final, NamedTuple, Self
 
 from immutables import Map
 
-from ledger.events.judging import JudgeQuerySubmitted, Outcome, PairKey, PairReconciled
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    Outcome,
+    PairKey,
+    PairReconciled,
+    VerdictReceived,
+)
 from ledger.events.responses import ResponseGenerated
+from ledger.events.values import REDACTED
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
 from ledger.recorded import Recorded
 
@@ -40,6 +49,7 @@ class Redactions:
     """The redacted events that a tournament can use, and what was asked about them."""
 
     positions: tuple[int, ...] = ()
+    replies: frozenset[Digest] = frozenset()  # by query key
     responses: Map[Digest, ResponseGenerated] = Map()
     # of the prompts of these responses:
     asked: Map[Digest, Responses] = Map()  # by query key
@@ -57,6 +67,9 @@ class Redactions:
             case PairReconciled() if event.prompt_id in self._prompts:
                 outcomes = self.outcomes.set(event.natural_key, event.outcome)
                 return replace(self, outcomes=outcomes)
+            case VerdictReceived() | JudgeQueryFailed() if recorded.redacted:
+                replies = self.replies | {event.query_key}
+                return replace(self, replies=replies, positions=self._with(recorded))
             case _ if recorded.redacted:
                 return replace(self, positions=self._with(recorded))
             case _:
@@ -65,6 +78,10 @@ class Redactions:
     def __contains__(self, response: ResponseGenerated) -> bool:
         """Say whether a response has lost its text; another tournament may still have it."""
         return self.responses.get(response.response_key) == response
+
+    def is_gone(self, query_key: Digest, reply: str) -> bool:
+        """Say whether the reply to a query was redacted; another tournament may still have it."""
+        return reply == REDACTED and query_key in self.replies
 
     def outcome(self, name: PairName, of: Responses) -> Outcome | None:
         """Return the outcome on record of two responses; None: there is none.

@@ -37,16 +37,23 @@ def verdict_of(tournament: Tournament, query_key: Digest, parser: str | None) ->
 def reply_of(tournament: Tournament, query_key: Digest, parser: str) -> str | None:
     """Return the stored reply for a parser to read again, or None if there is none."""
     given = tournament.verdicts.get(query_key)
-    if given is not None:
-        return given.event.reply
     failure = tournament.query_failures.get(query_key)
-    return failure.reply if failure is not None and _is_whole(failure, parser) else None
+    if given is not None:
+        reply = given.event.reply
+    elif failure is not None and _is_whole(failure, parser):
+        reply = failure.reply
+    else:
+        return None
+    return None if tournament.redactions.is_gone(query_key, reply) else reply
 
 
-def failure_of(tournament: Tournament, query_key: Digest) -> FailureReason | None:
+def failure_of(
+    tournament: Tournament, query_key: Digest
+) -> FailureReason | Literal["redacted"] | None:
     """Return why an answered query has no verdict; None if it was not answered."""
-    if query_key in tournament.verdicts:
-        return "unreadable"  # by the parser that reads it now
+    if (given := tournament.verdicts.get(query_key)) is not None:
+        is_gone = tournament.redactions.is_gone(query_key, given.event.reply)
+        return "redacted" if is_gone else "unreadable"  # by the parser that reads it now
     failure = tournament.query_failures.get(query_key)
     return failure.reason if failure else None
 

@@ -1,0 +1,311 @@
+"""A tournament whose texts were redacted: what is on record stays, and nothing is asked again."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from ledger.events.judging import JudgeQuerySubmitted, VerdictReceived
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseGenerated
+from ledger.events.values import REDACTED
+from ledger.identity import StreamId
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+from projections.battles.details import battle_details
+from projections.event_consistency import ConsistencyCheck
+from projections.fold import fold
+from projections.redactions import NONE_REDACTED
+from projections.reliability.calibration import against_gold
+from projections.tournament.matches import match_of
+from projections.tournament.progress import (
+    ANY_QUESTION,
+    missing_responses,
+    open_queries,
+    unreconciled,
+)
+from projections.tournament.settlement import reply_of, settle, verdict_of
+from projections.tournament.state import Tournament, advance, tournament_of
+from projections.verdicts.parsers import PARSERS
+from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
+from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
+from tests.support.builders.worlds import (
+    Fate,
+    answered,
+    cup,
+    everything,
+    failure,
+    history,
+    matches_of,
+    planned_pairings,
+    settled,
+    sure,
+    unanswerable,
+)
+
+OTHER = StreamId("other")
+FATES: Sequence[Fate] = ("a", "b", "tie", "inconsistent", "pending", "unreadable")
+
+
+def asked(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return events in which every query of every match was sent before the verdicts."""
+    tournament = known(*events)
+    sent = [
+        JudgeQuerySubmitted(
+            query_key=question.query_key,
+            judge=tournament.panel[0].judge_id,
+            dimension=match.pairing.rubric.dimension,
+            prompt_id=match.pairing.prompt.prompt_id,
+            entrant_a=match.pairing.a.entrant.entrant_id,
+            entrant_b=match.pairing.b.entrant.entrant_id,
+            order=question.order,
+            rubric_digest=match.pairing.rubric.digest,
+            response_a=match.pairing.a.response_key,
+            response_b=match.pairing.b.response_key,
+        )
+        for match in matches_of(tournament)
+        for question in (match.forward, match.swapped)
+    ]
+    place = next(n for n, each in enumerate(events) if isinstance(each, VerdictReceived))
+    return (*events[:place], *sent, *events[place:])
+
+
+def redacted(events: Sequence[Event], *which: Event) -> tuple[Recorded, ...]:
+    """Return events as a ledger gives them after some of them were redacted."""
+    with Ledger.in_memory() as ledger:
+        places = {
+            id(event): receipt.recorded.position
+            for event in events
+            for receipt in ledger.append(STREAM, [event])
+        }
+        for event in which:
+            ledger.redact(places[id(event)], "a key")
+        return tuple(ledger.read())
+
+
+def state_of(events: Sequence[Recorded]) -> Tournament:
+    """Return what the tournament knows."""
+    return fold(tournament_of(STREAM), events)
+
+
+def of_type(events: Sequence[Event], name: str) -> list[Event]:
+    """Return the events of a type."""
+    return [each for each in events if type(each).__name__ == name]
+
+
+WORLD = asked(history(cup(), *FATES))
+
+
+@pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
+def test_every_outcome_on_record_stays(name: str) -> None:
+    """Ratings are computed from outcomes, which hold no text."""
+    whole = known(*WORLD)
+    for event in of_type(WORLD, name):
+        state = state_of(redacted(WORLD, event))
+
+        outcomes = [each.outcome for each in settled(state)]
+
+        assert outcomes == [each.outcome for each in settled(whole)]
+
+
+@pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
+def test_nothing_is_generated_or_asked_again(name: str) -> None:
+    """What was paid for is on record, whether or not its text still is."""
+    whole = known(*WORLD)
+    judge, prompts = whole.panel[0], everything(whole)
+    queries = open_queries(whole, prompts, judge, ANY_QUESTION)
+    still_open = {each.asked.query_key for each in queries}
+    for event in of_type(WORLD, name):
+        state = state_of(redacted(WORLD, event))
+
+        asked_again = open_queries(state, prompts, judge, ANY_QUESTION)
+
+        assert missing_responses(state, prompts) == ()
+        assert {each.asked.query_key for each in asked_again} <= still_open
+        assert unreconciled(state, prompts, judge, DEFAULT_POLICY, skip_identical=True) == ()
+
+
+def test_a_redacted_response_is_shown_to_nobody() -> None:
+    """Its queries hold its text: none can be built, in any order."""
+    first = of_type(WORLD, "ResponseGenerated")[0]
+    state = state_of(redacted(WORLD, first))
+    pairings = planned_pairings(state)
+
+    without = [each for each in pairings if match_of(state, each, state.panel[0]) is None]
+
+    assert isinstance(first, ResponseGenerated)
+    key = first.response_key
+    assert without == [
+        each for each in pairings if key in (each.a.response_key, each.b.response_key)
+    ]
+    assert state.responses[key].text == REDACTED
+
+
+def test_a_pair_without_an_outcome_stays_without() -> None:
+    """It is counted as redacted: neither pending, which would ask for it, nor a tie."""
+    events = history(cup(1), "a")
+    zoe = of_type(events, "ResponseGenerated")[0]
+
+    statuses = [each.status for each in settled(state_of(redacted(events, zoe)))]
+
+    assert statuses == ["a", "redacted", "pending"]
+
+
+def test_other_rules_cannot_read_a_redacted_response() -> None:
+    """Only the recorded outcome is left of its pairs; each order alone is not on record."""
+    events = history(cup(1), "a", "b", "tie")
+    state = state_of(redacted(events, of_type(events, "ResponseGenerated")[0]))
+
+    by_order = settle(state, everything(state), state.panel[0], Rule(CONCATENATE))
+
+    assert [each.status for each in by_order] == ["redacted"] * 4 + ["tie"] * 2
+
+
+def test_a_missing_partner_keeps_a_pair_pending() -> None:
+    """The other response may still come, and then tell nothing more of this pair."""
+    opening = cup(1)
+    first, second, _ = responses(known(*opening))
+    state = state_of(redacted([*opening, first, second], first))
+
+    assert [each.status for each in settled(state)] == ["redacted", "pending", "pending"]
+
+
+def test_an_outcome_of_other_responses_is_not_taken() -> None:
+    """An entrant's label may have stood for other weights: then the names are the same."""
+    events = asked(history(cup(1), "a", "b", "tie"))
+    stronger = opened(
+        prompts=[prompt("p1")],
+        entrants=[entrant("zoe", weights_digest="0" * 64), entrant("amy"), entrant("kim")],
+        opening=2,
+    )
+    events = (*events, *(each for each in stronger if each not in events))
+    new = known(*events)
+    zoe, *_ = (each for each in responses(new) if each.response_key not in new.responses)
+    later = [*events, zoe]
+
+    statuses = [each.status for each in settled(state_of(redacted(later, zoe)))]
+
+    assert statuses == ["redacted", "redacted", "tie"]
+
+
+def test_another_tournaments_text_serves_if_ours_is_intact() -> None:
+    """Responses are shared by key; the redacted copy of another tournament changes nothing."""
+    events = history(cup(1), "a", "b", "tie")
+    zoe = of_type(events, "ResponseGenerated")[0]
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, events)
+        [receipt] = ledger.append(OTHER, [zoe])
+        ledger.redact(receipt.recorded.position, "a key")
+        state = state_of([*ledger.read()])
+
+    assert isinstance(zoe, ResponseGenerated)
+    assert zoe not in state.redactions
+    assert [each.match is None for each in settled(state)] == [False] * 3
+
+
+def test_folding_may_stop_and_resume() -> None:
+    """As for every projection."""
+    events = redacted(WORLD, *of_type(WORLD, "ResponseGenerated")[:2])
+    whole = state_of(events)
+
+    for stop in range(len(events)):
+        assert advance(advance(Tournament(STREAM), events[:stop]), events[stop:]) == whole
+    assert whole.redactions.positions == tuple(e.position for e in events if e.redacted)
+    assert known(*WORLD).redactions == NONE_REDACTED
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_no_parser_reads_a_verdict_in_a_redacted_reply(parser: str) -> None:
+    """Under the rule on record the verdict stays; read again, the reply says nothing."""
+    events = history(cup(1), "a")
+    first = of_type(events, "VerdictReceived")[0]
+    state = state_of(redacted(events, first))
+    assert isinstance(first, VerdictReceived)
+
+    again = settle(state, everything(state), state.panel[0], Rule(parser=parser))
+
+    assert verdict_of(state, first.query_key, None) == "A"
+    assert verdict_of(state, first.query_key, parser) is None
+    assert again[0].status == "redacted"
+
+
+def test_a_reply_that_says_redacted_is_read_as_any_other() -> None:
+    """A judge may say the word; only an event that was redacted has lost its reply."""
+    events = [*history(cup(1), "a")]
+    first = of_type(events, "VerdictReceived")[0]
+    assert isinstance(first, VerdictReceived)
+    events[events.index(first)] = replace(first, reply=REDACTED)
+
+    assert reply_of(known(*events), first.query_key, "final-line@1") == REDACTED
+
+
+def test_a_failed_reply_cannot_be_read_again() -> None:
+    """Another parser might have found a verdict in it."""
+    match, *_ = matches_of(known(*WORLD))
+    failed = replace(failure(match.forward), reply="VERDICT: A")
+    events = [*history(cup()), failed]
+
+    state = state_of(redacted(events, failed))
+
+    assert verdict_of(known(*events), match.forward.query_key, "final-line@1") == "A"
+    assert verdict_of(state, match.forward.query_key, "lenient-tap@1") is None
+    assert settled(state)[0].status == "unreadable"
+
+
+def test_a_failed_response_is_still_failed() -> None:
+    """Only what the server said of it is gone."""
+    opening = cup(1)
+    failed = replace(unanswerable(planned_pairings(known(*opening))[0].a), detail="sk-1")
+    state = state_of(redacted([*opening, failed], failed))
+
+    assert [each.status for each in settled(state)] == ["no_response", "no_response", "pending"]
+    assert state.redactions.positions == (len(opening) + 1,)
+
+
+def test_what_was_spent_stays() -> None:
+    """A cap must not be lifted by a redaction."""
+    match, *_ = matches_of(known(*WORLD))
+    failed = replace(failure(match.forward), worst_usd=2.5, detail="sk-1")
+    events = [*history(cup()), failed]
+
+    before, after = known(*events), state_of(redacted(events, failed))
+
+    assert (after.spent_usd, after.lost_usd) == (before.spent_usd, before.lost_usd)
+    assert after.lost_usd == 2.5
+    assert after.useless_replies == before.useless_replies
+
+
+def test_what_is_redacted_is_consistent() -> None:
+    """A verdict whose reply is gone still answers a query; what it said cannot be checked."""
+    check = ConsistencyCheck()
+
+    faults = [check.faults_of(each) for each in redacted(WORLD, *of_type(WORLD, "VerdictReceived"))]
+
+    assert not any(faults)
+
+
+def test_a_response_without_its_text_is_not_held_against_the_gold_answer() -> None:
+    """Whether it was right cannot be said any more, so it is not counted as wrong."""
+    events = sure(answered(cup(1)), {"zoe": 0.9, "amy": 0.8})
+    zoe = of_type(events, "ResponseGenerated")[0]
+
+    found = against_gold(state_of(redacted(events, zoe)))
+
+    assert [each.entrant_id for each in against_gold(known(*events))] == ["zoe", "amy"]
+    assert [each.entrant_id for each in found] == ["amy"]
+
+
+def test_a_battle_says_that_a_response_was_redacted() -> None:
+    """The screen shows what is left: the outcome."""
+    events = history(cup(1), "a")
+    state = state_of(redacted(events, of_type(events, "ResponseGenerated")[0]))
+
+    first, second, _ = (
+        battle_details(state, [pairing], state.panel[0]) for pairing in planned_pairings(state)
+    )
+
+    assert [each.status for each in first.dimensions[0].orders] == ["redacted"] * 2
+    assert first.dimensions[0].settlement.status == "a"
+    assert second.dimensions[0].settlement.status == "redacted"
+    assert first.a.response is not None
+    assert first.a.response.text == REDACTED
