@@ -14,6 +14,7 @@ from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
+from ledger.events.values import REDACTED
 from tests.support.builders.evaluating import Capitals, Echoes, answering, reading
 from tests.support.builders.evaluations import answer, choice, choices, prediction
 from tests.support.builders.events import entrant, hydra
@@ -225,6 +226,20 @@ def test_what_is_on_record_is_cleaned_and_scored_again(
     again = evaluation.rescore(recorded)
 
     assert again == replace(recorded, cleaned=found[0], score=found[1])
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "remaining"),
+    [
+        (Capitals(), answer(0.5, REDACTED, text=REDACTED, expected=REDACTED)),
+        (Echoes(), replace(prediction([], [], score=0.5), text=REDACTED)),
+    ],
+)
+def test_what_was_redacted_keeps_the_score_on_record(
+    evaluation: ScoredEvaluation, remaining: AnswerObserved | PredictionObserved
+) -> None:
+    """The texts are gone: scored again, they would all be alike."""
+    assert evaluation.rescore(remaining) == remaining
 
 
 def test_no_number_is_not_brought_in_by_scoring_again() -> None:

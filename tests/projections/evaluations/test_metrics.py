@@ -5,8 +5,10 @@ from math import exp, log
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ledger.events.evaluations import EvaluationPlanned, Observation
+from ledger.events.values import REDACTED
 from projections.evaluations.metrics import HEADLINES, Metric, compare_runs, metrics_of
 from projections.evaluations.state import EvaluationRun
 from projections.intervals import Estimate
@@ -109,6 +111,30 @@ def test_answers_are_scored_matched_and_searched() -> None:
         "containment": 0.5,
         "length_limited": 0.25,
     }
+
+
+def test_redacted_answers_keep_their_score_and_are_not_compared() -> None:
+    """Their texts are all alike now, which makes none of them right."""
+    gone = answer(0.0, REDACTED, text=REDACTED, expected=REDACTED)
+
+    found = values(plan(), answer(1.0), gone)
+
+    assert found == {
+        "score": 0.5,
+        "exact_match": 1.0,
+        "containment": 1.0,
+        "length_limited": 0.0,
+    }
+
+
+def test_redacted_predictions_keep_their_score_and_are_not_compared() -> None:
+    """Token ids are a text, too, and are gone with it."""
+    planned = plan(kind="encoding")
+    gone = replace(prediction([], [], score=0.0), text=REDACTED)
+
+    found = values(planned, prediction([1, 2], [1, 3]), gone)
+
+    assert found == {"score": 0.5, "last_token": 0.0, "tokens": 0.5}
 
 
 def test_scores_that_are_no_shares_have_no_share_s_interval() -> None:
