@@ -89,21 +89,20 @@ def tombstone(payload: bytes, remaining: bytes) -> bytes:
 
 def is_tombstone(data: bytes) -> bool:
     """Say whether stored data stands in a redacted payload's place."""
-    return _TOMBSTONE.match(data) is not None
+    # the pattern alone would do, and be slower for nearly all
+    return data.startswith(_TOMBSTONE_BEGINS) and _TOMBSTONE.match(data) is not None
 
 
 def remaining_payload(data: bytes) -> bytes:
     """Return stored data without the digest with which a tombstone begins."""
-    found = _TOMBSTONE.match(data)
-    return data if found is None else b"{" + data[found.end() :]
+    return b"{" + _TOMBSTONE.sub(b"", data, count=1) if is_tombstone(data) else data
 
 
 def payload_digest(data: bytes) -> bytes:
     """Return the SHA-256 of an event's payload as it was recorded, redacted since or not."""
-    if not data.startswith(_TOMBSTONE_BEGINS):  # nearly always, and faster than a pattern
-        return sha256(data).digest()
-    found = _TOMBSTONE.match(data)
-    return sha256(data).digest() if found is None else bytes.fromhex(found[1].decode())
+    if is_tombstone(data):
+        return bytes.fromhex(data[len(_TOMBSTONE_BEGINS) :][:64].decode())
+    return sha256(data).digest()
 
 
 _SPELLING: Final = re.compile(r"\b([0-9a-f]{64})@([0-9]{1,18})\b")

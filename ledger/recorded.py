@@ -94,8 +94,10 @@ class StoredEvent(NamedTuple):
     def record_of(self, event: Event) -> Recorded:
         """Return a decoded event with this row's position, version, time and link."""
         stream = StreamId(self.stream)
-        place = (self.position, stream, self.version, self.recorded_us, self.chain)
-        return Recorded(*place, event, is_tombstone(self.data))
+        redacted = is_tombstone(self.data)
+        return Recorded(
+            self.position, stream, self.version, self.recorded_us, self.chain, event, redacted
+        )
 
 
 def decode_stored(

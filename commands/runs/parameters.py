@@ -16,8 +16,16 @@ Parameters = TypeVar("Parameters")
 
 
 def settings_of(state: Tournament, section: str) -> Mapping[str, object]:
-    """Return a section of the settings as a tournament recorded it; empty if it did not."""
+    """Return a section of the settings as a tournament recorded it; empty if it did not.
+
+    Raises:
+        ConfigurationError: They were redacted.
+    """
     configured = json.loads(state.opening.configuration) if state.opening else {}
+    if "redacted" in configured:
+        raise ConfigurationError(
+            [f"the settings that {state.stream!r} had then were redacted; read a later position"]
+        )
     found: Mapping[str, object] = configured.get(section, {})
     return found
 

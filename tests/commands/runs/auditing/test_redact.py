@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.cli.tables.history import differences_table, event_fields, faults_table
 from commands.errors import ConfigurationError, Refused
@@ -12,10 +13,14 @@ from commands.ports import Console, no_progress
 from commands.runs.auditing.redact import redact_with_consent
 from commands.runs.auditing.replay import replay
 from commands.runs.auditing.verify import verify
+from commands.runs.parameters import settings_of
 from ledger.audit import audit
 from ledger.errors import CannotRedact
 from ledger.events.redaction import EventRedacted
+from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
+from projections.fold import fold
+from projections.tournament.state import tournament_of
 from tests.support.builders.events import STREAM
 from tests.support.builders.games import play
 from tests.support.faults.hostile import hash_again, tamper, unguarded
@@ -207,6 +212,23 @@ def test_a_redaction_excuses_nothing_else(path: Path, attack: Callable[[Path], N
 
     with Ledger.read_only(path) as ledger:
         assert verify(ledger, [], no_progress).faults != ()
+
+
+def test_settings_that_were_redacted_are_not_guessed(path: Path) -> None:
+    """Ratings as of then would silently be by the defaults of today."""
+    with Ledger.open(path) as ledger:
+        first = next(ledger.read(types={"TournamentOpened"}))
+        assert isinstance(first.event, TournamentOpened)
+        ledger.append(STREAM, [replace(first.event, opening=2)])
+        before = fold(tournament_of(STREAM), ledger.read())
+        ledger.redact(first.position, "a key in a URL")
+
+        then = fold(tournament_of(STREAM), ledger.read(until=first.position))
+        now = fold(tournament_of(STREAM), ledger.read())
+
+    with pytest.raises(ConfigurationError, match="read a later position"):
+        settings_of(then, "elo")
+    assert settings_of(now, "elo") == settings_of(before, "elo")
 
 
 def test_the_audit_of_a_working_command_accepts_it(path: Path) -> None:
