@@ -16,8 +16,9 @@ from projections.ratings._style_features import differences_in_style
 from projections.tournament.compared import SCORES
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, by_dimension, settle
-from projections.tournament.state import RecordedVerdict, Tournament
+from projections.tournament.state import Tournament
 from projections.verdicts.policies import outcome_of_order
+from projections.verdicts.queries import RecordedVerdict
 
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
