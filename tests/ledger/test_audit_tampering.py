@@ -497,3 +497,19 @@ def test_a_redaction_of_what_comes_later_is_found(path: Path) -> None:
 
     with Ledger.read_only(path) as ledger:
         assert [fault.position for fault in audit_chain(ledger, ledger.head).faults] == [2]
+
+
+def test_a_redaction_of_what_is_not_audited_is_no_fault(redacted_scene: Scene) -> None:
+    """An audit up to a position knows nothing of what stands behind it."""
+    with Ledger.read_only(redacted_scene.path) as ledger:
+        assert audit_chain(ledger, Head(REDACTED_AT - 1, Digest(""))) == ((), ())
+
+
+def test_a_redaction_whose_event_was_changed_is_told_by_nothing(redacted_scene: Scene) -> None:
+    """Both are found: what was changed, and what it no longer explains."""
+    put(TOLD_AT, lambda _: b"{}")(redacted_scene)
+
+    with Ledger.read_only(redacted_scene.path) as ledger:
+        faults = audit_chain(ledger, ledger.head).faults
+
+    assert [fault.position for fault in faults] == [REDACTED_AT, TOLD_AT]
