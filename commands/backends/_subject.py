@@ -1,7 +1,6 @@
 """The models that `Evaluator` evaluates: one that is being trained, or a checkpoint."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from commands.backends.huggingface.worker import LastLoaded, Loaded
 from commands.backends.weights.loaded import as_loaded
-from commands.entrants.files import read_entrant
-from commands.errors import ConfigurationError, WeightsError
+from commands.entrants.checkpoint import read_checkpoint
+from commands.errors import ConfigurationError
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import HfSection
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, EntrantId, digest_of
 
@@ -110,8 +108,18 @@ class EvaluatedModel:
 
 
 def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
-    """Return a trainer's model, neither copied nor changed; every tensor is read for its digest."""
-    model, tokenizer = trainer.model, trainer.processing_class
+    """Return a trainer's model, neither copied nor changed; every tensor is read for its digest.
+
+    Raises:
+        ConfigurationError: The trainer has no tokenizer, or entrants cannot have the model's float
+            type.
+    """
+    model, tokenizer = _without_ddp(trainer.model), getattr(trainer, "processing_class", None)
+    if tokenizer is None:
+        fault = (
+            "the trainer has no tokenizer; make it with Trainer(..., processing_class=tokenizer)"
+        )
+        raise ConfigurationError([fault])
     entrant = Entrant(
         entrant_id=EntrantId(name),
         loader="hf",
@@ -131,21 +139,13 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
     )
 
 
+def _without_ddp(model: torch.nn.Module) -> PreTrainedModel:
+    """Return the model that a wrapper for distributed training holds, or the model itself."""
+    is_wrapped = isinstance(model, torch.nn.parallel.DistributedDataParallel)
+    return cast("PreTrainedModel", model.module if is_wrapped else model)
+
+
 def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
     """Return the model of a checkpoint: weights, or an adapter that names its base weights."""
-    adapter = folder / "adapter_config.json"
-    if adapter.exists():
-        section = HfSection(id=name, weights=_base_weights(adapter), adapters=(folder,))
-    else:
-        section = HfSection(id=name, weights=folder)
-    entrant = read_entrant(section, generation, folder.parent)
+    entrant = read_checkpoint(folder, name, generation)
     return EvaluatedModel(entrant, lambda: entrant, LastLoaded(), generation.device, nullcontext)
-
-
-def _base_weights(adapter: Path) -> Path:
-    try:
-        named = json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        remedy = "set it to the folder of the weights that the adapter belongs to"
-        raise WeightsError(adapter, "base_model_name_or_path cannot be read", remedy) from error
-    return Path(str(named))

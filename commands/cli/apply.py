@@ -12,6 +12,7 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
+from commands.evaluating.evaluate import CODE_CHANGED
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
@@ -159,6 +160,8 @@ def evaluate(
             f"{done.n_owed} samples were missing: {done.n_observed} observed,"
             f" {done.n_unscorable} unscorable; see `tourney project metrics`"
         )
+        if done.n_rescored:
+            say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")
         if n_gaps and not allow_gaps:
             samples = counted(n_gaps, "sample")
             raise DoneWithGaps(f"{samples} could not be scored; see `tourney project metrics`")

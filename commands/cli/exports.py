@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -34,6 +35,7 @@ from ledger.identity import Fields
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
+from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
@@ -145,15 +147,16 @@ def export_results(
 ) -> None:
     """Write an entrant's evaluation results as results.json.
 
-    Each evaluation has one headline number and all its metrics.
+    Each evaluation has one headline number and all its metrics. If the settings file is there, and
+    an evaluation's code changed since, the recorded answers are scored again.
 
     Example: tourney export results --entrant base
     """
     source = read_evaluations(paths, tournament, as_of)
     source = source.only("--evaluation", evaluation).only("--entrant", entrant)
-    results = results_of(
-        _only_entrant(source), source.runs, project=source.stream, as_of=source.head
-    )
+    entrant = _only_entrant(source)
+    runs = source.runs if as_of is not None else _scored_by_code_of_today(source, paths.config)
+    results = results_of(entrant, runs, project=source.stream, as_of=source.head)
     write([results_file(results)], output)
 
 
@@ -190,6 +193,16 @@ def report(
         subject = subject_of(opened, results_now(source, head), is_run=False, spend=spend)
     write([page_of(subject, battles).encode()], output)
     say(f"written to {output}")
+
+
+def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> Sequence[EvaluationRun]:
+    # Imported here: it loads settings and evaluations, which no other export needs.
+    rescoring = import_module("commands.evaluating.rescore")
+    runs = [*rescoring.rescore_changed(source.runs, source.stream, config)]
+    for new, old in zip(runs, source.runs, strict=True):
+        if new != old:
+            say(f"{new.plan.evaluation} is scored again: its code changed since it was evaluated")
+    return runs
 
 
 def _only_entrant(source: EvaluationReading) -> str:

@@ -23,7 +23,7 @@ from commands.decisions.commands import (
 from commands.decisions.decide import decide
 from ledger.chain import GENESIS
 from ledger.errors import StaleVersion
-from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
+from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, SampleScore
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.identity import Dimension, EntrantId, PromptId, StreamId
@@ -64,17 +64,20 @@ class EvaluationRecorder:
         self.record([numbered])
         return numbered
 
-    def complete(self, plan: EvaluationPlanned) -> None:
-        """Record that a numbered plan is complete, if it is and this is not recorded yet."""
+    def is_due(self, plan: EvaluationPlanned) -> bool:
+        """Return whether a numbered plan is complete, and this is not recorded yet."""
+        return not self.state.run(plan).missing and not self.state.is_completed(plan)
+
+    def complete(self, plan: EvaluationPlanned, scores: Sequence[SampleScore] = ()) -> None:
+        """Record that a numbered plan is complete, with the scores that changed since."""
         run = self.state.run(plan)
-        if run.missing or self.state.is_completed(plan):
-            return
         completed = EvaluationCompleted(
             entrant=EntrantId(plan.entrant.label),
             evaluation=plan.evaluation,
             number=plan.number,
             n_observed=len(run.observed),
             n_unscorable=len(run.unscorable),
+            scores=tuple(scores),
         )
         self.record([completed])
 

@@ -5,7 +5,7 @@ Only files are read, without torch, so that a misfit is found before anything is
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -71,17 +71,25 @@ def _unreadable(file: Path, error: OSError) -> WeightsError:
 
 def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
     """Return the shape of every tensor in a folder's safetensors files, from their headers."""
-    shapes: dict[str, tuple[int, ...]] = {}
+    return {name: each.shape for name, each in _tensors(folder)}
+
+
+def tensor_types(folder: Path) -> Sequence[str]:
+    """Return the type of every tensor, such as "F32" or "BF16", as `tensor_shapes`."""
+    return [each.dtype for _, each in _tensors(folder)]
+
+
+def _tensors(folder: Path) -> Iterator[tuple[str, "_Entry"]]:
     for file in sorted(folder.glob("*.safetensors")):
         header = _safetensors_header(file)
-        shapes |= {name: each.shape for name, each in header.items() if name != "__metadata__"}
-    return shapes
+        yield from (named for named in header.items() if named[0] != "__metadata__")
 
 
 class _Entry(BaseModel):
-    """A tensor in a safetensors header; `__metadata__` has no shape."""
+    """A tensor in a safetensors header; `__metadata__` has no shape and no type."""
 
     shape: tuple[int, ...] = ()
+    dtype: str = ""
 
 
 _Header: Final = TypeAdapter(dict[str, _Entry])

@@ -3,12 +3,18 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import starmap
+from math import isnan
 from typing import ClassVar
 
 from commands.evaluating.evaluation import Scores, reduce_scores
 from commands.evaluating.likelihoods import LikelihoodEvaluation, Results
 from commands.evaluating.samples import Inference, Sample
-from commands.evaluating.user_code import require_integer, require_text
+from commands.evaluating.values import (
+    ComparisonItem,
+    comparison_item,
+    require_boolean,
+    require_scores,
+)
 from commands.ports import Continuation, ContinuationLikelihood
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import Choice, ChoicesObserved, EvaluationKind, Observation
@@ -41,15 +47,9 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         """
         return correct_flags
 
-    def content(self, index: int) -> Json:
-        """Return the prefix, the continuations and the index of the correct one.
-
-        Raises:
-            TypeError: `get` returns values of other types.
-            ValueError: The index is out of range, or a text cannot be encoded as UTF-8.
-        """
-        prefix, continuations, correct = self._item(index)
-        return [prefix, list(continuations), correct]
+    def item(self, index: int) -> ComparisonItem:
+        """Return an item's prefix, its continuations and the index of the correct one, checked."""
+        return comparison_item(self.get(index), f"{type(self).__name__}.get({index})")
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return whether unconditional log-likelihoods are computed too.
@@ -57,12 +57,14 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
         """
-        unconditional = {"asks_unconditional": True} if self.asks_unconditional else {}
+        says = f"{type(self).__name__}.asks_unconditional is"
+        asks = require_boolean(self.asks_unconditional, says)
+        unconditional = {"asks_unconditional": True} if asks else {}
         return {**super().settings(inference, options), **unconditional}
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations after their prefix, then, for PMI, without it."""
-        prefix, texts, _ = self._item(sample.index)
+        prefix, texts, _ = self.item(sample.index)
         conditional = (
             Continuation(f"{sample.item}:{index}", entrant, prefix, each)
             for index, each in enumerate(texts)
@@ -77,7 +79,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
     ) -> Observation:
         """Return the log-likelihood of each continuation."""
         conditional = self.primary_continuations(continuations)
-        _, texts, correct = self._item(sample.index)
+        _, texts, correct = self.item(sample.index)
         found = [results[continuation.key] for continuation in conditional]
         alone: Sequence[float | None] = [
             results[each.key].log_likelihood for each in continuations[len(conditional) :]
@@ -106,21 +108,11 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
             else float("nan")
             for each in observations
         ]
-        return reduce_scores(self.score(earned), reduce)
-
-    def _item(self, index: int) -> tuple[str, tuple[str, ...], int]:
-        prefix, continuations, correct = self.get(index)
-        get = f"{type(self).__name__}.get({index})"
-        choices = tuple(
-            require_text(each, f"{get} gives the continuation") for each in continuations
-        )
-        right = require_integer(correct, f"{get} gives the index of the correct continuation:")
-        if not 0 <= right < len(choices):
-            raise ValueError(
-                f"{get} gives index {right} for the correct continuation, of {len(choices)} counted"
-                " from 0"
-            )
-        return require_text(prefix, f"{get} gives the prefix"), choices, right
+        known = [flag for flag in earned if not isnan(flag)]
+        what = f"{type(self).__name__}.score gives"
+        scores = iter(require_scores(self.score(known), len(known), what))
+        every = [flag if isnan(flag) else next(scores) for flag in earned]
+        return reduce_scores(every, reduce)
 
 
 def _choice(

@@ -6,14 +6,17 @@ consent, caps and the settings file see plan.py.
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import DeferredFailures, Evaluation, SampleResult, rescored
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
-from commands.evaluating.user_code import blame_evaluation, require_boolean
+from commands.evaluating.user_code import blame_evaluation
+from commands.evaluating.values import require_boolean
 from commands.ports import OnProgress, Till
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
@@ -21,12 +24,15 @@ from ledger.events.evaluations import (
     EvaluationKind,
     EvaluationPlanned,
     SampleObserved,
+    SampleScore,
     SampleUnscorable,
     run_key,
 )
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import canonical_json
-from projections.evaluations.state import Evaluations, SampleKey
+from projections.evaluations.state import EvaluationRun, Evaluations, SampleKey, labels_of
+
+CODE_CHANGED: Final = "the evaluation's code changed since"
 
 
 class PlannedEvaluation(NamedTuple):
@@ -56,6 +62,7 @@ class EvaluationCounts(NamedTuple):
     n_owed: int  # before the run
     n_observed: int
     n_unscorable: int
+    n_rescored: int = 0  # recorded samples that changed code gives another score
 
 
 def plan_evaluation(
@@ -69,9 +76,9 @@ def plan_evaluation(
     """
     samples = evaluation.samples(options)
     if not samples:
-        raise ConfigurationError([f"evaluation {evaluation.name!r} has no items"])
+        raise ConfigurationError([f"evaluation {evaluation.id!r} has no items"])
     items = tuple(dict.fromkeys(sample.item for sample in samples))
-    with blame_evaluation(evaluation.name, "reading its settings"):
+    with blame_evaluation(evaluation.id, "reading its settings"):
         configured = evaluation.configured(inference, options)
         fixed = {"kind": evaluation.kind, **evaluation.settings(inference, options)}
         settings = canonical_json(fixed).decode()
@@ -82,15 +89,23 @@ def plan_evaluation(
         number=1,
         run_key=run_key(configured.digest, settings),
         entrant=Reference(label=entrant.entrant_id, digest=entrant.content_digest),
-        evaluation=evaluation.name,
+        evaluation=evaluation.id,
         kind=evaluation.kind,
         higher_is_better=higher_is_better,
         settings=settings,
+        scorer=evaluation.scorer,
         items=items,
         n_samples=evaluation.n_samples(options),
         n_available=len(evaluation),
     )
     return PlannedEvaluation(evaluation, inference, options, plan, samples)
+
+
+def is_done(known: Evaluations, planned: PlannedEvaluation) -> bool:
+    """Return whether a plan is on record with all its samples, scored by its code."""
+    last = known.plans.get(labels_of(planned.plan))
+    is_same = last is not None and replace(planned.plan, number=last.number) == last
+    return last is not None and is_same and known.is_completed(last)
 
 
 class OwedSamples(NamedTuple):
@@ -129,7 +144,8 @@ def n_rescored_differently(known: Evaluations, planned: PlannedEvaluation) -> in
     """
     run, evaluation = known.run(planned.plan), planned.evaluation
     observed = run.observed if run.missing else ()
-    return sum(rescored(evaluation, each) != each for each in observed)
+    again = rescored(evaluation, observed)
+    return sum(new != old for new, old in zip(again, observed, strict=True))
 
 
 def evaluate_all(
@@ -144,7 +160,7 @@ def evaluate_all(
     Raises:
         LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
     """
-    total, left, held = EvaluationCounts(0, 0, 0), limit, DeferredFailures()
+    total, left, held = EvaluationCounts(0, 0, 0, 0), limit, DeferredFailures()
     for each in planned:
         n_owed = len(recorder.state.run(each.plan).missing)
         with held.collecting():
@@ -169,18 +185,45 @@ def evaluate_owed(
     Raises:
         LeftUnanswered: Some requests got no answer; their samples are still owed.
     """
+    last = recorder.state.plans.get(labels_of(planned.plan))
     plan = recorder.plan(planned.plan)
-    n_missing = len(recorder.state.run(plan).missing)
+    run = recorder.state.run(plan)
     owed = [*planned.owed(recorder.state).values()][:limit]
     what = f"{plan.entrant.label} on {plan.evaluation}"
-    n_done = n_seen = 0
+    n_done = n_seen = n_rescored = 0
     for batch in planned.evaluation.observe_all(planned.inference, owed, planned.options):
         recorder.record([_event(planned, each) for each in batch])
         n_done += len(batch)
         n_seen += sum(isinstance(each, ObservedSample) for each in batch)
         on_progress(what, n_done, len(owed))
-    recorder.complete(plan)
-    return EvaluationCounts(n_missing, n_seen, n_done - n_seen)
+    if recorder.is_due(plan):
+        is_other = last is not None and last.scorer != plan.scorer
+        known = recorder.state.run(last).observed if last and is_other else ()
+        changed = _changed_scores(planned.evaluation, recorder.state.run(plan), run)
+        recorder.complete(plan, changed)
+        n_rescored = _n_others(recorder.state.run(plan).observed, known)
+    return EvaluationCounts(len(run.missing), n_seen, n_done - n_seen, n_rescored)
+
+
+def _changed_scores(
+    evaluation: Evaluation, run: EvaluationRun, before: EvaluationRun
+) -> tuple[SampleScore, ...]:
+    """Return the scores by today's code that are not as recorded.
+
+    Code that scored every sample of the run just now, one by one, is not called again.
+    """
+    is_scored = all(each.scored for each in run.observed)
+    if evaluation.scorer is None or (is_scored and not before.observed):
+        return ()
+    again = zip(rescored(evaluation, run.observed), run.observed, strict=True)
+    return tuple(new.scored for new, old in again if new.scored and new.scored != old.scored)
+
+
+def _n_others(now: Iterable[SampleObserved], before: Iterable[SampleObserved]) -> int:
+    """Count the samples that have another score than a reader saw until now."""
+    known = {each.natural_key: each.scored.score for each in before if each.scored}
+    scored = ((each.natural_key, each.scored.score) for each in now if each.scored)
+    return sum(key in known and known[key] != score for key, score in scored)
 
 
 def _event(planned: PlannedEvaluation, each: SampleResult) -> SampleObserved | SampleUnscorable:
@@ -220,6 +263,6 @@ def _request(evaluation: Evaluation, entrant: Entrant, sample: Sample) -> Reques
     """Return a sample's request to an endpoint; only rollouts make one."""
     if entrant.loader != "endpoint" or not isinstance(evaluation, RolloutEvaluation):
         return None
-    with blame_evaluation(evaluation.name, f"getting {sample.label}"):
-        prompt_text, _ = evaluation.get(sample.index)
-    return Request(entrant, prompt_text)
+    with blame_evaluation(evaluation.id, f"getting {sample.label}"):
+        prompt = evaluation.item(sample.index).prompt
+    return Request(entrant, prompt)

@@ -1,16 +1,17 @@
 """The base class of evaluations: items identified by content, observed sample by sample."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from commands.errors import LeftUnanswered
+from commands.errors import ConfigurationError, LeftUnanswered
 from commands.evaluating.samples import (
     Inference,
     NamedItem,
@@ -21,11 +22,12 @@ from commands.evaluating.samples import (
     named_items,
     subset,
 )
-from commands.evaluating.user_code import blame_evaluation, require_text
+from commands.evaluating.user_code import blame_evaluation
+from commands.evaluating.values import Item, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import EvaluationKind, Observation, SampleObserved
 from ledger.events.registration import Entrant
-from ledger.identity import Json, digest_of
+from ledger.identity import Digest, Json, digest_of
 
 
 class DeferredFailures:
@@ -77,11 +79,26 @@ class Evaluation(ABC):
 
     kind: ClassVar[EvaluationKind]
     higher_is_better: ClassVar[bool] = True
+    _id: str | None = None  # of the table that it is made from
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """The name in tables, and the prefix of its metrics."""
+        """The name where no table gives one: the class's, as `word_order` of WordOrder."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+
+    @property
+    def id(self) -> str:
+        """The name in tables, and the prefix of its metrics: the table's, or its own."""
+        return self._id or require_text(self.name, f"{type(self).__name__}.name is")
+
+    def called(self, table: str) -> Self:
+        """Name the evaluation as its table does, and return it."""
+        self._id = table
+        return self
+
+    def prefix(self) -> str:
+        """Return how the names of its metrics begin."""
+        return f"{self.id}_"
 
     @abstractmethod
     def __len__(self) -> int:
@@ -89,11 +106,21 @@ class Evaluation(ABC):
 
     def label(self, index: int) -> str:
         """Return a name of the item for people."""
-        return f"{self.name}[{index}]"
+        return f"{self.id}[{index}]"
 
     @abstractmethod
-    def content(self, index: int) -> Json:
-        """Return the whole content of an item; the digest of it identifies the item."""
+    def item(self, index: int) -> Item:
+        """Return what `get` gives, checked; its digest identifies the item.
+
+        Raises:
+            TypeError: `get` returns values of other types.
+            ValueError: A value is out of range, or a text cannot be encoded as UTF-8.
+        """
+
+    @property
+    def scorer(self) -> Digest | None:
+        """Digest of the code that scores what is recorded; None: metrics alone do."""
+        return None
 
     @abstractmethod
     def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
@@ -129,14 +156,18 @@ class Evaluation(ABC):
         """Return an observation scored by the present code; what was observed stays the same."""
         return observation
 
+    def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
+        """Return all observations of a run, with the scores that need all of them."""
+        return observations
+
     def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:
         """Return the samples to observe, those of one item next to one another.
 
         Raises:
             EvaluationFault: The evaluation's code fails, or an item does not fit its kind.
         """
-        with blame_evaluation(self.name, "reading its items"):
-            named = named_items(self.content(index) for index in range(len(self)))
+        with blame_evaluation(self.id, "reading its items"):
+            named = named_items(self.item(index) for index in range(len(self)))
             index_of = {each.item: index for index, each in enumerate(named)}
             return tuple(
                 sample
@@ -170,25 +201,26 @@ class Evaluation(ABC):
     def _require_unchanged(self, samples: Sequence[Sample]) -> None:
         """Check that items still have the content that identifies them."""
         for sample in {each.index: each for each in samples}.values():
-            with blame_evaluation(self.name, f"getting {sample.label}"):
-                if digest_of(self.content(sample.index)) != sample.content:
+            with blame_evaluation(self.id, f"getting {sample.label}"):
+                if digest_of(self.item(sample.index)) != sample.content:
                     raise ValueError(
                         f"{type(self).__name__}.get({sample.index}) gives another item than"
                         " before; draw random items once, in the constructor"
                     )
 
-    def __call__(
+    def __call__(  # the first four are the seed's
         self,
         inference: Inference,
+        encoding: object = None,
         reduce: Reduce = "mean",
-        *,
-        return_intermediates: bool = False,
+        return_intermediates: bool = False,  # as above
         **chosen: Any,  # noqa: ANN401  # the fields of EvaluationOptions, checked there
     ) -> Any:  # noqa: ANN401  # of three types, as the arguments ask
         """Evaluate all items, or a subset, without recording anything.
 
         Args:
             inference: The entrant to evaluate.
+            encoding: Not needed: an entrant is read with its own tokenizer.
             reduce: How to combine the scores: see `reduce`.
             return_intermediates: Also return each sample's tokens, in the order of the samples.
             chosen: Fields of `EvaluationOptions`.
@@ -198,19 +230,22 @@ class Evaluation(ABC):
             `Intermediates`.
 
         Raises:
-            ConfigurationError: The entrant does not support this evaluation.
+            ConfigurationError: The entrant does not support this evaluation, or an argument is
+                wrong.
         """
+        require_reduce(reduce)
+        if isinstance(encoding, str):
+            fault = f"encoding is {encoding!r}, no tokenizer; write reduce={encoding!r} by its name"
+            raise ConfigurationError([fault])
         options = EvaluationOptions(**chosen)
         samples = self.samples(options)
         batches = self.observe_all(inference, samples, options)
-        seen = {
-            each.sample: each
-            for batch in batches
-            for each in batch
-            if isinstance(each, ObservedSample)
-        }
-        observations = [seen[each].observation if each in seen else None for each in samples]
-        score = self.reduce(observations, reduce)
+        results = (each for batch in batches for each in batch)
+        seen = {each.sample: each for each in results if isinstance(each, ObservedSample)}
+        with blame_evaluation(self.id, "scoring its samples"):
+            scored = self.score_together([each.observation for each in seen.values()])
+            found = dict(zip(seen, scored, strict=True))
+            score = self.reduce([found.get(sample) for sample in samples], reduce)
         if not return_intermediates:
             return score
         rows = [seen[sample].rows if sample in seen else () for sample in samples]
@@ -237,14 +272,33 @@ class Evaluation(ABC):
         return AccumulationSteps(None, None)
 
 
-def rescored(evaluation: Evaluation, recorded: SampleObserved) -> SampleObserved:
-    """Return a recorded sample scored by the present code.
+def rescored(
+    evaluation: Evaluation, recorded: Sequence[SampleObserved]
+) -> tuple[SampleObserved, ...]:
+    """Return the recorded samples of a run scored by the present code.
 
     Raises:
         EvaluationFault: The evaluation's own code fails.
     """
-    with blame_evaluation(evaluation.name, f"scoring {recorded.label}"):
-        return replace(recorded, observation=evaluation.rescore(recorded.observation))
+    again = []
+    for each in recorded:
+        with blame_evaluation(evaluation.id, f"scoring {each.label}"):
+            again.append(evaluation.rescore(each.observation))
+    with blame_evaluation(evaluation.id, "scoring its samples"):
+        scored = evaluation.score_together(again)
+    pairs = zip(recorded, scored, strict=True)
+    return tuple(replace(each, observation=observation) for each, observation in pairs)
+
+
+def require_reduce(reduce: object) -> None:
+    """Require a known way to combine scores.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if reduce not in get_args(Reduce):
+        known = ", ".join(map(repr, get_args(Reduce)))
+        raise ConfigurationError([f"reduce is {reduce!r}; choose one of {known}"])
 
 
 def reduce_scores(scores: Sequence[float], reduce: Reduce) -> float | Scores:

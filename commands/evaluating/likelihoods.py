@@ -21,7 +21,8 @@ from commands.evaluating.samples import (
     TokenRow,
     UnscorableSample,
 )
-from commands.evaluating.user_code import blame_evaluation, require_text
+from commands.evaluating.user_code import blame_evaluation
+from commands.evaluating.values import require_scores, require_text
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
@@ -62,7 +63,7 @@ class LikelihoodEvaluation(Evaluation):
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
         """
-        inference.require_likelihoods(self.name)
+        inference.require_likelihoods(self.id)
         return {}
 
     def observe(
@@ -75,7 +76,7 @@ class LikelihoodEvaluation(Evaluation):
         every = {each.key: each for continuations in of_sample.values() for each in continuations}
         results: dict[str, ContinuationLikelihood] = {}
         failures: dict[str, LikelihoodFailure] = {}
-        model = inference.require_likelihoods(self.name)()
+        model = inference.require_likelihoods(self.id)()
         for batch in model.log_likelihoods([*every.values()]):
             for each in batch:
                 if isinstance(each, ContinuationLikelihood):
@@ -93,7 +94,7 @@ class LikelihoodEvaluation(Evaluation):
                 )
 
     def _continuations_of(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
-        with blame_evaluation(self.name, f"getting {sample.label}"):
+        with blame_evaluation(self.id, f"getting {sample.label}"):
             continuations = self.continuations(sample, entrant)
             if not continuations:
                 raise ValueError("the item has no text to evaluate")
@@ -109,7 +110,7 @@ class LikelihoodEvaluation(Evaluation):
         for continuation in continuations:
             if fault := failures.get(continuation.key):
                 return UnscorableSample(sample, fault.reason, fault.detail)
-        with blame_evaluation(self.name, f"scoring {sample.label}"):
+        with blame_evaluation(self.id, f"scoring {sample.label}"):
             observation = self.observation_of(sample, continuations, results)
         rows = tuple(
             TokenRow(each.context_ids, each.text_ids)
@@ -137,22 +138,14 @@ class TextEvaluation(LikelihoodEvaluation):
     def get(self, index: int) -> str:
         """Return a text."""
 
-    def content(self, index: int) -> Json:
-        """Return the text.
-
-        Raises:
-            TypeError: `get` does not return a text.
-            ValueError: The text cannot be encoded as UTF-8.
-        """
-        return self._item(index)
+    def item(self, index: int) -> str:
+        """Return a text, checked."""
+        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, without a context."""
-        text = self._item(sample.index)
+        text = self.item(sample.index)
         return (Continuation(sample.item, entrant, "", text, rolls=self.rolls),)
-
-    def _item(self, index: int) -> str:
-        return require_text(self.get(index), f"{type(self).__name__}.get({index}) gives")
 
 
 class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
@@ -170,7 +163,7 @@ class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
         """
-        return {**super().settings(inference, options), "scored_by": self.name}
+        return {**super().settings(inference, options), "scored_by": self.id}
 
     def observation_of(
         self,
@@ -234,7 +227,8 @@ class PerplexityEvaluation(TextEvaluation):
         if reduce == "none":
             every = np.full(len(observations), np.nan)
             is_observed = [isinstance(each, DocumentObserved) for each in observations]
-            every[is_observed] = self.score(nll, count)
+            what = f"{type(self).__name__}.score gives"
+            every[is_observed] = require_scores(self.score(nll, count), len(documents), what)
             return every
         if not documents:
             return float("nan")

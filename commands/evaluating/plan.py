@@ -148,5 +148,5 @@ def mixed_scorings(known: Evaluations, planned: EvaluationPlans) -> Iterator[str
         if n := evaluate.n_rescored_differently(known, each):
             yield (
                 f"{each.plan.entrant.label} on {each.plan.evaluation}: {n} recorded samples were"
-                " scored by other code; compare with `tourney project metrics --rescore`"
+                " scored by other code; they are scored again when all samples are there"
             )

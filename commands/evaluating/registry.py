@@ -41,26 +41,18 @@ GROUP: Final = "tourney.evaluations"
 def evaluation_of(section: EvaluationSection, folder: Path, bank: Sequence[Prompt]) -> Evaluation:
     """Make the evaluation that a table describes.
 
-    The constructor gets the table's parameters and, if it has parameters of these names, `name`
-    (the table's id), `folder` (of the settings) and `bank` (the tournament's prompts).
+    The table's id is its name. The constructor gets the table's parameters and, if it has
+    parameters of these names, `folder` (of the settings) and `bank` (the tournament's prompts).
     Relative paths start from the folder.
 
     Raises:
         ConfigurationError: No evaluation has the name, the class is not an evaluation, it rejects
-            the parameters, a file is missing or wrong, or its name differs from the table's id.
+            the parameters, or a file is missing or wrong.
         EvaluationFault: The evaluation's code fails.
     """
     with blame_evaluation(section.id, f"using {section.uses!r}"):
         kind = _class_of(section, folder)
-        offered = {"name": section.id, "folder": folder, "bank": bank}
-        evaluation = _make(kind, section, offered)
-        if evaluation.name != section.id:
-            raise _fault(
-                section,
-                f"its class names it {evaluation.name!r}; use that as the table's id, or give the"
-                " constructor a parameter `name`",
-            )
-    return evaluation
+        return _make(kind, section, {"folder": folder, "bank": bank}).called(section.id)
 
 
 def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:

@@ -1,8 +1,7 @@
 """Score recorded samples again with the present code of the evaluations; no entrant runs."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from commands.errors import ConfigurationError
@@ -10,7 +9,8 @@ from commands.evaluating.evaluation import Evaluation, rescored
 from commands.evaluating.registry import evaluation_of
 from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
-from ledger.events.evaluations import SampleObserved
+from commands.settings.schema import Settings
+from ledger.identity import StreamId
 from projections.evaluations.state import EvaluationRun
 
 
@@ -21,14 +21,8 @@ def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun,
         ConfigurationError: The settings file is missing, or lacks an evaluation of a run.
         EvaluationFault: An evaluation's own code fails.
     """
-    settings = read_settings(config, os.environ)
-    bank = read_bank(config.parent / settings.prompts.bank)
     needed = {run.plan.evaluation for run in runs}
-    known = {
-        section.id: evaluation_of(section, config.parent, bank)
-        for section in settings.evaluations
-        if section.id in needed
-    }
+    known = _configured(needed, read_settings(config, os.environ), config.parent)
     if lacking := needed - known.keys():
         names = ", ".join(sorted(lacking))
         fault = f"--rescore: {config} has no [[evaluations]] with id {names}"
@@ -36,9 +30,39 @@ def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun,
     return tuple(_rescored_run(run, known[run.plan.evaluation]) for run in runs)
 
 
+def rescore_changed(
+    runs: Sequence[EvaluationRun], tournament: StreamId, config: Path
+) -> Iterator[EvaluationRun]:
+    """Yield runs, those scored again whose evaluation's code changed since.
+
+    A run stays as it was recorded if the settings file is not there, is another tournament's, or
+    has no such evaluation.
+
+    Raises:
+        ConfigurationError: The settings file is wrong.
+        EvaluationFault: An evaluation's own code fails.
+    """
+    known: Mapping[str, Evaluation] = {}
+    scored = {run.plan.evaluation for run in runs if run.plan.scorer is not None}
+    if scored and config.exists():
+        settings = read_settings(config, os.environ)
+        is_own = settings.tournament.id == tournament
+        known = _configured(scored, settings, config.parent) if is_own else {}
+    for run in runs:
+        evaluation = known.get(run.plan.evaluation)
+        is_changed = evaluation is not None and evaluation.scorer != run.plan.scorer
+        yield _rescored_run(run, evaluation) if evaluation and is_changed else run
+
+
+def _configured(
+    names: Container[str], settings: Settings, folder: Path
+) -> Mapping[str, Evaluation]:
+    """Return the evaluations of some names that the settings have."""
+    sections = [section for section in settings.evaluations if section.id in names]
+    bank = read_bank(folder / settings.prompts.bank) if sections else ()
+    return {section.id: evaluation_of(section, folder, bank) for section in sections}
+
+
 def _rescored_run(run: EvaluationRun, evaluation: Evaluation) -> EvaluationRun:
-    fates = (
-        (key, rescored(evaluation, fate) if isinstance(fate, SampleObserved) else fate)
-        for key, fate in run.fates
-    )
-    return replace(run, fates=tuple(fates))
+    again = rescored(evaluation, run.observed)
+    return run.scored_as(each.scored for each in again if each.scored)

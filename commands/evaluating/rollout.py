@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import ClassVar, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -18,7 +17,16 @@ from commands.evaluating.samples import (
     UnscorableSample,
     sample_seed,
 )
-from commands.evaluating.user_code import blame_evaluation, require_text, require_texts
+from commands.evaluating.user_code import blame_evaluation, code_digest
+from commands.evaluating.values import (
+    RolloutItem,
+    require_boolean,
+    require_length,
+    require_scores,
+    require_text,
+    require_texts,
+    rollout_item,
+)
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
@@ -30,7 +38,7 @@ from ledger.events.evaluations import (
 )
 from ledger.events.registration import Entrant
 from ledger.events.responses import ResponseFailureReason
-from ledger.identity import Json, digest_of
+from ledger.identity import Digest, Json, digest_of
 
 
 class ScoredEvaluation(Evaluation):
@@ -53,22 +61,52 @@ class ScoredEvaluation(Evaluation):
         raise NotImplementedError(f"{type(self).__name__} defines neither check nor score")
 
     def score(self, expected: Sequence[str], cleaned: Sequence[str], /) -> Sequence[float]:
-        """Return a score for each cleaned text: by default 1 if `check` is true, else 0."""
+        """Return a score for each cleaned text: by default 1 if `check` is true, else 0.
+
+        Called once with all texts of a run, so a score may compare them with one another.
+        """
         return [float(self.check(y, y_hat)) for y, y_hat in zip(expected, cleaned, strict=True)]
 
+    @property
+    def scorer(self) -> Digest:
+        """Digest of the code of `clean`, `check` and `score`, and of its plain attributes."""
+        plain = {
+            name: value
+            for name, value in sorted(vars(self).items())
+            if isinstance(value, str | int | float | bool | None)
+        }
+        return digest_of([code_digest(type(self), __package__), repr(plain)])
+
     def score_text(self, expected: str, found: str) -> ScoredText:
-        """Clean and score a text.
+        """Clean and check a text; a score that needs all texts is left to `score_together`.
 
         Raises:
-            TypeError: `clean` does not return a text.
-            ValueError: UTF-8 cannot encode the cleaned text, or `score` does not return one finite
-                number.
+            TypeError: `clean` does not return a text, or `check` neither True nor False.
+            ValueError: UTF-8 cannot encode the cleaned text.
         """
-        cleaned = require_text(self.clean(found), f"{type(self).__name__}.clean gives")
-        [score] = map(float, self.score([expected], [cleaned]))
-        if not isfinite(score):
-            raise ValueError(f"score gives {score} for {cleaned!r}; a score is a finite number")
-        return ScoredText(cleaned, score)
+        kind = type(self)
+        cleaned = require_text(self.clean(found), f"{kind.__name__}.clean gives")
+        if kind.score is not ScoredEvaluation.score:
+            return ScoredText(cleaned, None)
+        is_right = require_boolean(self.check(expected, cleaned), f"{kind.__name__}.check gives")
+        return ScoredText(cleaned, float(is_right))
+
+    def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
+        """Return observations with scores, by one call of `score`, if the class defines it.
+
+        Raises:
+            TypeError: `score` does not return numbers.
+            ValueError: It does not return one finite number for each.
+        """
+        left = [each for each in map(_unscored, observations) if each]
+        if not left:
+            return observations
+        what = f"{type(self).__name__}.score gives"
+        given = self.score([each.expected for each in left], [each.cleaned for each in left])
+        scores = iter(require_scores(given, len(left), what))
+        return [
+            replace(each, score=next(scores)) if _unscored(each) else each for each in observations
+        ]
 
     def rescore(self, observation: Observation) -> Observation:
         """Clean and score a recorded text again; other observations are returned unchanged."""
@@ -85,11 +123,27 @@ class ScoredEvaluation(Evaluation):
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of the scores, or each."""
-        scores = (
-            each.score if isinstance(each, AnswerObserved | PredictionObserved) else float("nan")
+        scored = (
+            each.score if isinstance(each, AnswerObserved | PredictionObserved) else None
             for each in observations
         )
-        return reduce_scores([*scores], reduce)
+        return reduce_scores([float("nan") if each is None else each for each in scored], reduce)
+
+
+class _Unscored(NamedTuple):
+    expected: str
+    cleaned: str
+
+
+def _unscored(observation: Observation) -> _Unscored | None:
+    """Return what is still to be scored of an observation, if it has no score."""
+    match observation:
+        case AnswerObserved(score=None):
+            return _Unscored(observation.expected, observation.cleaned)
+        case PredictionObserved(score=None):
+            return _Unscored(observation.text, observation.cleaned)
+        case _:
+            return None
 
 
 _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
@@ -126,14 +180,9 @@ class RolloutEvaluation(ScoredEvaluation):
     def max_new_tokens(self, inference: Inference) -> int:
         """Return the largest length of an answer, in tokens."""
 
-    def content(self, index: int) -> Json:
-        """Return the prompt and the expected answer.
-
-        Raises:
-            TypeError: `get` returns values of other types.
-            ValueError: UTF-8 cannot encode one of the texts.
-        """
-        return list(self._item(index))
+    def item(self, index: int) -> RolloutItem:
+        """Return an item's prompt and the expected answer, checked."""
+        return rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
 
     def n_samples(self, options: EvaluationOptions) -> int:
         """Return the number of answers per prompt."""
@@ -143,11 +192,11 @@ class RolloutEvaluation(ScoredEvaluation):
         """Return the entrant with the temperature and answer length that the evaluation sets.
 
         Raises:
-            ValueError: `max_new_tokens` is below 1.
+            TypeError: `max_new_tokens` does not return an integer.
+            ValueError: It is below 1.
         """
-        n_new = self.max_new_tokens(inference)
-        if n_new < 1:
-            raise ValueError(f"max_new_tokens gives {n_new}; it must be at least 1")
+        what = f"{type(self).__name__}.max_new_tokens gives"
+        n_new = require_length(self.max_new_tokens(inference), what)
         return replace(
             inference.entrant, temperature=options.temperature or None, max_new_tokens=n_new
         )
@@ -162,8 +211,8 @@ class RolloutEvaluation(ScoredEvaluation):
         sampling: Mapping[str, Json] = {"seed": options.seed, "top_p": options.top_p}
         is_seeded = self.configured(inference, options).is_seeded
         return {
-            "scored_by": self.name,
-            "is_chat": self.is_chat,
+            "scored_by": self.id,
+            "is_chat": require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is"),
             "stop": list(self._stop()),
             **(sampling if is_seeded else {}),
         }
@@ -189,24 +238,17 @@ class RolloutEvaluation(ScoredEvaluation):
     def _rollout(
         self, entrant: Entrant, sample: Sample, options: EvaluationOptions
     ) -> _RolloutTask:
-        with blame_evaluation(self.name, f"getting {sample.label}"):
-            prompt, expected = self._item(sample.index)
+        with blame_evaluation(self.id, f"getting {sample.label}"):
+            prompt, expected = self.item(sample.index)
             stop = self._stop()
         task = GenerationTask(
-            response_key=digest_of([self.name, entrant.digest, sample.item, sample.number]),
+            response_key=digest_of([self.id, entrant.digest, sample.item, sample.number]),
             entrant=entrant,
             prompt_text=prompt,
             seed=sample_seed(options.seed, sample),
             options=GenerationOptions(self.is_chat, options.top_p, stop, may_truncate=True),
         )
         return _RolloutTask(sample, expected, task)
-
-    def _item(self, index: int) -> tuple[str, str]:
-        prompt, expected = self.get(index)
-        gives = f"{type(self).__name__}.get({index}) gives"
-        return require_text(prompt, f"{gives} the prompt"), require_text(
-            expected, f"{gives} the expected answer"
-        )
 
     def _stop(self) -> tuple[str, ...]:
         stop = require_texts(self.stop, f"{type(self).__name__}.stop is")
@@ -231,7 +273,7 @@ class RolloutEvaluation(ScoredEvaluation):
         sample, expected, task = rollout
         if isinstance(result, GenerationFailure):
             return UnscorableSample(sample, _REASONS[result.reason], result.detail)
-        with blame_evaluation(self.name, f"scoring {sample.label}"):
+        with blame_evaluation(self.id, f"scoring {sample.label}"):
             scored = self.score_text(expected, result.text)
         observed = AnswerObserved(
             text=result.text,

@@ -70,7 +70,7 @@ class ScoredText(NamedTuple):
     """The cleaned part of a text, and its score."""
 
     cleaned: str
-    score: float
+    score: float | None  # None: it needs the other texts
 
 
 class ObservedSample(NamedTuple):

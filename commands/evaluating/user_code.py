@@ -1,22 +1,21 @@
-"""Run a user's own evaluation code: import its class, check its values, attribute its errors.
+"""Run a user's own evaluation code: import its class, digest it, attribute its errors.
 
 The class is in a file (`file.py:Class`) or in an importable module (`module:Class`).
 """
 
-import operator
+import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from reprlib import repr as brief
-from types import ModuleType
-from typing import SupportsIndex
+from types import FunctionType, ModuleType
+from typing import Final
 
 from commands.errors import ConfigurationError, EvaluationFault
 from ledger.errors import TourneyError
-from ledger.identity import digest_of
+from ledger.identity import Digest, digest_of
 
 
 @contextmanager
@@ -40,57 +39,6 @@ def blame_evaluation(evaluation: str, doing: str) -> Iterator[None]:
         raise EvaluationFault(evaluation, doing, fault) from ending
     except Exception as error:
         raise EvaluationFault(evaluation, doing, error) from error
-
-
-def require_text(value: object, what: str) -> str:
-    """Return a value as Python's `str`, if it is a text that UTF-8 can encode.
-
-    Raises:
-        TypeError: The value is not a text.
-        ValueError: The text contains half of a surrogate pair.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{what} {brief(value)}, which is not a text")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        half = f"{value[error.start]!r} at {error.start}"
-        raise ValueError(f"{what} {brief(value)} with {half}, half of a surrogate pair") from error
-    return str.__str__(value)
-
-
-def require_texts(value: object, what: str) -> tuple[str, ...]:
-    """Return a sequence of texts as a tuple; a single text is rejected.
-
-    Raises:
-        TypeError: The value is one text, or not a sequence of texts.
-        ValueError: UTF-8 cannot encode one of the texts.
-    """
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise TypeError(f"{what} {brief(value)}; write a tuple of texts, with its comma: ('a',)")
-    return tuple(require_text(each, what) for each in value)
-
-
-def require_integer(value: object, what: str) -> int:
-    """Return a value as Python's `int`; True and False are rejected.
-
-    Raises:
-        TypeError: The value is not an integer.
-    """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise TypeError(f"{what} {brief(value)}, which is not an integer")
-    return operator.index(value)
-
-
-def require_boolean(value: object, what: str) -> bool:
-    """Return a value that is True or False.
-
-    Raises:
-        TypeError: The value is neither.
-    """
-    if not isinstance(value, bool):
-        raise TypeError(f"{what} {brief(value)}, which is neither True nor False")
-    return value
 
 
 def class_in_file(path: Path, name: str) -> object:
@@ -120,14 +68,39 @@ def class_in_module(module: str, name: str) -> object:
 
 
 def _run(path: Path) -> ModuleType:
-    """Run a file as a module, under a unique name, so that its classes can find their module."""
+    """Run a file as a module, under a unique name, so that its classes can find their module.
+
+    It can import the files beside it, as a script can.
+    """
+    folder = path.resolve().parent
     name = f"{path.stem}_{digest_of(str(path.resolve()))[:16]}"
     spec = spec_from_file_location(name, path)
     assert spec is not None  # noqa: S101  # a file that ends in .py has one
     assert spec.loader is not None  # noqa: S101  # as above
     module = sys.modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    _forget_neighbours_of_others(folder)
+    sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+    if str(folder) not in sys.path:  # for what is imported later, inside a function
+        sys.path.append(str(folder))
+        _FOLDERS.add(folder)
     return module
+
+
+_FOLDERS: Final[set[Path]] = set()  # of users' files that were run
+
+
+def _forget_neighbours_of_others(folder: Path) -> None:
+    """Let two files in different folders each import the `helpers.py` beside them."""
+    for each in folder.iterdir():
+        known = sys.modules.get(each.stem)
+        file = getattr(known, "__file__", None)
+        place = None if file is None else Path(file).resolve()
+        if place is not None and place.parent != folder and not _FOLDERS.isdisjoint(place.parents):
+            del sys.modules[each.stem]
 
 
 def _get_class(module: ModuleType, name: str, where: str) -> object:
@@ -136,3 +109,58 @@ def _get_class(module: ModuleType, name: str, where: str) -> object:
         there = f"its classes are {', '.join(classes)}" if classes else "it has no classes"
         raise ConfigurationError([f"{where} has no class {name!r}; {there}"])
     return getattr(module, name)
+
+
+def code_digest(kind: type, package: str) -> Digest:
+    """Digest the source of a class: of its module, of the modules beside it, and of its bases'.
+
+    Args:
+        kind: The class.
+        package: Whose modules are left out, as are Python's own; a change there is no change of
+            the evaluation.
+    """
+    modules = [sys.modules[each.__module__] for each in kind.__mro__]
+    own = [each for each in modules if _is_own(each, package)]
+    beside = [near for each in own for near in _neighbours(each)]
+    sources = {each.__name__: each for each in (*own, *beside)}
+    return digest_of([kind.__qualname__, *(_source(sources[name]) for name in sorted(sources))])
+
+
+def _is_own(module: ModuleType, package: str) -> bool:
+    is_ours = module.__name__.rpartition(".")[0] == package
+    return not is_ours and module.__name__.partition(".")[0] not in sys.stdlib_module_names
+
+
+def _neighbours(module: ModuleType) -> Iterator[ModuleType]:
+    """Yield the modules in the folder of a module that it imports, or takes something from."""
+    if (folder := _folder(module)) is None:
+        return
+    for each in vars(module).values():
+        name = each.__name__ if inspect.ismodule(each) else getattr(each, "__module__", None)
+        near = sys.modules.get(name) if isinstance(name, str) else None
+        if near is not None and _folder(near) == folder:
+            yield near
+
+
+def _folder(module: ModuleType) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return None if file is None else Path(file).resolve().parent
+
+
+def _source(module: ModuleType) -> str:
+    """Return a module's source; of a notebook's, which is no file, that of its classes."""
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):
+        classes = (each for each in vars(module).values() if isinstance(each, type))
+        functions = (each for kind in classes for each in vars(kind).values())
+        return "\n".join(sorted(map(_code, filter(inspect.isfunction, functions))))
+
+
+def _code(function: FunctionType) -> str:
+    try:
+        return inspect.getsource(function)
+    except OSError:  # it was typed into a shell that keeps no lines
+        code = function.__code__
+        constants = [each for each in code.co_consts if not inspect.iscode(each)]
+        return f"{function.__qualname__} {code.co_code.hex()} {code.co_names} {constants}"

@@ -43,6 +43,7 @@ class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     kind: EvaluationKind
     higher_is_better: bool  # of its own score
     settings: str  # canonical JSON
+    scorer: Digest | None  # of the code that scores; None: the metrics alone do
     items: tuple[Digest, ...]
     n_samples: Ordinal  # of each item
     n_available: Count  # items that the evaluation has; fewer may be planned
@@ -89,7 +90,7 @@ class AnswerObserved(Value, frozen=True, kw_only=True, tag="answer"):
     text: str
     cleaned: str  # by the evaluation, before it was compared
     expected: str
-    score: float  # by the evaluation
+    score: float | None  # by the evaluation; None: it needs all samples, see EvaluationCompleted
     seed: Seed32 | None  # None: nothing was drawn
     finish_reason: FinishReason
     n_prompt_tokens: Count
@@ -110,7 +111,7 @@ class PredictionObserved(Value, frozen=True, kw_only=True, tag="prediction"):
     target: tuple[Count, ...]  # the true ones
     prediction: str  # what was predicted, decoded
     cleaned: str  # by the evaluation, before it was compared
-    score: float  # by the evaluation
+    score: float | None  # by the evaluation; None: as above
 
     @property
     def is_redacted(self) -> bool:
@@ -119,6 +120,15 @@ class PredictionObserved(Value, frozen=True, kw_only=True, tag="prediction"):
 
 
 Observation = ChoicesObserved | DocumentObserved | AnswerObserved | PredictionObserved
+
+
+class SampleScore(Value, frozen=True, kw_only=True):
+    """How a sample was scored by the code of its evaluation."""
+
+    item: Digest
+    sample: Count
+    cleaned: str
+    score: float
 
 
 class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
@@ -131,6 +141,18 @@ class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
     label: str  # where the item comes from, for people
     cluster: Digest  # samples of one cluster share a prompt, and are not independent
     observation: Observation
+
+    @property
+    def scored(self) -> SampleScore | None:
+        """Its score by its evaluation's code; None if it has none, or none yet."""
+        match self.observation:
+            case (
+                AnswerObserved(cleaned=cleaned, score=float(score))
+                | PredictionObserved(cleaned=cleaned, score=float(score))
+            ):
+                return SampleScore(item=self.item, sample=self.sample, cleaned=cleaned, score=score)
+            case _:
+                return None
 
 
 class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
@@ -146,7 +168,7 @@ class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
 
 
 class EvaluationCompleted(EvaluationFact, frozen=True, kw_only=True):
-    """Every sample of a plan was observed or found unscorable."""
+    """Every sample of a plan was observed or found unscorable, and scored by the plan's code."""
 
     key_fields = ("entrant", "evaluation", "number")  # a plan is completed once
     entrant: EntrantId
@@ -154,3 +176,4 @@ class EvaluationCompleted(EvaluationFact, frozen=True, kw_only=True):
     number: Ordinal  # of the plan under these labels
     n_observed: Count
     n_unscorable: Count
+    scores: tuple[SampleScore, ...] = ()  # those that are not as recorded with the observation

@@ -158,13 +158,17 @@ def _of_predictions(
     )
 
 
-def _own_score(plan: EvaluationPlanned, scores: Sequence[float]) -> MetricRatio:
-    """Return the mean of the evaluation's own score; of zeros and ones it is a share."""
-    scale: Scale = "share" if _are_binary(scores) else "plain"
+def _own_score(plan: EvaluationPlanned, scores: Sequence[float | None]) -> MetricRatio:
+    """Return the mean of the evaluation's own score; of zeros and ones it is a share.
+
+    A score that needs all samples is known when the plan is completed.
+    """
+    known = [each for each in scores if each is not None]
+    scale: Scale = "share" if _are_binary(known) else "plain"
     return MetricRatio("score", "score", _mean(scores), scale, plan.higher_is_better)
 
 
-def _are_binary(scores: Iterable[float]) -> bool:
+def _are_binary(scores: Iterable[float | None]) -> bool:
     return all(score in {0.0, 1.0} for score in scores)
 
 

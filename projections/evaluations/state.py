@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
 from immutables import Map, MapMutation
 
 from ledger.events.evaluations import (
@@ -16,6 +17,7 @@ from ledger.events.evaluations import (
     Observation,
     PredictionObserved,
     SampleObserved,
+    SampleScore,
     SampleUnscorable,
 )
 from ledger.events.registration import Reference
@@ -73,7 +75,11 @@ class Evaluations:
             for item in plan.items
             for number in range(plan.n_samples)
         )
-        return EvaluationRun(plan, tuple((key, self.fates.get(key)) for key in keys))
+        run = EvaluationRun(plan, tuple((key, self.fates.get(key)) for key in keys))
+        completed = self.completed.get(labels_of(plan))
+        if completed is None or completed.number != plan.number or not completed.scores:
+            return run
+        return run.scored_as(completed.scores)
 
     def is_completed(self, plan: EvaluationPlanned) -> bool:
         """Say whether a plan's completion is on record."""
@@ -93,6 +99,12 @@ class EvaluationRun:
     plan: EvaluationPlanned
     fates: tuple[tuple[SampleKey, SampleFact | None], ...]
 
+    def scored_as(self, scores: Iterable[SampleScore]) -> "EvaluationRun":
+        """Return the run with other scores of some samples."""
+        by_sample = {(each.item, each.sample): each for each in scores}
+        fates = ((key, _scored(fate, by_sample.get(key[1:]))) for key, fate in self.fates)
+        return replace(self, fates=tuple(fates))
+
     @property
     def missing(self) -> frozenset[SampleKey]:
         """The samples that are neither observed nor unscorable."""
@@ -107,6 +119,16 @@ class EvaluationRun:
     def unscorable(self) -> tuple[SampleUnscorable, ...]:
         """The unscorable samples, in the order of the plan."""
         return tuple(fate for _, fate in self.fates if isinstance(fate, SampleUnscorable))
+
+
+def _scored(fate: SampleFact | None, score: SampleScore | None) -> SampleFact | None:
+    """Return a sample with another score; one that was never scored stays as it is."""
+    match fate:
+        case SampleObserved(observation=AnswerObserved() | PredictionObserved() as seen) if score:
+            observation = msgspec.structs.replace(seen, cleaned=score.cleaned, score=score.score)
+            return msgspec.structs.replace(fate, observation=observation)
+        case _:
+            return fate
 
 
 def evaluations_of(stream: StreamId) -> Projection[Evaluations]:

@@ -145,6 +145,11 @@ def test_recorded_answers_are_scored_again_without_weights(place: Path, tourney:
     assert scores == [1.0]
     assert recorded == before
     assert before["rows"] != again["rows"]
+    export = partial(tourney, "export", "results")
+    today, then = export(), export("--as-of", str(before["as_of"]))
+    assert "echo is scored again: its code changed since it was evaluated" in today.stderr
+    assert (fields(today)["results"], then.stderr) == ({"echo": 1.0}, "")
+    assert fields(then)["results"] != {"echo": 1.0}
 
 
 def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tourney) -> None:
@@ -156,10 +161,13 @@ def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tour
     again = evaluate("echo", "--limit", "4")
 
     assert (
-        "base_olmo on echo: 4 recorded samples were scored by other code; compare with"
+        "base_olmo on echo: 4 recorded samples were scored by other code; they are scored again"
         in again.stderr
     )
     assert again.returncode == 0
+    assert "8 recorded samples got another score: the evaluation's code changed since" in (
+        evaluate("echo").stderr
+    )
 
 
 def test_scoring_again_needs_the_evaluation(place: Path, tourney: Tourney) -> None:

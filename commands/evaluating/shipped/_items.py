@@ -22,11 +22,8 @@ check_arguments = validate_call(config=ConfigDict(arbitrary_types_allowed=True))
 class ListedEvaluation(Evaluation, Generic[Item]):
     """Base of evaluations whose items are all made by the constructor, each with a label."""
 
-    name = ""
-
-    def __init__(self, name: str, items: Mapping[str, Item]) -> None:
-        """Set the name, and the items by label."""
-        self.name = name
+    def __init__(self, items: Mapping[str, Item]) -> None:
+        """Set the items, by label."""
         self.items = tuple(items.values())
         self._labels = tuple(items)
 

@@ -72,13 +72,12 @@ class BankRollout(ListedEvaluation[Prompt], rollout.RolloutEvaluation):
     def __init__(
         self,
         *,
-        name: str,
         bank: Sequence[Prompt],
         sources: Sequence[str] = (),
         max_new_tokens: PositiveInt = 64,
     ) -> None:
         """Choose the prompts of some sources, or of all."""
-        super().__init__(name, _with_gold(bank, sources))
+        super().__init__(_with_gold(bank, sources))
         self._n_new = max_new_tokens
 
     def get(self, index: int) -> tuple[str, str]:
@@ -109,7 +108,6 @@ class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvalu
     def __init__(
         self,
         *,
-        name: str,
         bank: Sequence[Prompt],
         folder: Path,
         sources: Sequence[str] = (),
@@ -120,7 +118,7 @@ class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvalu
 
         With `pmi` log-likelihoods without the prompt are computed too, for the metric acc_pmi.
         """
-        super().__init__(name, _with_gold(bank, sources))
+        super().__init__(_with_gold(bank, sources))
         self.asks_unconditional = pmi
         self._wrong = distractors_of(self.items, folder / distractors)
 

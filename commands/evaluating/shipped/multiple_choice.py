@@ -124,9 +124,9 @@ class LetterChoices(ListedEvaluation[Question], comparison.PerplexityComparisonE
     layout: ClassVar[type[QuestionLine]]
 
     @check_arguments
-    def __init__(self, *, name: str, folder: Path, path: Path) -> None:
+    def __init__(self, *, folder: Path, path: Path) -> None:
         """Read the questions."""
-        super().__init__(name, _questions(folder / path, self.layout))
+        super().__init__(_questions(folder / path, self.layout))
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a question with its choices, the letters, and the index of the correct one."""
@@ -141,11 +141,9 @@ class LetterRollout(ListedEvaluation[Question], rollout.RolloutEvaluation):
     layout: ClassVar[type[QuestionLine]]
 
     @check_arguments
-    def __init__(
-        self, *, name: str, folder: Path, path: Path, max_new_tokens: PositiveInt = 16
-    ) -> None:
+    def __init__(self, *, folder: Path, path: Path, max_new_tokens: PositiveInt = 16) -> None:
         """Read the questions."""
-        super().__init__(name, _questions(folder / path, self.layout))
+        super().__init__(_questions(folder / path, self.layout))
         self._n_new = max_new_tokens
 
     def get(self, index: int) -> tuple[str, str]:

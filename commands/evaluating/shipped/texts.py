@@ -33,10 +33,10 @@ class Blimp(ListedEvaluation[SentencePair], PerplexityComparisonEvaluation):
     """Comparison of the good and the bad sentence of each pair."""
 
     @check_arguments
-    def __init__(self, *, name: str, folder: Path, path: Path) -> None:
+    def __init__(self, *, folder: Path, path: Path) -> None:
         """Read the pairs."""
         rows = read_lines(folder / path, SentencePair)
-        super().__init__(name, {f"{line} {row.UID}".strip(): row for line, row in rows.items()})
+        super().__init__({f"{line} {row.UID}".strip(): row for line, row in rows.items()})
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return both sentences, without a prefix, in an order that depends on them only."""
@@ -49,9 +49,9 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
     """Perplexity of a text file, or of a folder's *.txt files: each is one document."""
 
     @check_arguments
-    def __init__(self, *, name: str, folder: Path, path: Path) -> None:
+    def __init__(self, *, folder: Path, path: Path) -> None:
         """Read the documents, in order of their names."""
-        super().__init__(name, {each.name: _read(each) for each in _files(folder / path)})
+        super().__init__({each.name: _read(each) for each in _files(folder / path)})
 
     def get(self, index: int) -> str:
         """Return a document."""

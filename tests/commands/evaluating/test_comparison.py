@@ -1,6 +1,7 @@
 """Comparisons: every token of a continuation counts, a tie is shared, and NaN never wins."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -28,14 +29,14 @@ def test_the_likeliest_continuation_is_the_choice() -> None:
     """By the sum of all its tokens."""
     inference, _ = reading(lambda passage: -1.0 if passage.text == " blue" else -2.0)
 
-    np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, "none"), [1.0, 0.0])
+    np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, reduce="none"), [1.0, 0.0])
 
 
 def test_equally_likely_continuations_share_the_credit() -> None:
     """The first of them would win by where it stands."""
     inference, _ = reading(lambda _: -3.0)
 
-    assert Endings(SKY, ("A", ("x", "y", "z", "w"), 0))(inference, "sum") == 0.75
+    assert Endings(SKY, ("A", ("x", "y", "z", "w"), 0))(inference, reduce="sum") == 0.75
 
 
 def test_a_continuation_that_cannot_be_weighed_leaves_no_choice() -> None:
@@ -48,7 +49,7 @@ def test_a_continuation_that_cannot_be_weighed_leaves_no_choice() -> None:
         )
     )
 
-    np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, "none"), [0.5, math.nan])
+    np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, reduce="none"), [0.5, math.nan])
 
 
 def test_continuations_are_weighed_alone_once_for_all_items() -> None:
@@ -98,15 +99,58 @@ def test_samples_of_one_context_are_one_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    "item",
-    [("The sky is", (" green", " blue"), 2), ("A", (" b",), -1), ("Nothing is", (), 0)],
+    ("item", "why"),
+    [
+        (
+            ("The sky is", (" green", " blue"), 2),
+            "gives index 2 for the correct continuation, of 2",
+        ),
+        (
+            ("A", (" b", " c"), -1),
+            "gives index -1 for the correct continuation, of 2 counted from 0",
+        ),
+        (("A", (" b",), 0), "gives 1 continuations; there must be two at least"),
+        (("Nothing is", (), 0), "gives 0 continuations; there must be two at least"),
+        (("A", "bc", 0), "gives the continuations 'bc'; write a tuple of texts"),
+        (("A", (" b", " c")), r"gives \('A', \(' b', ' c'\)\); it must give \(prefix, continuat"),
+    ],
 )
-def test_an_item_without_its_right_continuation_is_refused_before_anything_is_recorded(
-    item: tuple[str, tuple[str, ...], int],
+def test_an_item_that_is_no_choice_is_refused_before_anything_is_recorded(
+    item: tuple[str, tuple[str, ...], int], why: str
 ) -> None:
-    """On a ledger that only grows it would be in the way for ever."""
-    with pytest.raises(
-        EvaluationFault,
-        match=r"get\(1\) gives index -?\d for the correct continuation, of \d counted from 0",
-    ):
+    """On a ledger that only grows it would be in the way for ever; one choice is always right."""
+    with pytest.raises(EvaluationFault, match=rf"Endings\.get\(1\) {why}"):
         Endings(SKY, item).samples(EvaluationOptions())
+
+
+class Doubled(Endings):
+    """Sentences to be ended, worth two points each."""
+
+    def score(self, correct_flags: Sequence[float]) -> Sequence[float]:
+        """Double all that is known."""
+        assert not any(map(math.isnan, correct_flags))
+        return [2 * flag for flag in correct_flags]
+
+
+class Summed(Endings):
+    """Sentences to be ended, with one score for all."""
+
+    def score(self, correct_flags: Sequence[float]) -> Sequence[float]:
+        """Add up."""
+        return [sum(correct_flags)]
+
+
+def test_a_score_of_ones_own_is_of_all_that_could_be_observed() -> None:
+    """In their order; what could not be observed stays unknown."""
+    inference, _ = reading(
+        lambda passage: (
+            LikelihoodFailure(passage.key, "not_finite", "NaN")
+            if passage.context == "The sky is"
+            else -float(len(passage.text))
+        )
+    )
+    items = (SKY, GRASS, ("A", (" b", " cc"), 0))
+
+    np.testing.assert_array_equal(Doubled(*items)(inference, reduce="none"), [math.nan, 0.0, 2.0])
+    with pytest.raises(EvaluationFault, match=r"Summed\.score gives 1 scores for 2 samples"):
+        Summed(*items)(inference)

@@ -1,7 +1,7 @@
 """Evaluating what is owed: resumed where it stopped, never twice, and no money is forgotten."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from commands.evaluating.evaluate import (
     EvaluationCounts,
     PlannedEvaluation,
     evaluate_owed,
+    is_done,
     n_rescored_differently,
     owed_requests,
     owed_samples,
@@ -269,7 +270,13 @@ class Halved(Capitals):
 class Upwards(Capitals):
     """Capitals of which more is better by numpy's word."""
 
-    higher_is_better = np.bool_(True)  # type: ignore[assignment]  # a mistake that is easily made
+    higher_is_better = np.bool_(True)  # type: ignore[assignment]  # as data sets have it
+
+
+class Sideways(Capitals):
+    """Capitals of which nobody says whether more is better."""
+
+    higher_is_better = None  # type: ignore[assignment]  # a mistake that is easily made
 
 
 def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
@@ -298,13 +305,16 @@ def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
             of(Endings, ("A", (" b", " c"), 1.0)),
             r"index of the correct continuation: 1\.0, which is not an integer",
         ),
-        (of(Endings, ("A", (" b", 3), 0)), r"gives the continuation 3, which is not a text"),
+        (of(Endings, ("A", (" b", 3), 0)), r"gives the continuations 3, which is not a text"),
         (of(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is not a text"),
         (of(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
         (of(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
         (Numbered(("1?", "yes")), r"Numbered\.label\(0\) gives 0, which is not a text"),
         (Halved(("1?", "yes")), r"Halved\.label\(0\) gives .* half of a surrogate pair"),
-        (Upwards(("1?", "yes")), r"Upwards\.higher_is_better is .*, which is neither True nor Fal"),
+        (
+            Sideways(("1?", "yes")),
+            r"Sideways\.higher_is_better is None, which is neither True nor ",
+        ),
     ],
 )
 def test_what_the_ledger_would_not_take_is_told_at_planning(
@@ -318,7 +328,7 @@ def test_what_the_ledger_would_not_take_is_told_at_planning(
 def test_texts_and_numbers_of_numpy_are_taken(recorder: EvaluationRecorder) -> None:
     """Data sets are full of them; the ledger takes Python's alone."""
     inference, _ = reading(lambda _: -1.0)
-    atlas = Capitals((np.str_("1?"), np.str_("yes")))
+    atlas = Upwards((np.str_("1?"), np.str_("yes")))
     endings = of(Endings, ("B", (" b", " c"), np.int64(1)))
 
     assert evaluate(recorder, planned(answering(says_yes)[0], atlas)).n_observed == 1
@@ -342,7 +352,7 @@ class Strict(Capitals):
             [
                 (
                     "base on capitals: 3 recorded samples were scored by other code;"
-                    " compare with `tourney "
+                    " they are scored again when all samples are there"
                 )
             ],
         ),
@@ -360,7 +370,7 @@ def test_whoever_would_mix_two_scorings_is_told(
     plan = planned(inference, kind(*ITEMS), EvaluationOptions(length=length))
 
     found = [*mixed_scorings(recorder.state, EvaluationPlans((plan,), ()))]
-    assert [each.partition("project")[0] for each in found] == said
+    assert found == said
 
 
 def test_a_new_check_that_fails_on_what_is_on_record_is_told_beforehand(
@@ -453,3 +463,98 @@ def test_a_limit_counts_samples_that_cost_nothing(
     )
 
     assert len(requests) == n_asked
+
+
+class Lengths(Capitals):
+    """Capitals, each worth its answer's length beside the longest."""
+
+    def score(self, ys: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:
+        """Divide by the longest."""
+        longest = max(map(len, y_hats))
+        return [len(y_hat) / longest for _, y_hat in zip(ys, y_hats, strict=True)]
+
+
+def counting_up(task: GenerationTask) -> str:
+    """Answer the longer, the later the item."""
+    return "x" * (1 + int(task.prompt_text[0]))
+
+
+def scores(recorder: EvaluationRecorder) -> list[float | None]:
+    """Return what the newest plan's samples are worth, in the order of its items."""
+    [run] = recorder.state.runs
+    return [each.scored and each.scored.score for each in run.observed]
+
+
+@pytest.mark.parametrize("n_at_a_time", [1, 2, 6])
+def test_a_score_that_needs_all_answers_is_of_all_and_known_at_the_end(
+    recorder: EvaluationRecorder, n_at_a_time: int
+) -> None:
+    """Of however many commands; a score of half the answers is another score."""
+    plan = planned(answering(counting_up)[0], Lengths(*ITEMS))
+    for _ in range(6 // n_at_a_time - 1):
+        evaluate(recorder, plan, limit=n_at_a_time)
+        assert set(scores(recorder)) == {None}
+
+    assert evaluate(recorder, plan).n_rescored == 0
+
+    assert scores(recorder) == [n / 6 for n in range(1, 7)]
+
+
+def test_more_answers_change_a_score_that_needs_all(recorder: EvaluationRecorder) -> None:
+    """The longest is another one; the shorter plan keeps what it had."""
+    inference, evaluation = answering(counting_up)[0], Lengths(*ITEMS)
+    short = planned(inference, evaluation, EvaluationOptions(length=5))
+    evaluate(recorder, short)
+    before = scores(recorder)
+
+    done = evaluate(recorder, planned(inference, evaluation))
+
+    assert before != scores(recorder)[:5]
+    assert scores(recorder) == [n / 6 for n in range(1, 7)]
+    assert (done.n_observed, done.n_rescored) == (1, 0)
+
+
+class Lenient(Capitals):
+    """Capitals, with a check that every answer passes."""
+
+    def check(self, y: str, y_hat: str) -> bool:
+        """Say yes."""
+        return bool(y) or y_hat == ""
+
+
+@pytest.mark.parametrize("n_items", [1, 6])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_corrected_check_reaches_the_results_and_asks_nothing(
+    recorder: EvaluationRecorder, n_items: int, first: int
+) -> None:
+    """By a plan that names the new code; coming back to the old one is a correction, too."""
+    kinds = (Strict, Lenient)
+    order = (kinds[first], kinds[1 - first], kinds[first])
+    worth = {Strict: 0.0, Lenient: 1.0}
+    inference, generator = answering(lambda _: "yes")
+
+    for n_before, kind in enumerate(order):
+        plan = planned(inference, kind(*ITEMS[:n_items]))
+        assert not is_done(recorder.state, plan)
+        done = evaluate(recorder, plan)
+
+        assert scores(recorder) == [worth[kind]] * n_items
+        assert done.n_rescored == (n_items if n_before else 0)
+        assert is_done(recorder.state, plan)
+        assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
+    assert len(generator.asked) == n_items
+
+
+def test_other_code_that_scores_alike_is_not_told_of(recorder: EvaluationRecorder) -> None:
+    """A comment was added."""
+
+    class Commented(Capitals):
+        """Capitals."""
+
+    inference, _ = answering(says_yes)
+    evaluate(recorder, planned(inference))
+    plan = planned(inference, Commented(*ITEMS))
+
+    assert not is_done(recorder.state, plan)
+    assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
+    assert is_done(recorder.state, plan)

@@ -93,7 +93,7 @@ def test_an_item_that_is_there_twice_is_asked_twice() -> None:
     """It has two names, and is what both were made of."""
     inference, generator = answering(lambda _: "Paris")
 
-    assert Capitals(*[("France?", "Paris")] * 2)(inference, "sum") == 2.0
+    assert Capitals(*[("France?", "Paris")] * 2)(inference, reduce="sum") == 2.0
     assert len(generator.asked) == 2
 
 

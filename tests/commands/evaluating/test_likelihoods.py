@@ -23,7 +23,7 @@ def test_a_prediction_is_cleaned_and_checked() -> None:
     """As the evaluation says; that of another letter is wrong."""
     inference, _ = reading(lambda _: -1.0, predict=says_z)
 
-    np.testing.assert_array_equal(Echoes("abc", "dd")(inference, "none"), [0.0, 1.0])
+    np.testing.assert_array_equal(Echoes("abc", "dd")(inference, reduce="none"), [0.0, 1.0])
 
 
 def test_what_was_predicted_is_kept_beside_what_was_true() -> None:
@@ -64,7 +64,7 @@ def test_the_sum_is_in_nats() -> None:
     """Not the mean once more."""
     inference, _ = reading(uniform)
 
-    assert Letters("abba", "b")(inference, "sum") == pytest.approx(5 * math.log(4))
+    assert Letters("abba", "b")(inference, reduce="sum") == pytest.approx(5 * math.log(4))
 
 
 def test_the_mean_is_weighted_by_tokens() -> None:
@@ -78,7 +78,7 @@ def test_a_document_without_tokens_is_unscorable() -> None:
     """A perplexity of 1 would be the best there is."""
     inference, _ = reading(uniform)
 
-    np.testing.assert_allclose(Letters("", "ab")(inference, "none"), [math.nan, 4.0])
+    np.testing.assert_allclose(Letters("", "ab")(inference, reduce="none"), [math.nan, 4.0])
     assert math.isnan(Letters("")(inference))
 
 

@@ -1,22 +1,24 @@
 """From tables to evaluations: what is found by what name, and what is refused."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
+from pydantic import JsonValue
 
-from commands.errors import EvaluationFault
+from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.registry import SHIPPED
+from commands.evaluating.registry import SHIPPED, evaluation_of
 from commands.evaluating.shipped.synthetic import Copying
+from commands.evaluating.user_code import class_in_file
+from commands.settings.sections import EvaluationSection
 from tests.support.builders.evaluating import made, make, refusals
 
 DOCUMENTS = """
 from commands.evaluating.likelihoods import PerplexityEvaluation
 
 class Documents(PerplexityEvaluation):
-    name = "one"
-
     def __init__(self, text, times=1, **others):
         self.texts = [text] * times
 
@@ -26,16 +28,17 @@ class Documents(PerplexityEvaluation):
     def get(self, index):
         return self.texts[index]
 
-class Named(Documents):
-    def __init__(self, *, name, folder, bank):
-        self.name = name
+class Placed(Documents):
+    def __init__(self, *, folder, bank):
         self.texts = [folder.name, *bank]
 
 class Otherwise(Documents):
-    name = "two"
+    @property
+    def name(self):
+        return "two"
 
 class Unfinished(PerplexityEvaluation):
-    name = "one"
+    pass
 
 class Failing(Documents):
     def __init__(self):
@@ -72,10 +75,8 @@ def test_a_class_in_a_file_beside_the_settings_is_made_with_its_parameters(folde
 
 
 def test_a_constructor_is_given_what_it_asks_for_by_name(folder: Path) -> None:
-    """Name, folder and bank are known: nobody should write them twice."""
-    mine = documents("mine.py:Named", folder)
-
-    assert (mine.name, mine.get(0)) == ("one", folder.name)
+    """Folder and bank are known: nobody should write them twice."""
+    assert documents("mine.py:Placed", folder).get(0) == folder.name
 
 
 def test_a_class_of_a_module_is_found(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -138,11 +139,15 @@ def test_what_is_no_evaluation_is_told(folder: Path, uses: str, why: str) -> Non
 
 def test_all_wrong_parameters_are_told_at_once(folder: Path) -> None:
     """Against the constructor, before anything is read."""
-    found = refusals("text-perplexity", folder, paths="texts", name="two")
+    parameters: dict[str, JsonValue] = {"paths": "texts", "folder": "here"}
+    section = EvaluationSection(id="one", uses="text-perplexity", parameters=parameters)
 
-    assert [each.removeprefix("evaluation 'one': ") for each in found] == [
+    with pytest.raises(ConfigurationError) as caught:
+        evaluation_of(section, folder, ())
+
+    assert [each.removeprefix("evaluation 'one': ") for each in caught.value.faults] == [
         "unknown parameter 'paths'; it takes path",
-        "parameters.name is filled in by tourney; leave it out",
+        "parameters.folder is filled in by tourney; leave it out",
         "parameter 'path' is missing",
     ]
 
@@ -157,13 +162,35 @@ def test_values_of_another_type_are_told_at_once(folder: Path) -> None:
     ]
 
 
-def test_a_class_that_calls_itself_otherwise_is_refused(folder: Path) -> None:
-    """The ledger would keep one name and the settings another."""
-    (found,) = refusals("mine.py:Otherwise", folder, text="abc")
+@pytest.mark.parametrize("kind", ["Documents", "Otherwise"])
+def test_a_table_names_its_evaluation(folder: Path, kind: str) -> None:
+    """Two tables may use one class, whatever that calls itself."""
+    mine = documents(f"mine.py:{kind}", folder, text="abc")
 
-    assert found.startswith(
-        "evaluation 'one': its class names it 'two'; use that as the table's id"
-    )
+    assert (mine.id, mine.label(0), mine.prefix()) == ("one", "one[0]", "one_")
+
+
+def test_without_a_table_the_class_gives_the_name(folder: Path) -> None:
+    """Its own, or that of the class; nobody has to write one."""
+    kinds = (class_in_file(folder / "mine.py", each) for each in ("Otherwise", "Documents"))
+    mine = [cast("type[Evaluation]", kind)(text="abc") for kind in kinds]  # type: ignore[call-arg]
+
+    assert [each.id for each in mine] == ["two", "documents"]
+
+
+@pytest.mark.parametrize("n_folders", [1, 2])
+def test_a_file_imports_what_lies_beside_it(tmp_path: Path, n_folders: int) -> None:
+    """As a script does; two folders may each have helpers of that name."""
+    found = []
+    for n in range(n_folders):
+        folder = tmp_path / f"{n}"
+        folder.mkdir()
+        (folder / "neighbour_of_mine.py").write_text(f"TEXT = 'text {n}'\n", encoding="utf-8")
+        code = DOCUMENTS.replace("folder.name", "neighbour_of_mine.TEXT")
+        (folder / "mine.py").write_text(f"import neighbour_of_mine\n{code}", encoding="utf-8")
+        found.append(documents("mine.py:Placed", folder).get(0))
+
+    assert found == [f"text {n}" for n in range(n_folders)]
 
 
 def test_a_constructor_that_fails_is_named_with_its_line(folder: Path) -> None:

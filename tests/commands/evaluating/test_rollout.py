@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from commands.errors import EvaluationFault
+from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import plan_evaluation
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask
-from commands.settings.sections import EvaluationOptions
+from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
 from ledger.events.values import REDACTED
 from tests.support.builders.evaluating import Capitals, Echoes, answering, reading
@@ -35,8 +36,8 @@ def test_the_mean_is_of_what_could_be_scored() -> None:
     inference, _ = answering(knows_france_alone)
 
     assert ATLAS(inference) == 0.5
-    assert ATLAS(inference, "sum") == 1.0
-    np.testing.assert_array_equal(ATLAS(inference, "none"), [1.0, 0.0, math.nan])
+    assert ATLAS(inference, reduce="sum") == 1.0
+    np.testing.assert_array_equal(ATLAS(inference, reduce="none"), [1.0, 0.0, math.nan])
 
 
 def test_nothing_scored_has_no_mean() -> None:
@@ -50,7 +51,7 @@ def test_answers_to_a_prompt_follow_one_another_and_draw_differently() -> None:
     """An RL trainer compares groups of answers to one prompt."""
     inference, generator = answering(lambda _: "Paris")
 
-    scores = ATLAS(inference, "none", samples_per_prompt=2, temperature=0.7)
+    scores = ATLAS(inference, reduce="none", samples_per_prompt=2, temperature=0.7)
 
     np.testing.assert_array_equal(scores, [1, 1, 0, 0, 0, 0])
     assert [task.prompt_text for task in generator.asked[:3]] == ["France?", "France?", "Italy?"]
@@ -119,26 +120,60 @@ def test_stop_texts_may_stand_in_a_list() -> None:
     assert generator.asked[0].options.stop == ("Q:",)
 
 
-@pytest.mark.parametrize("n_new", [0, -1])
-def test_an_answer_of_no_tokens_is_refused(n_new: int) -> None:
-    """Each would be empty, and count as wrong."""
+class Curt(Capitals):
+    """Capitals, with answers of a length that is given."""
 
-    class Curt(Capitals):
-        def max_new_tokens(self, inference: Inference) -> int:
-            return n_new * super().max_new_tokens(inference)
+    def __init__(self, n_new: object) -> None:
+        """Take it."""
+        super().__init__(FRANCE)
+        self._n_new = n_new
 
+    def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
+        """Give it."""
+        return cast("int", self._n_new)
+
+
+@pytest.mark.parametrize(
+    ("n_new", "why"),
+    [
+        (0, "gives 0; it must be at least 1"),
+        (-1, "gives -1; it must be at least 1"),
+        (4.5, r"gives 4\.5, which is not an integer"),
+        (None, "gives None, which is not an integer"),
+    ],
+)
+def test_an_answer_of_no_length_is_refused(n_new: object, why: str) -> None:
+    """Each would be empty, and count as wrong; half a token is none."""
     inference, _ = answering(lambda _: "Paris")
 
-    with pytest.raises(ValueError, match="it must be at least 1"):
-        Curt(FRANCE).configured(inference, EvaluationOptions())
+    with pytest.raises(EvaluationFault, match=rf"Curt\.max_new_tokens {why}"):
+        plan_evaluation(Curt(n_new), inference, EvaluationOptions())
 
 
 class Strange(Capitals):
-    """Capitals, with a score that the answer decides."""
+    """Capitals, with scores that no type checker would let pass."""
 
-    def score(self, ys: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:
-        """Take the answer for a number, or for several."""
-        return [float(each) for y_hat in y_hats for each in y_hat.split()][: len(ys) + 1]
+    def __init__(self, scores: object) -> None:
+        """Take what `score` gives for one answer."""
+        super().__init__(FRANCE)
+        self._scores = scores
+
+    def score(self, ys: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
+        """Give it."""
+        return cast("Sequence[float]", self._scores)
+
+
+class Undecided(Capitals):
+    """Capitals, with a check that is neither True nor False."""
+
+    def __init__(self, word: object) -> None:
+        """Take what `check` gives."""
+        super().__init__(FRANCE)
+        self._word = word
+
+    def check(self, y: str, y_hat: str) -> bool:  # noqa: ARG002
+        """Give it."""
+        return cast("bool", self._word)
 
 
 class StrangeEchoes(Echoes):
@@ -169,14 +204,11 @@ class Halved(Capitals):
 @pytest.mark.parametrize(
     ("evaluation", "said", "why"),
     [
-        (Strange(FRANCE), "nan", "score gives nan for 'nan'; a score is a finite number"),
-        (Strange(FRANCE), "-inf", "score gives -inf"),
-        (Strange(FRANCE), "1 2", "too many values"),
         (Wordless(FRANCE), "Paris", "Wordless.clean gives None, which is not a text"),
         (Halved(FRANCE), "Paris", "Halved.clean gives .* at 5, half of a surrogate pair"),
     ],
 )
-def test_what_is_no_score_is_told_as_the_evaluation_s_fault(
+def test_what_is_no_text_is_told_as_the_evaluation_s_fault(
     evaluation: Capitals, said: str, why: str
 ) -> None:
     """With the item: the ledger would refuse it, and name neither."""
@@ -188,11 +220,93 @@ def test_what_is_no_score_is_told_as_the_evaluation_s_fault(
     assert caught.value.doing == "scoring capitals[0]"
 
 
+@pytest.mark.parametrize("word", ["1", 8, None, 1.0])
+def test_a_check_that_says_neither_yes_nor_no_is_told(word: object) -> None:
+    """float("1") is a right answer, and float(8) is eight of them."""
+    inference, _ = answering(lambda _: "Paris")
+
+    with pytest.raises(EvaluationFault, match=r"Undecided\.check gives .*, which is neither Tr"):
+        Undecided(word)(inference)
+
+
+@pytest.mark.parametrize("word", [True, np.bool_(True)])
+def test_a_check_may_say_so_in_numpy(word: object) -> None:
+    """As the comparison of two arrays does."""
+    assert Undecided(word)(answering(lambda _: "Paris")[0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ([math.nan], "gives the score nan; a score is a finite number"),
+        ([-math.inf], "gives the score -inf; a score is a finite number"),
+        ([1.0, 2.0], "gives 2 scores for 1 samples; it must give one for each"),
+        ([], "gives 0 scores for 1 samples"),
+        (["1"], "gives the score '1', which is not a number"),
+        ([None], "gives the score None, which is not a number"),
+        ("1", "gives '1'; it must give a list of 1 numbers"),
+        (1.0, r"gives 1\.0; it must give a list of 1 numbers"),
+    ],
+)
+def test_what_is_no_score_is_told_as_the_evaluation_s_fault(scores: object, why: str) -> None:
+    """A NaN in one sample is a NaN in all metrics."""
+    inference, _ = answering(lambda _: "Paris")
+
+    with pytest.raises(EvaluationFault, match=rf"Strange\.score {why}"):
+        Strange(scores)(inference)
+
+
+@pytest.mark.parametrize("scores", [[1], (0.5,), np.array([0.25]), [np.float32(2)], [np.True_]])
+def test_scores_may_be_numbers_of_any_library(scores: Sequence[float]) -> None:
+    """Most are made by numpy."""
+    assert Strange(scores)(answering(lambda _: "Paris")[0]) == float(scores[0])
+
+
+class Ranked(Capitals):
+    """Capitals, each worth its answer's rank among all by length."""
+
+    def score(self, ys: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:
+        """Count the answers that are no longer."""
+        return [sum(len(other) <= len(y_hat) for other in y_hats) / len(ys) for y_hat in y_hats]
+
+
+@pytest.mark.parametrize("n_items", [1, 3])
+def test_a_score_is_of_all_answers_together(n_items: int) -> None:
+    """As the seed calls it: a score over the group would be zero or one of lists of one."""
+    said = {"France?": "a", "Italy?": "bb", "Spain?": "ccc"}
+    inference, _ = answering(lambda task: said[task.prompt_text], entrant("base"))
+
+    scores = Ranked(*(FRANCE, ITALY, SPAIN)[:n_items])(inference, reduce="none")
+
+    np.testing.assert_allclose(scores, np.arange(1, n_items + 1) / n_items)
+
+
+@pytest.mark.parametrize("reduce", ["avg", "Mean", None])
+def test_an_unknown_way_to_combine_scores_is_refused(reduce: object) -> None:
+    """It returned the sum, without a word."""
+    inference, generator = answering(lambda _: "Paris")
+
+    with pytest.raises(ConfigurationError, match="choose one of 'mean', 'sum', 'none'"):
+        ATLAS(inference, reduce=cast("Reduce", reduce))
+    assert generator.asked == []
+
+
+def test_the_call_of_the_seed_is_taken() -> None:
+    """A tokenizer in second place, how to combine scores in third, tokens or none in fourth."""
+    inference, tokenizer = answering(lambda _: "Paris")[0], object()
+
+    assert ATLAS(inference, tokenizer, "sum") == 1.0
+    score, rows = ATLAS(inference, tokenizer, "mean", True)  # as the seed has it
+    assert (score, len(rows)) == (1 / 3, 3)
+    with pytest.raises(ConfigurationError, match="encoding is 'sum', no tokenizer; write reduce='"):
+        ATLAS(inference, "sum")
+
+
 def test_a_prediction_without_a_score_is_told_so_too() -> None:
     """Reading is no surer than answering."""
     inference, _ = reading(lambda _: -1.0)
 
-    with pytest.raises(EvaluationFault, match="score gives nan"):
+    with pytest.raises(EvaluationFault, match="score gives the score nan"):
         StrangeEchoes("ab")(inference)
 
 
@@ -244,8 +358,10 @@ def test_what_was_redacted_keeps_the_score_on_record(
 
 def test_no_number_is_not_brought_in_by_scoring_again() -> None:
     """A NaN in one sample is a NaN in all metrics."""
+    evaluation = Strange([math.nan])
+
     with pytest.raises(ValueError, match="a score is a finite number"):
-        Strange().rescore(answer(1.0, "nan"))
+        evaluation.score_together([evaluation.rescore(answer(1.0))])
 
 
 @pytest.mark.parametrize("observation", [choices(choice(-1.0)), prediction([1], [1], score=0.5)])

@@ -296,3 +296,12 @@ def test_the_order_of_recording_does_not_matter(order: list[int]) -> None:
     shuffled = run_of(plan(), *(events[place] for place in order))
 
     assert metrics_of(shuffled) == metrics_of(run_of(plan(), *events))
+
+
+def test_a_score_that_is_not_known_yet_is_of_no_sample() -> None:
+    """It needs all samples; what else is known of an answer is there at once."""
+    some = values(plan(), answer(None), answer(0.5), answer(None, "heparin"))
+    none = values(plan(), answer(None))
+
+    assert (some["score"], some["exact_match"]) == (0.5, pytest.approx(2 / 3))
+    assert (none["score"], none["exact_match"]) == (None, 1.0)

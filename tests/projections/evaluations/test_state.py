@@ -2,13 +2,24 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from ledger.events.evaluations import SampleScore
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId
 from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluations_of
 from projections.fold import fold
-from tests.support.builders.evaluations import answer, completed, observed, plan, run_of, unscorable
+from tests.support.builders.evaluations import (
+    answer,
+    completed,
+    document,
+    observed,
+    plan,
+    prediction,
+    run_of,
+    unscorable,
+)
 from tests.support.builders.events import STREAM, key, opened, recorded
 from tests.support.strategies.events import BY_TYPE
 
@@ -137,3 +148,37 @@ def test_only_the_newest_plan_may_be_completed() -> None:
     assert once.is_completed(old)
     assert not again.is_completed(new)
     assert not fold(EVALUATIONS, recorded([old])).is_completed(old)
+
+
+def test_the_scores_of_a_completion_count_for_its_plan() -> None:
+    """The code was corrected, or a score needs all samples; what was recorded stays."""
+    first = plan(n_items=3)
+    second = replace(first, number=2, scorer=key("corrected"))
+    seen = observed(first, [answer(1.0), answer(None), prediction([1], [1], score=0.0)])
+    other = SampleScore(item=first.items[0], sample=0, cleaned="new", score=0.25)
+    late = replace(other, item=first.items[2], score=0.5)
+    done = replace(completed(second, 3), scores=(other, late))
+
+    before = fold(EVALUATIONS, recorded([first, *seen, second]))
+    after = fold(EVALUATIONS, recorded([first, *seen, second, done]))
+
+    assert [each.scored and each.scored.score for each in before.run(second).observed] == [
+        1.0, None, 0.0,
+    ]  # fmt: skip
+    scored = [each.scored for each in after.run(second).observed]
+    assert scored == [other, None, late]
+    assert after.run(first) == before.run(first)
+
+
+def test_a_completion_scores_nothing_that_has_no_score() -> None:
+    """A ledger may hold what this program would not write."""
+    planned = plan(n_items=2, kind="perplexity")
+    seen = observed(planned, [document(-2.0)])
+    odd = SampleScore(item=planned.items[0], sample=0, cleaned="", score=1.0)
+    events = [planned, *seen, unscorable(planned, 1)]
+    done = replace(completed(planned, 1, 1), scores=(odd, replace(odd, item=planned.items[1])))
+
+    state = fold(EVALUATIONS, recorded([*events, done]))
+
+    assert state.runs[0].fates == fold(EVALUATIONS, recorded(events)).runs[0].fates
+    assert [each.scored for each in state.runs[0].observed] == [None]

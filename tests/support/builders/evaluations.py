@@ -34,6 +34,7 @@ def plan(entrant: str = "base", n_items: int = 4, **fields: object) -> Evaluatio
         kind="rollout",
         higher_is_better=True,
         settings="{}",
+        scorer=key("code"),
         items=tuple(key(f"item {n}") for n in range(n_items)),
         n_samples=1,
         n_available=n_items,
@@ -94,7 +95,7 @@ def completed(
     )
 
 
-def answer(score: float = 1.0, cleaned: str = "aspirin", **fields: object) -> AnswerObserved:
+def answer(score: float | None = 1.0, cleaned: str = "aspirin", **fields: object) -> AnswerObserved:
     """Return an answer where aspirin was expected."""
     event = AnswerObserved(
         text=cleaned,
@@ -143,7 +144,7 @@ def document(
 
 
 def prediction(
-    predicted: Sequence[int], target: Sequence[int], score: float = 1.0
+    predicted: Sequence[int], target: Sequence[int], score: float | None = 1.0
 ) -> PredictionObserved:
     """Return the tokens that were predicted where others may have been true."""
     return PredictionObserved(

@@ -19,6 +19,7 @@ from ledger.events.evaluations import (
     Observation,
     PredictionObserved,
     SampleObserved,
+    SampleScore,
     SampleUnscorable,
 )
 from ledger.events.imports import (
@@ -376,6 +377,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         kind="perplexity",
         higher_is_better=False,
         settings='{"kind":"perplexity"}',
+        scorer=key("code"),
         items=(key("item"), key("another item")),
         n_samples=4,
         n_available=1_000,
@@ -399,7 +401,14 @@ SAMPLES: Final[tuple[Event, ...]] = (
         reason="not_finite",
         detail="choice 2: nan",
     ),
-    EvaluationCompleted(entrant=BASE, evaluation="recall", number=2, n_observed=7, n_unscorable=1),
+    EvaluationCompleted(
+        entrant=BASE,
+        evaluation="recall",
+        number=2,
+        n_observed=7,
+        n_unscorable=1,
+        scores=(SampleScore(item=key("item"), sample=3, cleaned='a "β"', score=0.5),),
+    ),
     EventRedacted(
         event_id="01a206c60adb6a0a9d804501198560c8",
         digest=key("payload"),

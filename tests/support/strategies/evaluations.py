@@ -13,6 +13,7 @@ from ledger.events.evaluations import (
     Observation,
     PredictionObserved,
     SampleObserved,
+    SampleScore,
     SampleUnscorable,
 )
 from ledger.events.registration import Reference
@@ -36,6 +37,7 @@ def evaluation_planned() -> SearchStrategy[EvaluationPlanned]:
         number=ORDINALS,
         run_key=run_keys(),
         entrant=built(Reference, label=LABELS, digest=digests()),
+        scorer=st.none() | digests(),
         evaluation=LABELS,
         items=st.lists(items(), unique=True).map(tuple),
         n_samples=st.integers(min_value=1, max_value=3),
@@ -76,7 +78,7 @@ def observations() -> SearchStrategy[Observation]:
         ),
         built(
             AnswerObserved,
-            score=FINITE,
+            score=st.none() | FINITE,
             seed=st.none() | st.integers(min_value=0, max_value=2**32 - 1),
             **counts,
         ),
@@ -84,7 +86,7 @@ def observations() -> SearchStrategy[Observation]:
             PredictionObserved,
             predicted=tuples(COUNTS),
             target=tuples(COUNTS),
-            score=FINITE,
+            score=st.none() | FINITE,
         ),
     )
 
@@ -115,4 +117,5 @@ def evaluation_completed() -> SearchStrategy[EvaluationCompleted]:
         number=ORDINALS,
         n_observed=COUNTS,
         n_unscorable=COUNTS,
+        scores=tuples(built(SampleScore, item=items(), sample=FEW, score=FINITE)),
     )

@@ -62,7 +62,7 @@ def test_an_answer_is_right_that_has_the_words_of_gold_in_it(tmp_path: Path) -> 
     inference, generator = answering(lambda task: said[task.prompt_text])
     rollout = made("bank-rollout", BankRollout, tmp_path, BANK, max_new_tokens=7)
 
-    assert list(rollout(inference, "none")) == [1.0, 0.0]
+    assert list(rollout(inference, reduce="none")) == [1.0, 0.0]
     assert rollout.clean(" Answer: Aspirin. ") == "Aspirin"
     assert {task.entrant.max_new_tokens for task in generator.asked} == {7}
 
@@ -85,7 +85,7 @@ def test_who_finds_gold_likeliest_is_right(tmp_path: Path) -> None:
     choices = made("bank-choices", BankChoices, tmp_path, BANK)
     inference, _ = reading(lambda passage: -1.0 if passage.text == " Aspirin" else -2.0)
 
-    assert list(choices(inference, "none")) == [1.0, 0.5]
+    assert list(choices(inference, reduce="none")) == [1.0, 0.5]
 
 
 def test_what_a_distractor_file_lacks_is_told_for_all_prompts(tmp_path: Path) -> None:

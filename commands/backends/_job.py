@@ -1,0 +1,130 @@
+"""A job of `Evaluator`: its folder, its configuration, and what it evaluates."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from commands.errors import ConfigurationError
+from commands.evaluating.evaluation import Evaluation
+from commands.settings.schema import GenerationSection, PromptsSection
+from commands.settings.sections import EvaluationOptions, EvaluationSection, Section
+from ledger.storage.files import write_whole
+from projections.artifacts.evaluations import GROUP
+
+
+@dataclass(frozen=True)
+class ExecutionSpec:
+    """A job's name and folder: <root>/results/<project>/<group>/<name>/."""
+
+    name: str
+    project: str = "general"
+    group: str = GROUP
+    root: Path = Path()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the job's ledger and results.json."""
+        return self.root / "results" / self.project / self.group / self.name
+
+
+class EvaluatorConfig(Section):
+    """The tables of an evaluation job without a tournament."""
+
+    generation: GenerationSection = GenerationSection()
+    prompts: PromptsSection | None = None  # the bank, for evaluations on it
+    evaluations: tuple[EvaluationSection, ...] = ()
+
+
+def parse_config(tables: Mapping[str, Any]) -> EvaluatorConfig:
+    """Validate the tables of a configuration.
+
+    Raises:
+        ConfigurationError: Keys are unknown or values out of range; all faults are listed.
+    """
+    try:
+        return EvaluatorConfig.model_validate(tables)
+    except ValidationError as error:
+        raise ConfigurationError(_faults(error)) from error
+
+
+def _faults(error: ValidationError) -> list[str]:
+    return [
+        f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {each['msg']}"
+        for each in error.errors()
+    ]
+
+
+def read_config(path: Path) -> EvaluatorConfig:
+    """Read the configuration that a job was started with.
+
+    Raises:
+        ConfigurationError: The file is missing, unreadable or wrong.
+    """
+    if not path.exists():
+        raise ConfigurationError([f"{path} does not exist; pass runtime_cfg to start the job"])
+    try:
+        tables = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        fault = f"{path} cannot be read: {error}; pass runtime_cfg to replace it"
+        raise ConfigurationError([fault]) from error
+    return parse_config(tables)
+
+
+def write_config(path: Path, config: EvaluatorConfig) -> None:
+    """Write what a configuration sets, for resuming the job.
+
+    Raises:
+        CannotWrite: The file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = config.model_dump_json(indent=2, exclude_unset=True)
+    write_whole(path, [content.encode(), b"\n"])
+
+
+EvaluationArgument: TypeAlias = Evaluation | tuple[Evaluation, Mapping[str, Any]]
+"""An evaluation, alone or with options by the names of `EvaluationOptions`."""
+
+
+class EvaluationRequest(NamedTuple):
+    """An evaluation, and the options to run it with."""
+
+    evaluation: Evaluation
+    options: EvaluationOptions
+
+
+def requests_of(arguments: Iterable[EvaluationArgument]) -> Sequence[EvaluationRequest]:
+    """Return evaluations with their options.
+
+    Raises:
+        ConfigurationError: An argument is no evaluation, an option is wrong, or two evaluations
+            have the same name.
+    """
+    requests = [_request(each) for each in arguments]
+    names = [each.evaluation.id for each in requests]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
+    return requests
+
+
+def _request(argument: object) -> EvaluationRequest:
+    evaluation, options = argument if isinstance(argument, tuple) else (argument, {})
+    if not isinstance(evaluation, Evaluation):
+        fault = f"{evaluation!r} is no evaluation; make one of its class, as in Micrograms()"
+        raise ConfigurationError([fault])
+    return EvaluationRequest(evaluation, options_of(options))
+
+
+def options_of(chosen: Mapping[str, Any]) -> EvaluationOptions:
+    """Return checked options.
+
+    Raises:
+        ConfigurationError: A name is unknown, or a value out of range.
+    """
+    try:
+        return EvaluationOptions(**chosen)
+    except ValidationError as error:
+        raise ConfigurationError(_faults(error)) from error

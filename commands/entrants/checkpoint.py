@@ -1,0 +1,75 @@
+"""Make an entrant from a checkpoint: a folder of weights, or of an adapter that names its base.
+
+It needs no torch.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from commands.entrants.files import read_entrant
+from commands.entrants.weights import tensor_types
+from commands.errors import WeightsError
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import HfSection
+from ledger.events.registration import Entrant
+
+_FloatType: TypeAlias = Literal["float32", "bfloat16", "float16"]
+_FLOATS: Final[Mapping[str, _FloatType]] = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+
+
+def read_checkpoint(
+    folder: Path, name: str, generation: GenerationSection, adapters: Sequence[Path] = ()
+) -> Entrant:
+    """Return the entrant of a checkpoint, in the float type of its weights.
+
+    Args:
+        folder: Weights, or an adapter that names its base weights.
+        name: Of the entrant.
+        generation: How it generates; its `dtype` counts if it is set.
+        adapters: More adapters, merged in order.
+
+    Raises:
+        WeightsError: A file is missing or unreadable, does not fit, or is of another float type.
+    """
+    named = folder / "adapter_config.json"
+    weights = base_weights(named) if named.exists() else folder
+    own = (folder,) if named.exists() else ()
+    section = HfSection(id=name, weights=weights, adapters=(*own, *adapters))
+    how = generation
+    if "dtype" not in generation.model_fields_set:
+        how = generation.model_copy(update={"dtype": _float_type(weights)})
+    return read_entrant(section, how, Path())
+
+
+def base_weights(config: Path) -> Path:
+    """Return the folder of the weights that an adapter's configuration names.
+
+    A relative path starts where the process runs, as in peft, or else beside the adapter's folder.
+
+    Raises:
+        WeightsError: The configuration cannot be read, or there is no such folder.
+    """
+    remedy = "set it to the folder of the weights that the adapter belongs to"
+    try:
+        named = Path(str(json.loads(config.read_bytes())["base_model_name_or_path"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = "base_model_name_or_path cannot be read"
+        raise WeightsError(config, why, remedy) from error
+    folder = config.parent.absolute()
+    for place in (Path.cwd(), folder.parent, folder):
+        if (place / named).is_dir():
+            return place / named
+    raise WeightsError(config, f"base_model_name_or_path is {str(named)!r}, no folder here", remedy)
+
+
+def _float_type(weights: Path) -> _FloatType:
+    """Return the float type of most of the weights' tensors."""
+    counted = Counter(each for each in tensor_types(weights) if each.startswith(("F", "BF")))
+    stored = next((name for name, _ in counted.most_common(1)), "F32")
+    if stored not in _FLOATS:
+        why = f"its tensors are {stored}, but must be one of {', '.join(_FLOATS)}"
+        raise WeightsError(weights, why, "convert them, or set dtype")
+    return _FLOATS[stored]

@@ -1,0 +1,153 @@
+"""Check every value that an evaluation's own code returns; `user_code` calls that code."""
+
+import operator
+from collections.abc import Sequence
+from math import isfinite
+from numbers import Real
+from reprlib import repr as brief
+from typing import NamedTuple, SupportsIndex
+
+import numpy as np
+
+
+class RolloutItem(NamedTuple):
+    """A prompt, and the expected answer."""
+
+    prompt: str
+    expected: str
+
+
+class ComparisonItem(NamedTuple):
+    """A prefix, its continuations, and the index of the correct one."""
+
+    prefix: str
+    continuations: tuple[str, ...]
+    correct: int
+
+
+Item = RolloutItem | ComparisonItem | str
+
+
+def rollout_item(value: object, get: str) -> RolloutItem:
+    """Return what a rollout's `get` gives.
+
+    Raises:
+        TypeError: It is not a pair of texts.
+        ValueError: UTF-8 cannot encode one of the texts.
+    """
+    prompt, expected = _parts(value, 2, f"{get} gives", "(prompt, expected answer)")
+    return RolloutItem(
+        require_text(prompt, f"{get} gives the prompt"),
+        require_text(expected, f"{get} gives the expected answer"),
+    )
+
+
+def comparison_item(value: object, get: str) -> ComparisonItem:
+    """Return what a comparison's `get` gives.
+
+    Raises:
+        TypeError: A part has another type.
+        ValueError: There are fewer than two continuations, or none has the index.
+    """
+    form = "(prefix, continuations, index of the correct one)"
+    prefix, continuations, correct = _parts(value, 3, f"{get} gives", form)
+    texts = require_texts(continuations, f"{get} gives the continuations")
+    if len(texts) < 2:  # noqa: PLR2004  # one alone would always be right
+        raise ValueError(f"{get} gives {len(texts)} continuations; there must be two at least")
+    right = require_integer(correct, f"{get} gives the index of the correct continuation:")
+    if not 0 <= right < len(texts):
+        where = f"of {len(texts)} counted from 0"
+        raise ValueError(f"{get} gives index {right} for the correct continuation, {where}")
+    return ComparisonItem(require_text(prefix, f"{get} gives the prefix"), texts, right)
+
+
+def _parts(value: object, n: int, what: str, form: str) -> Sequence[object]:
+    if not isinstance(value, tuple | list) or len(value) != n:
+        raise TypeError(f"{what} {brief(value)}; it must give {form}")
+    return value
+
+
+def require_text(value: object, what: str) -> str:
+    """Return a value as Python's `str`, if it is a text that UTF-8 can encode.
+
+    Raises:
+        TypeError: The value is not a text.
+        ValueError: The text contains half of a surrogate pair.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{what} {brief(value)}, which is not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        half = f"{value[error.start]!r} at {error.start}"
+        raise ValueError(f"{what} {brief(value)} with {half}, half of a surrogate pair") from error
+    return str.__str__(value)
+
+
+def require_texts(value: object, what: str) -> tuple[str, ...]:
+    """Return a sequence of texts as a tuple; a single text is rejected.
+
+    Raises:
+        TypeError: The value is one text, or not a sequence of texts.
+        ValueError: UTF-8 cannot encode one of the texts.
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"{what} {brief(value)}; write a tuple of texts, with its comma: ('a',)")
+    return tuple(require_text(each, what) for each in value)
+
+
+def require_integer(value: object, what: str) -> int:
+    """Return a value as Python's `int`; True and False are rejected.
+
+    Raises:
+        TypeError: The value is not an integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{what} {brief(value)}, which is not an integer")
+    return operator.index(value)
+
+
+def require_length(value: object, what: str) -> int:
+    """Return a number of tokens.
+
+    Raises:
+        TypeError: The value is not an integer.
+        ValueError: It is below 1.
+    """
+    length = require_integer(value, what)
+    if length < 1:
+        raise ValueError(f"{what} {length}; it must be at least 1")
+    return length
+
+
+def require_boolean(value: object, what: str) -> bool:
+    """Return a value that is True or False, as Python's `bool`.
+
+    Raises:
+        TypeError: The value is neither.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{what} {brief(value)}, which is neither True nor False")
+    return bool(value)
+
+
+def require_scores(values: object, n: int, what: str) -> list[float]:
+    """Return n finite scores, of a sequence or an array.
+
+    Raises:
+        TypeError: The value is not a sequence of numbers.
+        ValueError: There are not n, or one is not finite.
+    """
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise TypeError(f"{what} {brief(values)}; it must give a list of {n} numbers")
+    if len(values) != n:
+        raise ValueError(f"{what} {len(values)} scores for {n} samples; it must give one for each")
+    return [_score(each, what) for each in values]
+
+
+def _score(value: object, what: str) -> float:
+    if not isinstance(value, Real | np.bool_):
+        raise TypeError(f"{what} the score {brief(value)}, which is not a number")
+    if not isfinite(score := float(value)):
+        raise ValueError(f"{what} the score {score}; a score is a finite number")
+    return score
