@@ -197,11 +197,14 @@ def evaluate_owed(
         n_seen += sum(isinstance(each, ObservedSample) for each in batch)
         on_progress(what, n_done, len(owed))
     if recorder.is_due(plan):
-        is_other = last is not None and last.scorer != plan.scorer
-        known = recorder.state.run(last).observed if last and is_other else ()
+        known = recorder.state.run(last).observed if last else ()
+        scored = {each.natural_key for each in run.observed if each.scored}  # one by one
         changed = _changed_scores(planned.evaluation, recorder.state.run(plan), run)
         recorder.complete(plan, changed)
-        n_rescored = _n_others(recorder.state.run(plan).observed, known)
+        n_rescored = _n_others(
+            recorder.state.run(plan).observed,
+            [each for each in known if each.natural_key in scored],
+        )
     return EvaluationCounts(len(run.missing), n_seen, n_done - n_seen, n_rescored)
 
 

@@ -165,7 +165,7 @@ def test_more_samples_under_another_check_are_told_of(place: Path, tourney: Tour
         in again.stderr
     )
     assert again.returncode == 0
-    assert "8 recorded samples got another score: the evaluation's code changed since" in (
+    assert "4 recorded samples got another score: the evaluation's code changed since" in (
         evaluate("echo").stderr
     )
 
