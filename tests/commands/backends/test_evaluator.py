@@ -15,25 +15,20 @@ from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from commands.backends._subject import checkpoint_model
-from commands.backends.evaluator import EvaluationRequest, Evaluator, ExecutionSpec
+from commands.backends.evaluator import Evaluator, ExecutionSpec
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import EvaluationOptions
-from ledger.errors import CannotWrite, FolderTaken
+from commands.settings.sections import Reduce
+from ledger.errors import CannotWrite
+from ledger.store import Ledger
 from tests.docs.evaluations import blocks
 from tests.support.builders.evaluating import Capitals, Endings, Letters
 
 FLOAT32 = GenerationSection(dtype="float32", device="cpu")
-EVALUATIONS = (
-    EvaluationRequest(
-        Capitals(("a dose?", "yes"), ("a patient?", "no")), EvaluationOptions(temperature=1.0)
-    ),
-    EvaluationRequest(
-        Endings(("a patient asks", (" about", " a dose"), 0), ("a dose", (" a", " of"), 1))
-    ),
-    EvaluationRequest(Letters("a patient asks about a dose", "a dose")),
-)
+ATLAS = Capitals(("a dose?", "yes"), ("a patient?", "no"))
+SENTENCES = Endings(("a patient asks", (" about", " a dose"), 0), ("a dose", (" a", " of"), 1))
+EVALUATIONS = ((ATLAS, {"temperature": 1.0}), SENTENCES, Letters("a patient asks about a dose"))
 TEXTS: Mapping[str, Any] = {
     "generation": {"dtype": "float32", "device": "cpu"},
     "evaluations": [{"id": "texts", "uses": "text-perplexity", "parameters": {"path": "texts"}}],
@@ -101,11 +96,7 @@ def test_a_model_with_an_adapter_in_training_is_evaluated_as_the_model_within(
 ) -> None:
     """What most train is an adapter; endings with a long beginning are read all at once."""
     question = "a patient asks: which dose, and how often? "
-    asked = [
-        EvaluationRequest(
-            Endings(*((n * "so " + question, string.ascii_letters, n) for n in range(40)))
-        )
-    ]
+    asked = [Endings(*((n * "so " + question, [*string.ascii_letters], n) for n in range(40)))]
 
     whole, within = (
         Evaluator.from_trainer(replace(training, model=each), asked, spec, FLOAT32).evaluate("none")
@@ -173,7 +164,7 @@ def test_other_terms_are_not_done(training: Training, spec: ExecutionSpec) -> No
     """A file that is there says nothing of how it came about."""
     Evaluator.from_trainer(training, EVALUATIONS[:1], spec, FLOAT32)()
 
-    warmer = [EvaluationRequest(EVALUATIONS[0].evaluation, EvaluationOptions(temperature=2.0))]
+    warmer = [(ATLAS, {"temperature": 2.0})]
     assert not Evaluator.from_trainer(training, warmer, spec, FLOAT32).done
 
 
@@ -203,7 +194,7 @@ def test_a_job_that_is_there_is_gone_on_with_or_refused(weights: Path, spec: Exe
     """What one wanted to begin anew would be mixed with what was there."""
     Evaluator.from_checkpoint(weights, spec, TEXTS).evaluator.run()
 
-    with pytest.raises(FolderTaken, match="probe"):
+    with pytest.raises(ConfigurationError, match=r"probe.*exists already; pass resume=True to go"):
         Evaluator.from_checkpoint(weights, spec, TEXTS)
 
 
@@ -292,3 +283,138 @@ def test_the_examples_of_the_page_run(
     written = json.loads((tmp_path / "results/olmo/default/probe/results.json").read_text())
     assert written["results"] == here["scores"]
     assert here["resumed"].done
+
+
+@pytest.mark.parametrize("root", ["", "."])
+@pytest.mark.parametrize("folder", ["out/checkpoint-60", "checkpoint-60", "./out/checkpoint-60"])
+@pytest.mark.usefixtures("texts")
+def test_a_relative_checkpoint_is_found(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, folder: str
+) -> None:
+    """From the root on, and once; an absolute one is what it is."""
+    shutil.copytree(weights, tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+    spec = ExecutionSpec("probe", root=Path(root))
+
+    relative, _ = Evaluator.from_checkpoint(folder, spec, TEXTS)
+    absolute, _ = Evaluator.from_checkpoint(tmp_path / folder, spec, TEXTS)
+
+    assert relative.evaluate() == absolute.evaluate()
+
+
+@pytest.mark.usefixtures("texts")
+def test_a_checkpoint_beneath_another_root_is_found(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job's root need not be where the process runs."""
+    shutil.copytree(weights, tmp_path / "out" / "checkpoint-60")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+
+    spec = ExecutionSpec("probe", root=Path(".."))
+    assert Evaluator.from_checkpoint("out/checkpoint-60", spec, TEXTS).evaluator.evaluate()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_checkpoint_keeps_its_float_type_as_a_trainers_model_does(
+    weights: Path, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    """The curve of a training would have a step where its last point is of the checkpoint."""
+    model = load_model(weights, dtype)
+    model.save_pretrained(tmp_path / "saved")
+    load_tokenizer(weights).save_pretrained(tmp_path / "saved")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text("a patient asks about a dose")
+    tables = {key: value for key, value in TEXTS.items() if key != "generation"}
+    live = Evaluator.from_trainer(
+        Training(model, load_tokenizer(weights), Step(3)),
+        [Letters("a patient asks about a dose").called("texts")],
+        ExecutionSpec("live", root=tmp_path),
+    )
+
+    saved, _ = Evaluator.from_checkpoint("saved", ExecutionSpec("saved", root=tmp_path), tables)
+    saved.run()
+    resumed, _ = Evaluator.from_checkpoint(
+        "saved", ExecutionSpec("saved", root=tmp_path), resume=True
+    )
+
+    assert saved.evaluate() == resumed.evaluate() == live.evaluate()
+    assert resumed.done
+
+
+def test_a_trainer_without_a_tokenizer_is_told_what_it_lacks(
+    training: Training, spec: ExecutionSpec
+) -> None:
+    """Transformers' Trainer has none unless it is given one."""
+    without = replace(training, processing_class=cast("PreTrainedTokenizerBase", None))
+
+    with pytest.raises(ConfigurationError, match=r"Trainer\(\.\.\., processing_class=tokenizer\)"):
+        Evaluator.from_trainer(without, EVALUATIONS, spec)
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_ledger_that_nobody_has_begun_is_not_done(
+    training: Training, spec: ExecutionSpec, content: bytes | None
+) -> None:
+    """Another process has just made the file, or was killed before it held anything."""
+    spec.folder.mkdir(parents=True)
+    if content is not None:
+        (spec.folder / "evaluations.db").write_bytes(content)
+    evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
+
+    assert not evaluator.done
+    evaluator()
+    assert evaluator.done
+
+
+@pytest.mark.parametrize("reduce", ["avg", "Mean", None])
+def test_an_evaluator_refuses_what_it_cannot_reduce_by(
+    training: Training, spec: ExecutionSpec, reduce: object
+) -> None:
+    """It returned sums, without a word."""
+    evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
+
+    with pytest.raises(ConfigurationError, match="choose one of 'mean', 'sum', 'none'"):
+        evaluator.evaluate(cast("Reduce", reduce))
+    with pytest.raises(ConfigurationError, match="lenght is 3: Extra inputs"):
+        evaluator.evaluate(lenght=3)
+
+
+def test_what_is_no_evaluation_is_refused(training: Training, spec: ExecutionSpec) -> None:
+    """A class is named where one of it should be made."""
+    with pytest.raises(ConfigurationError, match=r"is no evaluation; make one of its class, as"):
+        Evaluator.from_trainer(training, [cast("Letters", Letters)], spec)
+
+
+@pytest.mark.parametrize("n_items", [1, 3])
+def test_a_corrected_check_reaches_the_results_of_a_job(
+    training: Training, spec: ExecutionSpec, n_items: int
+) -> None:
+    """Nothing is asked again; the results say what the new code finds, and a warning says so."""
+
+    class Strict(Capitals):
+        def check(self, y: str, y_hat: str) -> bool:
+            return y == y_hat == ""
+
+    class Lenient(Capitals):
+        def check(self, y: str, y_hat: str) -> bool:
+            return bool(y) or y_hat == ""
+
+    items = [(f"a dose of {n}?", "yes") for n in range(n_items)]
+    strict, lenient = (
+        Evaluator.from_trainer(training, [kind(*items).called("doses")], spec)
+        for kind in (Strict, Lenient)
+    )
+    strict()
+    before = results(spec)["results"]
+
+    assert not lenient.done
+    with pytest.warns(UserWarning, match=rf"^{n_items} recorded samples? got another score: the e"):
+        lenient()
+
+    assert (before, results(spec)["results"]) == ({"doses": 0.0}, {"doses": 1.0})
+    assert lenient.done
+    with Ledger.read_only(spec.folder / "evaluations.db") as ledger:
+        seen = list(ledger.read(types=frozenset({"SampleObserved"})))
+    assert len(seen) == n_items

@@ -1,0 +1,142 @@
+"""What the first of several processes does for all: in one process by a store, and in two."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch.distributed as dist
+
+from commands.backends.huggingface import ranks
+from commands.backends.huggingface.ranks import on_first_rank
+from commands.errors import ReplicaFailed
+from ledger.audit import audit
+from ledger.store import Ledger
+from tests.support.patience import PATIENCE_S
+
+ROOT = Path(__file__).parents[4]
+LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+
+
+class Processes:
+    """Processes that share a store, played one after the other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Join two."""
+        self._store, self._patch = dist.HashStore(), monkeypatch
+        monkeypatch.setattr(dist, "is_initialized", lambda: True)
+        monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+        monkeypatch.setattr(ranks, "_get_default_store", lambda: self._store)
+
+    def call(self, rank: int, work: Callable[[], object], name: str = "run") -> object:
+        """Call as the process of a rank, which has made the same calls as the other."""
+        self._patch.setattr(dist, "get_rank", lambda: rank)
+        return on_first_rank(name, work)
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
+    """Give two processes; each counts its own calls, so a test clears them in between."""
+    ranks._n_calls.clear()
+    yield Processes(monkeypatch)
+    ranks._n_calls.clear()
+
+
+def never() -> object:
+    """Fail: this is the first process's work."""
+    raise AssertionError
+
+
+def test_a_process_alone_does_the_work_itself() -> None:
+    """As most do."""
+    assert on_first_rank("run", lambda: 3) == 3
+
+
+def test_all_get_what_the_first_found(processes: Processes) -> None:
+    """Call by call, though the first may be ahead."""
+    for n in range(3):
+        assert processes.call(0, lambda n=n: {"score": n}) == {"score": n}
+    assert processes.call(0, lambda: "other", name="done") == "other"
+    ranks._n_calls.clear()
+
+    assert [processes.call(1, never) for _ in range(3)] == [{"score": n} for n in range(3)]
+    assert processes.call(1, never, name="done") == "other"
+
+
+def test_who_comes_first_waits(processes: Processes) -> None:
+    """However long the first process takes."""
+    found: list[object] = []
+    waiting = threading.Thread(target=lambda: found.append(processes.call(1, never)))
+    waiting.start()
+    while not ranks._n_calls:  # it has not called yet
+        pass
+    ranks._n_calls.clear()
+    processes.call(0, lambda: 7)
+    waiting.join()
+
+    assert found == [7]
+
+
+def test_a_failure_of_the_first_is_told_to_all(processes: Processes) -> None:
+    """They would wait for ever, or train on without it."""
+    with pytest.raises(ZeroDivisionError):
+        processes.call(0, lambda: 1 / 0)
+    ranks._n_calls.clear()
+
+    with pytest.raises(ReplicaFailed, match="process 0 failed: ZeroDivisionError: division"):
+        processes.call(1, never)
+
+
+def launch(weights: Path, folder: Path, *, n_processes: int = 2) -> "subprocess.Popen[bytes]":
+    """Start a training that evaluates."""
+    python = LAUNCH if n_processes > 1 else LAUNCH[:1]
+    words = [*python, "-m", "tests.support.weights.training", str(weights), str(folder)]
+    return subprocess.Popen(words, cwd=ROOT, start_new_session=True)
+
+
+def train(weights: Path, folder: Path, *, n_processes: int = 2) -> list[object]:
+    """Train to the end; return what each process got."""
+    assert launch(weights, folder, n_processes=n_processes).wait(PATIENCE_S) == 0
+    with Ledger.read_only(folder / "results/general/default/ddp/evaluations.db") as ledger:
+        assert audit(ledger) == ()
+    return [json.loads((folder / f"{n}.json").read_text()) for n in range(n_processes)]
+
+
+@pytest.mark.parametrize("n_rounds", [1, pytest.param(20, marks=pytest.mark.nightly)])
+def test_two_processes_train_and_both_get_what_one_wrote(
+    weights: Path, tmp_path: Path, n_rounds: int
+) -> None:
+    """Both evaluate after the same steps; one ledger holds every sample once."""
+    for n in range(n_rounds):
+        folder = tmp_path / f"{n}"
+        folder.mkdir()
+        first, second = train(weights, folder)
+
+        assert first == second
+        assert [each[:3] for each in first] == [[2, False, True], [4, False, True]]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_processes_resume(weights: Path, tmp_path: Path, seed: int) -> None:
+    """Wherever a kill comes, the next training ends, with the same scores."""
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    undisturbed.mkdir()
+    killed.mkdir()
+    expected = train(weights, undisturbed)
+    ledger = killed / "results/general/default/ddp/evaluations.db"
+
+    training = launch(weights, killed)
+    while training.poll() is None and not (ledger.exists() and ledger.stat().st_size > seed * 4096):
+        pass
+    os.killpg(training.pid, signal.SIGKILL)
+    training.wait()
+
+    [first, second] = train(weights, killed)
+    assert first == second
+    assert [each[3] for each in first] == [each[3] for each in expected[0]]
