@@ -18,7 +18,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from commands.errors import MissingExtra
 from commands.runs.rows import (
     BiasRow,
     BradleyTerryRow,
@@ -91,6 +90,8 @@ def __getattr__(name: str) -> object:
     try:
         return getattr(import_module(_DOOR[name]), name)
     except ModuleNotFoundError as error:
+        from commands.errors import MissingExtra
+
         raise MissingExtra(error.name or name, "models") from error
 
 

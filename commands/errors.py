@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
 from typing import ClassVar, Final, TypeAlias
@@ -160,6 +161,35 @@ class LeftUnanswered(ProviderError):
         )
         super().__init__("; ".join(lost))
         self.details = details
+
+
+class DeferredFailures:
+    """Collect unanswered requests while the rest of the work goes on; raise once at the end."""
+
+    def __init__(self) -> None:
+        self._details: dict[str, list[str]] = {}
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Collect `LeftUnanswered` errors raised inside; other errors pass through."""
+        try:
+            yield
+        except LeftUnanswered as error:
+            self.add(error.details)
+
+    def add(self, details: Mapping[str, Sequence[str]]) -> None:
+        """Collect the servers' error messages, by entrant and server."""
+        for entrant, messages in details.items():
+            self._details.setdefault(entrant, []).extend(messages)
+
+    def raise_collected(self) -> None:
+        """Raise one error for everything collected.
+
+        Raises:
+            LeftUnanswered: At least one request was unanswered.
+        """
+        if self._details:
+            raise LeftUnanswered(self._details)
 
 
 class BatchRefused(ProviderError):

@@ -59,7 +59,7 @@ def test_status_waits_for_no_arithmetic(tmp_path: Path) -> None:
     """Counting events needs neither arrays nor the schema of the settings."""
     imported = modules_after("status", folder=tmp_path)
 
-    assert "commands.cli.status" in imported
+    assert "commands.cli.project.status" in imported
     assert imported.isdisjoint({"numpy", "pydantic", "sqlite_utils"})
 
 

@@ -415,3 +415,25 @@ def test_reading_needs_no_command_line(folder: Path) -> None:
     imported = done.stdout.split()
     assert "commands.runs.results" in imported
     assert not [name for name in imported if name.startswith(("commands.cli", "typer", "torch"))]
+
+
+@pytest.mark.parametrize("name", sorted({*tourney.__all__} & {*tourney._DOOR}))
+def test_what_evaluations_are_written_with_comes_through_one_door(name: str) -> None:
+    """Nobody should learn the house to write ten lines."""
+    assert getattr(tourney, name).__name__ == name
+
+
+def test_the_door_opens_to_nothing_else() -> None:
+    """A misspelt name is told as any module tells it."""
+    assert tourney._DOOR.keys() <= {*tourney.__all__}
+    with pytest.raises(AttributeError, match="has no attribute 'RolloutEvaluatoin'"):
+        tourney.RolloutEvaluatoin  # noqa: B018  # it is looked up
+
+
+def test_an_evaluator_without_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a ledger needs none of it."""
+    monkeypatch.delitem(sys.modules, "commands.backends.evaluator", raising=False)
+    monkeypatch.setitem(sys.modules, "commands.backends._subject", None)
+
+    with pytest.raises(tourney.TourneyError, match="models"):
+        tourney.Evaluator  # noqa: B018  # as above

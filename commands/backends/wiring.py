@@ -3,7 +3,6 @@
 Imports are inside functions, so that commands that need no torch do not load it.
 """
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
+from commands.backends.huggingface.launcher import n_processes
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
 from commands.errors import MissingExtra
@@ -22,7 +22,7 @@ from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, Till, TokenCounter
 from commands.settings.keys import key_in
-from commands.settings.schema import Settings
+from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import OPENAI_URL, Server
 from ledger.events.registration import Entrant, JudgeSettings
@@ -94,7 +94,7 @@ class ConfiguredBackends:
         return with_client(lambda client: AnthropicBatches(client, judge, cache=how.cache))
 
 
-def _endpoint_generator(settings: Settings, tell: Tell | None = None) -> "EndpointGenerator":
+def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> "EndpointGenerator":
     with _extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
         from commands.backends.endpoint.server import Endpoint
@@ -116,33 +116,31 @@ class _LocalBackends(NamedTuple):
 
 
 @contextmanager
-def inferences_on_replicas(settings: Settings) -> Iterator[Callable[[Entrant], Inference] | None]:
-    """Yield a factory of entrants' inferences that uses all processes of `accelerate launch`.
+def inferences_on_replicas(
+    settings: AskingSettings,
+) -> Iterator[Callable[[Entrant], Inference] | None]:
+    """Yield a factory of entrants' inferences that uses all processes of a launcher.
 
-    Only the first process gets the factory; the others do their shares of the work here, then get
-    None.
+    Other processes than the first do their shares of the work here, and get None.
 
     Raises:
+        ConfigurationError: Several processes were asked for, and one was started.
         MissingExtra: The packages for local models are not installed.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    if n_processes() == 1:
         yield make_inference_factory(settings)
-        return
-    if not (replicas := _replicas(settings)).is_main:
+    elif not (replicas := _replicas(settings)).is_main:
         replicas.serve()
         yield None
-        return
-    with replicas.leading():
-        yield make_inference_factory(settings, lambda: _LocalBackends(replicas, replicas))
+    else:
+        with replicas.leading():
+            yield make_inference_factory(settings, lambda: _LocalBackends(replicas, replicas))
 
 
 def make_inference_factory(
-    settings: Settings, make_local: Callable[[], _LocalBackends] | None = None
+    settings: AskingSettings, make_local: Callable[[], _LocalBackends] | None = None
 ) -> Callable[[Entrant], Inference]:
-    """Return a factory of entrants' inferences; each loader is imported with its first sample.
-
-    The generator and the likelihood model of an entrant share one load.
-    """
+    """Return a factory of entrants' inferences, each of which loads its weights once, when used."""
     local = cache(make_local or (lambda: _local(settings, settings.generation.device)))
     served = cache(lambda: _endpoint_generator(settings))
 
@@ -154,13 +152,13 @@ def make_inference_factory(
     return inference
 
 
-def _replicas(settings: Settings) -> "ReplicaGroup":
+def _replicas(settings: AskingSettings) -> "ReplicaGroup":
     with _extra("models", "accelerate"):
         from commands.backends.huggingface.replicas import ReplicaGroup
     return ReplicaGroup(lambda device: _local(settings, device))
 
 
-def _local(settings: Settings, device: str) -> _LocalBackends:
+def _local(settings: AskingSettings, device: str) -> _LocalBackends:
     with _extra("models", "torch"):
         from commands.backends.huggingface.generator import HfGenerator
         from commands.backends.huggingface.reader import HfLikelihoodModel

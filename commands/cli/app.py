@@ -77,6 +77,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             is_group=True,
         ),
         Entry("apply", "apply", "Do what remains to be done.", is_group=True),
+        Entry("evaluate", "evaluate", "Evaluate weights by themselves, without a tournament."),
         Entry(
             "project.viewing",
             "annotate",
@@ -90,12 +91,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             "battle",
             "Show one battle: both responses, and the judge's replies.",
         ),
-        Entry("status", "status", "Show what is on record for every tournament."),
-        Entry(
-            "project.viewing",
-            "annotate",
-            "Vote in the browser on pairs of responses, without names.",
-        ),
+        Entry("project.status", "status", "Show what is on record for every tournament."),
         Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
         Entry("project.viewing", "view", "Show a tournament in the browser while it is played."),
         Entry("audit", "log", "List events, the newest last."),

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from commands.decisions.recorder import EvaluationRecorder
-from commands.errors import ConfigurationError
-from commands.evaluating.evaluation import DeferredFailures, Evaluation, SampleResult, rescored
+from commands.errors import ConfigurationError, DeferredFailures
+from commands.evaluating.evaluation import Evaluation, SampleResult, rescored
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.user_code import blame_evaluation

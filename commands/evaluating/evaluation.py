@@ -3,7 +3,6 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, Self, get_args
 
@@ -11,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from commands.errors import ConfigurationError, LeftUnanswered
+from commands.errors import ConfigurationError, DeferredFailures
 from commands.evaluating.samples import (
     Inference,
     NamedItem,
@@ -28,36 +27,6 @@ from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import EvaluationKind, Observation, SampleObserved
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json, digest_of
-
-
-class DeferredFailures:
-    """Collect unanswered requests while the rest of the work goes on; raise once at the end."""
-
-    def __init__(self) -> None:
-        self._details: dict[str, list[str]] = {}
-
-    @contextmanager
-    def collecting(self) -> Iterator[None]:
-        """Collect `LeftUnanswered` errors raised inside; other errors pass through."""
-        try:
-            yield
-        except LeftUnanswered as error:
-            self.add(error.details)
-
-    def add(self, details: Mapping[str, Sequence[str]]) -> None:
-        """Collect the servers' error messages, by entrant and server."""
-        for entrant, messages in details.items():
-            self._details.setdefault(entrant, []).extend(messages)
-
-    def raise_collected(self) -> None:
-        """Raise one error for everything collected.
-
-        Raises:
-            LeftUnanswered: At least one request was unanswered.
-        """
-        if self._details:
-            raise LeftUnanswered(self._details)
-
 
 Scores = NDArray[np.float64]
 SampleResult = ObservedSample | UnscorableSample

@@ -3,7 +3,7 @@
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -12,7 +12,7 @@ from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.errors import ConfigurationError
 from commands.evaluating import evaluate
 from commands.evaluating.evaluation import Evaluation
-from commands.evaluating.registry import evaluation_of
+from commands.evaluating.registry import evaluation_of, unnamed_evaluation
 from commands.evaluating.samples import Inference
 from commands.ports import Console
 from commands.settings.schema import Settings
@@ -65,6 +65,28 @@ def plan_evaluations(
     if not planned:
         raise ConfigurationError(refused)
     return EvaluationPlans(tuple(planned), tuple(refused))
+
+
+def plan_alone(
+    uses: Iterable[str], inference: Inference, length: int | None
+) -> tuple[evaluate.PlannedEvaluation, ...]:
+    """Plan evaluations of one entrant that belongs to no tournament, by what `uses` can say.
+
+    Relative paths start where the process runs.
+
+    Raises:
+        ConfigurationError: An evaluation cannot be made, two have one name, or the entrant does
+            not support one.
+    """
+    options = EvaluationOptions(length=length)
+    made = [
+        unnamed_evaluation(EvaluationSection(id=Path(each).stem, uses=each), Path(), ())
+        for each in uses
+    ]
+    names = [each.id for each in made]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
+    return tuple(evaluate.plan_evaluation(each, inference, options) for each in made)
 
 
 def _chosen(

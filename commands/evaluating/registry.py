@@ -39,11 +39,22 @@ GROUP: Final = "tourney.evaluations"
 
 
 def evaluation_of(section: EvaluationSection, folder: Path, bank: Sequence[Prompt]) -> Evaluation:
-    """Make the evaluation that a table describes.
+    """Make the evaluation that a table describes; the table's id is its name.
 
-    The table's id is its name. The constructor gets the table's parameters and, if it has
-    parameters of these names, `folder` (of the settings) and `bank` (the tournament's prompts).
-    Relative paths start from the folder.
+    Raises:
+        ConfigurationError: As `unnamed_evaluation`.
+        EvaluationFault: The evaluation's code fails.
+    """
+    return unnamed_evaluation(section, folder, bank).called(section.id)
+
+
+def unnamed_evaluation(
+    section: EvaluationSection, folder: Path, bank: Sequence[Prompt]
+) -> Evaluation:
+    """Make the evaluation that a table describes, under the name that its class gives it.
+
+    The constructor gets the table's parameters and, if it has parameters of these names, `folder`
+    (of the settings) and `bank` (the tournament's prompts). Relative paths start from the folder.
 
     Raises:
         ConfigurationError: No evaluation has the name, the class is not an evaluation, it rejects
@@ -52,7 +63,7 @@ def evaluation_of(section: EvaluationSection, folder: Path, bank: Sequence[Promp
     """
     with blame_evaluation(section.id, f"using {section.uses!r}"):
         kind = _class_of(section, folder)
-        return _make(kind, section, {"folder": folder, "bank": bank}).called(section.id)
+        return _make(kind, section, {"folder": folder, "bank": bank})
 
 
 def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:

@@ -1,7 +1,8 @@
 """The sections of tournament.toml, each key with its default, limits and description."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from pydantic import Field, JsonValue, field_validator
 from pydantic_core import PydanticCustomError
@@ -182,6 +183,18 @@ class JurySection(JurorSection):
     """Name of the judge, for `--judge`."""
     model: str = Field(min_length=1)
     """The provider's name for the model, or with `hf` a folder of weights."""
+
+
+class AskingSettings(Protocol):
+    """The part of the settings that says how entrants are loaded, and where they are served."""
+
+    @property
+    def generation(self) -> GenerationSection:
+        """How weights on this machine are run."""
+
+    @property
+    def entrants(self) -> Sequence[AnyEntrantSection]:
+        """The sections of the entrants; those behind servers count."""
 
 
 class Settings(Section):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import _get_default_store
+from torch.distributed import distributed_c10d
 
 from commands.errors import ReplicaFailed
 
@@ -54,12 +54,17 @@ def _lead(key: str, work: Callable[[], Result]) -> Result:
     return result
 
 
+def _store() -> dist.Store:
+    """Return the store that joined the processes."""
+    return distributed_c10d._get_default_store()  # noqa: SLF001  # torch has no public way to it
+
+
 def _tell(key: str, result: object) -> None:
-    _get_default_store().set(key, pickle.dumps(result))  # type: ignore[arg-type]  # bytes will do
+    _store().set(key, pickle.dumps(result))  # type: ignore[arg-type]  # bytes will do
 
 
 def _follow(key: str) -> Any:  # noqa: ANN401  # what the first process pickled
-    store = _get_default_store()
+    store = _store()
     while not store.check([key]):  # a blocking wait would keep other threads from the store
         time.sleep(_PAUSE_S)
     found = pickle.loads(store.get(key))  # noqa: S301  # the first rank wrote it

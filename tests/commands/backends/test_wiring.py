@@ -13,8 +13,10 @@ from anthropic import Anthropic
 from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.huggingface.judge import HfJudge
+from commands.backends.huggingface.launcher import n_processes
 from commands.backends.wiring import (
     ConfiguredBackends,
+    inferences_on_replicas,
     make_inference_factory,
     make_token_counter,
     reach,
@@ -411,3 +413,41 @@ def test_without_a_key_anthropic_is_not_asked(monkeypatch: pytest.MonkeyPatch) -
 
     with pytest.raises(NoCredentials, match="are not set"):
         reach(anthropic_server())
+
+
+@pytest.mark.parametrize(
+    ("variables", "n"),
+    [
+        ({}, 1),
+        ({"WORLD_SIZE": "1"}, 1),
+        ({"WORLD_SIZE": "4", "ACCELERATE_USE_CPU": "True", "MASTER_PORT": "29500"}, 4),
+        ({"ACCELERATE_USE_CPU": "True"}, 1),
+        ({"ACCELERATE_USE_CPU": "False", "MASTER_PORT": "29500"}, 1),
+    ],
+)
+def test_a_launcher_says_how_many_processes_there_are(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], n: int
+) -> None:
+    """Of accelerate, for GPUs, and of torchrun."""
+    launched_by(monkeypatch, variables)
+
+    assert n_processes() == n
+
+
+def test_processes_that_were_not_started_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`accelerate launch --cpu --num_processes 2` starts one, without a word."""
+    launched_by(monkeypatch, {"ACCELERATE_USE_CPU": "True", "MASTER_PORT": "29500"})
+
+    with (
+        pytest.raises(ConfigurationError, match=r"starts one process.*torchrun --nproc-per-node N"),
+        inferences_on_replicas(settings()),
+    ):
+        pass
+
+
+def launched_by(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    """Set what a launcher sets, and nothing else."""
+    for name in ("WORLD_SIZE", "ACCELERATE_USE_CPU", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)

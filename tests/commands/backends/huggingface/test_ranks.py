@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
 from commands.backends.huggingface import ranks
 from commands.backends.huggingface.ranks import on_first_rank
@@ -31,7 +32,7 @@ class Processes:
         self._store, self._patch = dist.HashStore(), monkeypatch
         monkeypatch.setattr(dist, "is_initialized", lambda: True)
         monkeypatch.setattr(dist, "get_world_size", lambda: 2)
-        monkeypatch.setattr(ranks, "_get_default_store", lambda: self._store)
+        monkeypatch.setattr(distributed_c10d, "_get_default_store", lambda: self._store)
 
     def call(self, rank: int, work: Callable[[], object], name: str = "run") -> object:
         """Call as the process of a rank, which has made the same calls as the other."""

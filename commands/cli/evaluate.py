@@ -1,0 +1,105 @@
+"""`tourney evaluate`: evaluate one folder of weights, without a tournament."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from commands.backends.wiring import inferences_on_replicas
+from commands.cli.shared.command import command
+from commands.cli.shared.output import Writer, say
+from commands.cli.shared.terminal import progress_on_stderr
+from commands.cli.tables.metrics import metrics_table
+from commands.decisions.recorder import EvaluationRecorder
+from commands.entrants.checkpoint import read_checkpoint
+from commands.errors import counted
+from commands.evaluating.evaluate import CODE_CHANGED, PlannedEvaluation, evaluate_all
+from commands.evaluating.plan import plan_alone
+from commands.ports import OnProgress
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import AnyEntrantSection
+from ledger.identity import Json, StreamId
+from ledger.store import Ledger
+from projections.evaluations.metrics import RunMetrics, metrics_of
+
+_STREAM: Final = StreamId("evaluations")
+
+
+@command
+def evaluate(
+    weights: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WEIGHTS", help="A folder of weights, or of an adapter that names its base."
+        ),
+    ],
+    writer: Writer,
+    uses: Annotated[
+        list[str],
+        typer.Option(
+            metavar="EVALUATION",
+            help="file.py:Class, module:Class, or the name of a shipped evaluation. Repeatable.",
+        ),
+    ],
+    adapter: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A LoRA adapter to merge into the weights. Repeatable."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most this many items of each evaluation.")
+    ] = None,
+    ledger: Annotated[
+        Path, typer.Option("--ledger", "-l", help="The ledger file, for any number of weights.")
+    ] = Path("evaluations.db"),
+) -> None:
+    """Evaluate weights by themselves, without a tournament.
+
+    What is on record in the ledger is not asked again.
+
+    Example: tourney evaluate out/checkpoint-60 --uses mine.py:Doses --limit 200
+    """
+    generation = GenerationSection()
+    entrant = read_checkpoint(weights, _label(weights, adapter or ()), generation, adapter or ())
+    with inferences_on_replicas(_Alone(generation)) as inference_of:
+        if inference_of is None:  # a replica, whose share is done
+            return
+        planned = plan_alone(uses, inference_of(entrant), limit)
+        with progress_on_stderr() as on_progress:
+            every, facts = _evaluated(ledger, planned, on_progress)
+    writer.write(metrics_table(every, facts))
+    say(f"on record in {ledger}: see `tourney project metrics -l {ledger}`")
+
+
+class _Alone(NamedTuple):
+    """Settings of weights by themselves: no other entrants."""
+
+    generation: GenerationSection
+    entrants: Sequence[AnyEntrantSection] = ()
+
+
+def _evaluated(
+    path: Path, planned: Sequence[PlannedEvaluation], on_progress: OnProgress
+) -> tuple[Sequence[RunMetrics], dict[str, Json]]:
+    """Observe what is missing; return all that is on record of the plans, and where."""
+    with Ledger.open(path) as opened:
+        recorder = EvaluationRecorder(opened, _STREAM)
+        done = evaluate_all(recorder, planned, on_progress=on_progress)
+        head = opened.head
+    if done.n_rescored:
+        say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")
+    plans = [recorder.plan(each.plan) for each in planned]
+    facts: dict[str, Json] = {
+        "tournament": _STREAM, "as_of": head.position, "head": head.chain,
+    }  # fmt: skip
+    return [metrics_of(recorder.state.run(plan)) for plan in plans], facts
+
+
+def _label(weights: Path, adapters: Sequence[Path]) -> str:
+    """Name an entrant by its folders, as seen from here."""
+    here = Path.cwd()
+    folders = (each.absolute() for each in (weights, *adapters))
+    return "+".join(
+        str(each.relative_to(here) if each.is_relative_to(here) and each != here else each)
+        for each in folders
+    )
