@@ -3,12 +3,14 @@
 The class is in a file (`file.py:Class`) or in an importable module (`module:Class`).
 """
 
+import ast
 import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, resolve_name, spec_from_file_location
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Final
@@ -78,29 +80,23 @@ def _run(path: Path) -> ModuleType:
     assert spec is not None  # noqa: S101  # a file that ends in .py has one
     assert spec.loader is not None  # noqa: S101  # as above
     module = sys.modules[name] = module_from_spec(spec)
-    _forget_neighbours_of_others(folder)
+    for each in folder.iterdir():  # changed since, or of the same name in another folder
+        if each.stem in _NEIGHBOURS:
+            sys.modules.pop(each.stem, None)
+    before = {*sys.modules}
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(folder))
+        new = {name for name in {*sys.modules} - before if _folder(sys.modules[name]) == folder}
+        _NEIGHBOURS.update(new)
     if str(folder) not in sys.path:  # for what is imported later, inside a function
         sys.path.append(str(folder))
-        _FOLDERS.add(folder)
     return module
 
 
-_FOLDERS: Final[set[Path]] = set()  # of users' files that were run
-
-
-def _forget_neighbours_of_others(folder: Path) -> None:
-    """Let two files in different folders each import the `helpers.py` beside them."""
-    for each in folder.iterdir():
-        known = sys.modules.get(each.stem)
-        file = getattr(known, "__file__", None)
-        place = None if file is None else Path(file).resolve()
-        if place is not None and place.parent != folder and not _FOLDERS.isdisjoint(place.parents):
-            del sys.modules[each.stem]
+_NEIGHBOURS: Final[set[str]] = set()  # modules that lay beside users' files
 
 
 def _get_class(module: ModuleType, name: str, where: str) -> object:
@@ -119,11 +115,15 @@ def code_digest(kind: type, package: str) -> Digest:
         package: Whose modules are left out, as are Python's own; a change there is no change of
             the evaluation.
     """
-    modules = [sys.modules[each.__module__] for each in kind.__mro__]
-    own = [each for each in modules if _is_own(each, package)]
-    beside = [near for each in own for near in _neighbours(each)]
-    sources = {each.__name__: each for each in (*own, *beside)}
-    return digest_of([kind.__qualname__, *(_source(sources[name]) for name in sorted(sources))])
+    modules = [sys.modules.get(each.__module__) for each in kind.__mro__]
+    waiting = [each for each in modules if each and _is_own(each, package)]
+    sources: dict[str, str] = {}
+    while waiting:
+        module = waiting.pop()
+        if module.__name__ not in sources:
+            sources[module.__name__] = _source(module)
+            waiting += _neighbours(module)
+    return digest_of([kind.__qualname__, *(sources[name] for name in sorted(sources))])
 
 
 def _is_own(module: ModuleType, package: str) -> bool:
@@ -132,14 +132,15 @@ def _is_own(module: ModuleType, package: str) -> bool:
 
 
 def _neighbours(module: ModuleType) -> Iterator[ModuleType]:
-    """Yield the modules in the folder of a module that it imports, or takes something from."""
-    if (folder := _folder(module)) is None:
-        return
-    for each in vars(module).values():
-        name = each.__name__ if inspect.ismodule(each) else getattr(each, "__module__", None)
-        near = sys.modules.get(name) if isinstance(name, str) else None
-        if near is not None and _folder(near) == folder:
-            yield near
+    """Yield the modules in the folder of a module that it imports."""
+    folder = _folder(module)
+    for node in ast.walk(ast.parse(_source(module))) if folder else ():
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            place = resolve_name(f"{'.' * node.level}{node.module or ''}", module.__package__)
+            names = [place, *(f"{place}.{each.name}" for each in node.names)]
+        near = (sys.modules.get(name) for name in names)
+        yield from (each for each in near if each and _folder(each) == folder)
 
 
 def _folder(module: ModuleType) -> Path | None:
@@ -147,8 +148,12 @@ def _folder(module: ModuleType) -> Path | None:
     return None if file is None else Path(file).resolve().parent
 
 
+@cache
 def _source(module: ModuleType) -> str:
-    """Return a module's source; of a notebook's, which is no file, that of its classes."""
+    """Return a module's source; of a notebook's, which is no file, that of its classes.
+
+    It is read once: a file that changes later is not the code that runs.
+    """
     try:
         return inspect.getsource(module)
     except (OSError, TypeError):

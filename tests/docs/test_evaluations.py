@@ -26,7 +26,7 @@ def test_the_class_of_the_page_runs_as_its_table_says(tmp_path: Path) -> None:
     evaluation = evaluation_of(section, tmp_path, ())
 
     assert len(evaluation) == 50
-    assert evaluation(answering(convert)[0], "sum") == 5.0
+    assert evaluation(answering(convert)[0], reduce="sum") == 5.0
     assert len(evaluation.samples(section.options)) == 10
 
 

@@ -1,11 +1,15 @@
 """Faults in the code of evaluations."""
 
+import importlib
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from commands.errors import ConfigurationError, EvaluationFault
-from commands.evaluating.user_code import blame_evaluation
+from commands.evaluating.user_code import blame_evaluation, class_in_module, code_digest
+from ledger.identity import digest_of
 
 
 def test_a_fault_is_told_with_evaluation_item_and_line() -> None:
@@ -42,3 +46,65 @@ def test_an_interrupt_is_nobodys_fault() -> None:
     """Ctrl-C while an evaluation reads its data."""
     with pytest.raises(KeyboardInterrupt), blame_evaluation("doses", "reading"):
         raise KeyboardInterrupt
+
+
+def package_of(folder: Path, **files: str) -> None:
+    """Write modules into a package, which is imported anew."""
+    name = folder.name
+    for each in [each for each in sys.modules if each.partition(".")[0] == name]:
+        del sys.modules[each]
+    folder.mkdir(exist_ok=True)
+    for file, code in {"__init__": "", **files}.items():
+        (folder / f"{file}.py").write_text(code, encoding="utf-8")
+    importlib.invalidate_caches()
+
+
+def digest(folder: Path, name: str = "Mine") -> str:
+    """Return the digest of a class of the package's module `mine`."""
+    kind = class_in_module(f"{folder.name}.mine", name)
+    assert isinstance(kind, type)
+    return code_digest(kind, "commands.evaluating")
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_other"),
+    [
+        ({}, False),
+        ({"mine": "from . import near\nclass Mine:\n    x = near.X + 1\nclass Other: pass"}, True),
+        ({"near": "from .far import X\n"}, True),
+        ({"far": "X = 12\n"}, True),
+        ({"unused": "X = 12\n"}, False),
+    ],
+)
+def test_code_is_that_of_the_module_and_of_what_it_imports_from_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], *, is_other: bool
+) -> None:
+    """The rule that was corrected may stand two files away."""
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / f"package_{digest_of(sorted(changed))[:8]}"
+    files = {
+        "mine": "from . import near\nclass Mine:\n    x = near.X\nclass Other: pass",
+        "near": "from .far import X as X\n",
+        "far": "X = 1\n",
+        "unused": "X = 1\n",
+    }
+    package_of(folder, **files)
+    before, of_other = digest(folder), digest(folder, "Other")
+
+    package_of(folder, **{**files, **changed})
+
+    assert (digest(folder) != before) == is_other
+    assert of_other != before
+
+
+def test_code_that_is_in_no_file_has_a_digest_too() -> None:
+    """It was typed into a notebook: constants count as instructions do."""
+    digests = []
+    for limit in ("20", "20", "30"):
+        module = sys.modules["typed_in"] = ModuleType("typed_in")
+        code = f"class Mine:\n    def check(self, y, y_hat):\n        return len(y_hat) > {limit}\n"
+        exec(code, vars(module))  # noqa: S102  # ours
+        digests.append(code_digest(module.Mine, "commands.evaluating"))
+    del sys.modules["typed_in"]
+
+    assert digests[0] == digests[1] != digests[2]

@@ -1,0 +1,159 @@
+"""`tourney evaluate`: one folder of weights, any number of evaluations, a ledger of its own."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from commands.cli import evaluate as module
+from commands.cli.evaluate import evaluate
+from commands.errors import ConfigurationError
+from commands.evaluating.samples import Inference
+from ledger.events.registration import Entrant
+from tests.support.builders.evaluating import answering
+from tests.support.scripted import ScriptedGenerator
+from tests.support.weights.headers import write_headers
+
+MINE = """
+from tourney import RolloutEvaluation
+from longest_of_mine import LONGEST
+
+
+class Doses(RolloutEvaluation):
+    def __len__(self):
+        return 5
+
+    def get(self, index):
+        return f"What is a dose of {index}?", "20"
+
+    def clean(self, y_hat):
+        return y_hat
+
+    def check(self, y, y_hat):
+        return len(y_hat) <= LONGEST
+
+    def max_new_tokens(self, inference):
+        return 4
+
+
+class Same(Doses):
+    name = "doses"
+"""
+
+
+class Answering:
+    """Whoever is evaluated: answers are as long as the entrant's name; keeps what was asked."""
+
+    def __init__(self) -> None:
+        """Begin."""
+        self.generators: list[ScriptedGenerator] = []
+
+    @property
+    def n_asked(self) -> int:
+        """How many answers were given in all."""
+        return sum(len(each.asked) for each in self.generators)
+
+    @contextmanager
+    def inferences(self, _: object) -> Iterator[Callable[[Entrant], Inference]]:
+        """Stand for the backends."""
+
+        def inference(who: Entrant) -> Inference:
+            found, generator = answering(lambda task: task.entrant.entrant_id, who)
+            self.generators.append(generator)
+            return found
+
+        yield inference
+
+
+@pytest.fixture
+def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answering:
+    """Give a folder with weights a and bb, and what answers for them."""
+    for name in ("a", "bb"):
+        (tmp_path / name).mkdir()
+        write_headers(tmp_path / name / "model.safetensors", ["F32"] * len(name))
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    (tmp_path / "longest_of_mine.py").write_text("LONGEST = 1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = Answering()
+    monkeypatch.setattr(module, "inferences_on_replicas", found.inferences)
+    return found
+
+
+def scores(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, float, int]]:
+    """Return the scores of the table that was written: entrant, evaluation, value, n."""
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    return [
+        (row["entrant"], row["evaluation"], row["value"], row["n"])
+        for row in rows
+        if row["metric"] == "score"
+    ]
+
+
+def test_weights_are_evaluated_by_themselves(
+    backend: Answering, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without settings; one ledger keeps all weights, and the table is of those that were asked."""
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"], as_json=True)
+    evaluate(weights=Path("bb").absolute(), uses=["mine.py:Doses"], limit=2, as_json=True)
+
+    assert Path("evaluations.db").exists()
+    assert backend.n_asked == 5 + 2
+    first, second = capsys.readouterr().out.split("}\n{")
+    del first
+    assert '"entrant": "bb"' in second
+    assert '"entrant": "a"' not in second
+
+
+@pytest.mark.parametrize("limits", [(2, 5), (2, None), (5, 2)])
+def test_what_is_on_record_is_not_asked_again(
+    backend: Answering, capsys: pytest.CaptureFixture[str], limits: tuple[int, int | None]
+) -> None:
+    """A command that was stopped is repeated; more items are asked beside those that are there."""
+    for limit in limits:
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], limit=limit)
+    capsys.readouterr()
+    evaluate(weights=Path("./a"), uses=["mine.py:Doses"], as_json=True)
+
+    assert backend.n_asked == 5
+    assert scores(capsys) == [("a", "doses", 1.0, 5)]
+
+
+def test_a_corrected_neighbour_is_a_correction(
+    backend: Answering, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rule need not stand in the file of the class."""
+    evaluate(weights=Path("bb"), uses=["mine.py:Doses"])
+    Path("longest_of_mine.py").write_text("LONGEST = 22\n", encoding="utf-8")
+    capsys.readouterr()
+
+    evaluate(weights=Path("bb"), uses=["mine.py:Doses"], as_json=True)
+
+    said = capsys.readouterr()
+    assert "5 recorded samples got another score: the evaluation's code changed" in said.err
+    assert next(row["value"] for row in json.loads(said.out)["rows"]) == 1.0
+    assert backend.n_asked == 5
+
+
+def test_two_evaluations_of_one_name_are_refused(backend: Answering) -> None:
+    """One's results would hide the other's."""
+    with pytest.raises(ConfigurationError, match="several evaluations are called doses"):
+        evaluate(weights=Path("a"), uses=["mine.py:Doses", "mine.py:Same"])
+    assert backend.n_asked == 0
+
+
+def test_another_process_does_its_share_and_writes_nothing(
+    backend: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several are started on several GPUs."""
+
+    @contextmanager
+    def nothing(_: object) -> Iterator[None]:
+        yield None
+
+    monkeypatch.setattr(module, "inferences_on_replicas", nothing)
+
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+
+    assert (backend.n_asked, Path("evaluations.db").exists()) == (0, False)
