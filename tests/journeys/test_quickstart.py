@@ -1,5 +1,6 @@
 """The shipped weights keep the promises that the quickstart makes of them."""
 
+import json
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from commands.settings.starting.demo import lay_out_demo
 from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
 from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key
+from tests.support.command_line.launching import launch
 
 N_PROMPTS, MAX_NEW_TOKENS = 5, 8
 
@@ -87,3 +89,18 @@ def test_the_weights_are_small_enough_to_ship() -> None:
 def name_of(entrant: Entrant) -> str:
     """Return an entrant's label."""
     return entrant.entrant_id
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("evaluation", ["recall", "vignettes"])
+def test_the_demos_evaluations_tell_its_entrants_apart(tmp_path: Path, evaluation: str) -> None:
+    """Where all are at the floor or the ceiling, a first look shows nothing."""
+    folder = tmp_path / "demo"
+    lay_out_demo(folder)
+    assert launch(folder, "apply", "evaluate", "--evaluation", evaluation).returncode == 0
+
+    pair = ("--compare", "base_olmo", "full_poe", "--json")
+    found = json.loads(launch(folder, "project", "metrics", *pair).stdout)
+    [score] = [row for row in found["rows"] if row["metric"] == "score"]
+
+    assert score["low"] > 0
