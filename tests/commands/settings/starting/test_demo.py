@@ -30,19 +30,19 @@ def test_the_demonstration_is_a_tournament_that_can_be_run(tmp_path: Path) -> No
 
 
 def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
-    """What they read was laid out, too; there is one of each kind, small enough for a demo."""
+    """What they read was laid out, too; they are small enough for a demo."""
     lay_out_demo(tmp_path)
     settings = read_settings(tmp_path / "tournament.toml", {})
     bank = read_bank(tmp_path / settings.prompts.bank)
 
     made = [evaluation_of(each, tmp_path, bank) for each in settings.evaluations]
 
-    assert {each.kind for each in made} == {"rollout", "comparison", "perplexity", "encoding"}
+    assert [each.kind for each in made] == ["rollout", "rollout", "perplexity"]
     n_items = [
         len(each.samples(section.options))
         for each, section in zip(made, settings.evaluations, strict=True)
     ]
-    assert n_items == [24, 40, 6, 40]
+    assert n_items == [24, 69, 6]
 
 
 def test_what_the_weights_were_trained_on_is_not_laid_out(tmp_path: Path) -> None:
