@@ -34,7 +34,8 @@ from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 if TYPE_CHECKING:
-    from commands.backends.evaluator import Evaluator, ExecutionSpec
+    from commands.backends.evaluator import Evaluator
+    from commands.backends.job import ExecutionSpec
     from commands.evaluating.comparison import PerplexityComparisonEvaluation
     from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
     from commands.evaluating.rollout import RolloutEvaluation
@@ -76,7 +77,7 @@ _DOOR: Final[Mapping[str, str]] = {
     "PerplexityComparisonEvaluation": "commands.evaluating.comparison",
     "Inference": "commands.evaluating.samples",
     "Evaluator": "commands.backends.evaluator",
-    "ExecutionSpec": "commands.backends.evaluator",
+    "ExecutionSpec": "commands.backends.job",
     "Rows": "commands.runs.views",
     "SetView": "commands.runs.views",
     "TournamentView": "commands.runs.views",

@@ -6,7 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
-from commands.backends._job import (
+from commands.backends._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.ranks import on_first_rank
+from commands.backends.huggingface.reader import HfLikelihoodModel
+from commands.backends.job import (
     EvaluationArgument,
     EvaluatorConfig,
     ExecutionSpec,
@@ -16,10 +20,6 @@ from commands.backends._job import (
     requests_of,
     write_config,
 )
-from commands.backends._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
-from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.ranks import on_first_rank
-from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted
 from commands.evaluating.evaluate import (

@@ -54,13 +54,13 @@ def _lead(key: str, work: Callable[[], Result]) -> Result:
     return result
 
 
-def _store() -> dist.Store:
+def _store() -> Any:  # noqa: ANN401  # torch types it in its private part
     """Return the store that joined the processes."""
     return distributed_c10d._get_default_store()  # noqa: SLF001  # torch has no public way to it
 
 
 def _tell(key: str, result: object) -> None:
-    _store().set(key, pickle.dumps(result))  # type: ignore[arg-type]  # bytes will do
+    _store().set(key, pickle.dumps(result))
 
 
 def _follow(key: str) -> Any:  # noqa: ANN401  # what the first process pickled

@@ -15,7 +15,8 @@ from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from commands.backends._subject import checkpoint_model
-from commands.backends.evaluator import Evaluator, ExecutionSpec
+from commands.backends.evaluator import Evaluator
+from commands.backends.job import ExecutionSpec
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
@@ -409,12 +410,12 @@ def test_a_corrected_check_reaches_the_results_of_a_job(
     strict()
     before = results(spec)["results"]
 
-    assert not lenient.done
+    was_done = lenient.done
     with pytest.warns(UserWarning, match=rf"^{n_items} recorded samples? got another score: the e"):
         lenient()
 
     assert (before, results(spec)["results"]) == ({"doses": 0.0}, {"doses": 1.0})
-    assert lenient.done
+    assert (was_done, lenient.done) == (False, True)
     with Ledger.read_only(spec.folder / "evaluations.db") as ledger:
         seen = list(ledger.read(types=frozenset({"SampleObserved"})))
     assert len(seen) == n_items

@@ -482,7 +482,7 @@ def counting_up(task: GenerationTask) -> str:
 def scores(recorder: EvaluationRecorder) -> list[float | None]:
     """Return what the newest plan's samples are worth, in the order of its items."""
     [run] = recorder.state.runs
-    return [each.scored and each.scored.score for each in run.observed]
+    return [each.scored.score if each.scored else None for each in run.observed]
 
 
 @pytest.mark.parametrize("n_at_a_time", [1, 2, 6])

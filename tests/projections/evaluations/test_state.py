@@ -175,7 +175,7 @@ def test_a_completion_scores_nothing_that_has_no_score() -> None:
     planned = plan(n_items=2, kind="perplexity")
     seen = observed(planned, [document(-2.0)])
     odd = SampleScore(item=planned.items[0], sample=0, cleaned="", score=1.0)
-    events = [planned, *seen, unscorable(planned, 1)]
+    events: list[Event] = [planned, *seen, unscorable(planned, 1)]
     done = replace(completed(planned, 1, 1), scores=(odd, replace(odd, item=planned.items[1])))
 
     state = fold(EVALUATIONS, recorded([*events, done]))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ class Processes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Join two."""
-        self._store, self._patch = dist.HashStore(), monkeypatch
+        self._store, self._patch = distributed_c10d.HashStore(), monkeypatch
         monkeypatch.setattr(dist, "is_initialized", lambda: True)
         monkeypatch.setattr(dist, "get_world_size", lambda: 2)
         monkeypatch.setattr(distributed_c10d, "_get_default_store", lambda: self._store)
@@ -61,7 +62,7 @@ def test_a_process_alone_does_the_work_itself() -> None:
 def test_all_get_what_the_first_found(processes: Processes) -> None:
     """Call by call, though the first may be ahead."""
     for n in range(3):
-        assert processes.call(0, lambda n=n: {"score": n}) == {"score": n}
+        assert processes.call(0, partial(dict, score=n)) == {"score": n}
     assert processes.call(0, lambda: "other", name="done") == "other"
     ranks._n_calls.clear()
 
@@ -100,7 +101,7 @@ def launch(weights: Path, folder: Path, *, n_processes: int = 2) -> "subprocess.
     return subprocess.Popen(words, cwd=ROOT, start_new_session=True)
 
 
-def train(weights: Path, folder: Path, *, n_processes: int = 2) -> list[object]:
+def train(weights: Path, folder: Path, *, n_processes: int = 2) -> list[list[list[object]]]:
     """Train to the end; return what each process got."""
     assert launch(weights, folder, n_processes=n_processes).wait(PATIENCE_S) == 0
     with Ledger.read_only(folder / "results/general/default/ddp/evaluations.db") as ledger:
