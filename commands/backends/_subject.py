@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol, cast
+from typing import Any, Final, Literal, Protocol, cast
 
 import torch
 from msgspec.structs import replace
-from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedModel
 
 from commands.backends.huggingface.worker import LastLoaded, Loaded
 from commands.backends.weights.loaded import as_loaded
@@ -84,11 +84,11 @@ class Trainer(Protocol):
     """The interface of a trainer that is used here; transformers' Trainer has it."""
 
     @property
-    def model(self) -> PreTrainedModel:
+    def model(self) -> Any:  # noqa: ANN401  # a PreTrainedModel; transformers says less
         """The model in training."""
 
     @property
-    def processing_class(self) -> PreTrainedTokenizerBase:
+    def processing_class(self) -> Any:  # noqa: ANN401  # a tokenizer; transformers says less
         """Its tokenizer."""
 
     @property

@@ -30,7 +30,7 @@ class Processes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Join two."""
-        self._store, self._patch = distributed_c10d.HashStore(), monkeypatch
+        self._store, self._patch = dist.HashStore(), monkeypatch  # type: ignore[attr-defined]  # in torch's stub only
         monkeypatch.setattr(dist, "is_initialized", lambda: True)
         monkeypatch.setattr(dist, "get_world_size", lambda: 2)
         monkeypatch.setattr(distributed_c10d, "_get_default_store", lambda: self._store)
