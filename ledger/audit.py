@@ -31,6 +31,7 @@ from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
 from ledger.recorded import Recorded, decode_stored
 from ledger.storage import schema
+from ledger.storage.tail import indexed_until
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
@@ -51,6 +52,13 @@ _BEGAN_BEFORE: Final = (
 _VERSION_BEFORE: Final = (
     "SELECT version FROM event WHERE stream = CAST(? AS TEXT) AND position <= ?"
     " ORDER BY position DESC LIMIT 1"
+)
+_N_KEYS: Final = (
+    "SELECT (SELECT coalesce(max(position), 0) FROM event), (SELECT count(*) FROM event_key)"
+)
+_LOST_KEYS: Final = (
+    "SELECT position FROM event WHERE position > ? AND position <= ? AND position IS NOT"
+    " (SELECT position FROM event_key WHERE key = substr(event_id, -10))"
 )
 
 
@@ -101,13 +109,15 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
-    """Yield what is wrong with the file itself, at position 0: pages and schema."""
+    """Yield what is wrong with the file itself, at position 0: pages, schema, number of keys."""
     try:
-        for why in schema.differences(ledger.select(schema.CONTENTS)):
-            yield Fault(0, why)
+        altered = list(schema.differences(ledger.select(schema.CONTENTS)))
+        yield from (Fault(0, why) for why in altered)
         for (message,) in ledger.select("PRAGMA integrity_check"):
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {message}")
+        if not altered:
+            yield from _audit_number_of_keys(ledger)
     except CannotRead as error:
         yield Fault(0, error.why)
 
@@ -223,6 +233,7 @@ def _found_in_stretch(ledger: Ledger, after: int, last: int) -> list[Fault | Tom
     found: list[Fault | Tombstone] = []
     try:
         found.extend(_audit_stretch(ledger, after, last))
+        found.extend(_audit_keys(ledger, after, last))
     except CannotRead as error:
         found.append(Fault(after, f"something behind it cannot be read: {error.why}"))
     return found
@@ -260,6 +271,19 @@ def _tombstone_of(position: int, entry: LeafContent) -> Tombstone:
         payload_digest(entry.data).hex(),
         digest_of_bytes(entry.data),
     )
+
+
+def _audit_number_of_keys(ledger: Ledger) -> Iterator[Fault]:
+    [(position, n_keys)] = ledger.select(_N_KEYS)
+    if n_keys != (expected := indexed_until(position)):
+        yield Fault(0, f"the table of keys has {n_keys:,} rows, expected {expected:,}")
+
+
+def _audit_keys(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
+    """Yield the events of a range that the table of keys does not lead to."""
+    indexed = indexed_until(ledger.head.position)  # perhaps more than when the audit began
+    for (position,) in ledger.select(_LOST_KEYS, after, min(last, indexed)) if indexed else ():
+        yield Fault(position, "the table of keys does not lead to it")
 
 
 def _faults_of(row: Columns, position: int, version: int, previous: bytes) -> Iterator[Fault]:

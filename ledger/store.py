@@ -29,7 +29,8 @@ from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
 from ledger.storage.place import NoWatch, PlaceWatch, foreign_kind, require_one_name
 from ledger.storage.redaction import erase
 from ledger.storage.sharing import Locked, Snapshot, require_writable
-from ledger.storage.writer import EventWriter, Tail, draft
+from ledger.storage.tail import Tail
+from ledger.storage.writer import EventWriter, draft
 
 
 def utc_now() -> datetime:

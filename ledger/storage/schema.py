@@ -1,4 +1,4 @@
-"""The schema of the SQLite file: its table, and triggers that keep it append-only."""
+"""The schema of the SQLite file: its tables, and triggers that keep them append-only."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -22,6 +22,13 @@ CREATE TABLE event (
 # The few beginnings of streams; versions are given under the write lock and need no index.
 BEGINNINGS: Final = "CREATE INDEX stream_began ON event (stream) WHERE version = 1"
 
+# Where an event with a key is, of all but the last few; see `ledger.storage.tail`.
+KEYS: Final = """\
+CREATE TABLE event_key (
+  key BLOB PRIMARY KEY CHECK (length(key) = 10),
+  position INTEGER NOT NULL) STRICT, WITHOUT ROWID"""
+KEYS_AT_ONCE: Final = 65_536
+
 # What `ledger.counts` tells apart within a type: how a pair ended, and a response's length. Events
 # are JSON without white space, where a quote within a text is escaped: so a field's quoted name is
 # found where the field is, and nowhere else. (SQLite's JSON functions are refused in a schema that
@@ -39,6 +46,7 @@ END"""
 # and sqlite-utils offers `replace=True`: so the insert itself is guarded too.
 DEFINITIONS: Final[Mapping[str, str]] = {
     "event": TABLE,
+    "event_key": KEYS,
     "stream_began": BEGINNINGS,
     "event_counted": f"CREATE INDEX event_counted ON event (stream, type, {COUNTED})",
     "event_is_never_updated": """\
@@ -51,6 +59,12 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
+    "key_is_never_updated": """\
+CREATE TRIGGER key_is_never_updated BEFORE UPDATE ON event_key
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END""",
+    "key_is_never_deleted": """\
+CREATE TRIGGER key_is_never_deleted BEFORE DELETE ON event_key
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
 }
 
 # Before the first table: a 2 KB event wastes half of a page of 4 KiB.

@@ -7,50 +7,20 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ledger.chain import GENESIS, is_tombstone, leaf_hash, link_hash, payload_digest
+from ledger.chain import is_tombstone, leaf_hash, link_hash, payload_digest
 from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
 from ledger.storage.redaction import redact_row
+from ledger.storage.tail import KEY_BYTES, Tail, index_keys, key_of
 
 ID_BYTES: Final = 16
-KEY_BYTES: Final = 10  # the end of an id
-
-_PLACES: Final = (
-    "SELECT position, event_id, stream, version, recorded_us, chain FROM event"
-    " WHERE position > ? ORDER BY position"
-)
 
 _STREAM_AT: Final = "SELECT stream FROM event WHERE position = ?"
 
 _DAY_US: Final = 86_400_000_000  # clocks differ, time zones are mistaken
-
-
-class Tail:
-    """The ledger's last position, hash, versions and keys, kept between write transactions."""
-
-    def __init__(self) -> None:
-        self.position = 0
-        self.chain = GENESIS
-        self.recorded_us = 0
-        self.versions: dict[str, int] = {}  # by stream
-        self.positions: dict[bytes, int] = {}  # by key
-
-    def catch_up(self, connection: sqlite3.Connection) -> None:
-        """Read what other processes appended; call it inside a write transaction."""
-        for place in connection.execute(_PLACES, (self.position,)):
-            position, event_id, stream, version, recorded_us, self.chain = place
-            self.recorded_us = max(self.recorded_us, recorded_us)
-            self.versions[stream] = version
-            self.positions[key_of(event_id)] = position
-            self.position = position  # last: an interrupt between leaves the row to be read again
-
-
-def key_of(event_id: bytes) -> bytes:
-    """Return the idempotency key in an event id: the same for the same fact."""
-    return event_id[-KEY_BYTES:]
 
 
 # Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
@@ -90,6 +60,7 @@ class EventWriter:
         self._versions: dict[str, int] = {}
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
         self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
+        self._n_indexed = 0  # keys
 
     def append(
         self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
@@ -160,7 +131,7 @@ class EventWriter:
             yield StoredEvent._make(values).decode()
 
     def flush(self) -> None:
-        """Insert the pending rows."""
+        """Insert the pending rows, and index the keys that are due."""
         rows = list(self._pending.values())
         start = 0
         for n_rows, insert in _INSERTS.items():
@@ -169,20 +140,18 @@ class EventWriter:
                 self._connection.execute(insert, values)
                 start += n_rows
         self._pending.clear()
+        self._n_indexed = index_keys(self._connection, self._tail.position, self.position)
 
     @property
     def has_recorded(self) -> bool:
         """Whether each row was inserted, and nothing else: a foreign trigger may do otherwise."""
         n_changes = self._connection.total_changes - self._changes_before
-        return n_changes == self.position - self._tail.position
+        return n_changes == self.position - self._tail.position + self._n_indexed
 
     def update_tail(self) -> None:
         """Update the tail, once this transaction is committed."""
         if self._positions:
-            self._tail.versions |= self._versions
-            self._tail.positions |= self._positions
-            self._tail.recorded_us, self._tail.chain = self._now_us, self._chain
-            self._tail.position = self.position  # last: see `Tail.catch_up`
+            self._tail.add(self._versions, self._positions, self._now_us, self._chain)
 
     def _receipt(
         self, stream: StreamId, draft: Draft, known: dict[bytes, StoredEvent | None]
@@ -222,10 +191,11 @@ class EventWriter:
         return placed
 
     def _version_of(self, stream: str) -> int:
-        return self._versions.get(stream) or self._tail.versions.get(stream, 0)
+        known = self._versions.get(stream)
+        return known or self._tail.version_of(self._connection, stream)
 
     def _find(self, key: bytes) -> StoredEvent | None:
-        position = self._positions.get(key) or self._tail.positions.get(key)
+        position = self._positions.get(key) or self._tail.find(self._connection, key)
         if position is None:
             return None
         if position in self._pending:

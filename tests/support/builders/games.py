@@ -99,7 +99,7 @@ def forge_with_hashes(path: Path, *statements: str) -> None:
 
 
 def _without_guards(connection: sqlite3.Connection, change: Callable[[], object]) -> None:
-    guards = [name for name in schema.DEFINITIONS if name.startswith("event_is_never")]
+    guards = [name for name in schema.DEFINITIONS if "_is_never_" in name]
     for name in guards:
         connection.execute(f"DROP TRIGGER {name}")
     change()

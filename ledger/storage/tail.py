@@ -1,0 +1,103 @@
+"""The end of a ledger, which the next append builds on, and where its keys are found.
+
+To open a long ledger costs no more than a short one: the newest keys are read into memory, and all
+older ones are looked up in the table `event_key`. That table grows by many keys at once, in their
+order, since each single key would change a page of its own.
+"""
+
+import sqlite3
+from typing import Final
+
+from ledger.chain import GENESIS
+from ledger.storage import schema
+
+KEY_BYTES: Final = 10  # the end of an id
+
+_LAST: Final = "SELECT position, recorded_us, chain FROM event ORDER BY position DESC LIMIT 1"
+_PLACES: Final = (
+    "SELECT position, event_id, stream, version FROM event WHERE position > ? ORDER BY position"
+)
+_INDEX_KEYS: Final = (
+    "INSERT INTO event_key SELECT substr(event_id, -10), position FROM event"
+    " WHERE position > ? AND position <= ? ORDER BY 1"
+)
+_FIND: Final = "SELECT position FROM event_key WHERE key = ?"
+# Mostly one of the last events is the stream's; else its events are counted in an index.
+_VERSION: Final = """\
+SELECT coalesce(
+  (SELECT version FROM (SELECT stream, version FROM event ORDER BY position DESC LIMIT 1000)
+   WHERE stream = ?1 LIMIT 1),
+  (SELECT count(*) FROM event WHERE stream = ?1))"""
+
+
+def key_of(event_id: bytes) -> bytes:
+    """Return the idempotency key in an event id: the same for the same fact."""
+    return event_id[-KEY_BYTES:]
+
+
+def indexed_until(position: int) -> int:
+    """Return the last position whose key is in the table, of a ledger that ends at a position."""
+    return position - position % schema.KEYS_AT_ONCE
+
+
+def index_keys(connection: sqlite3.Connection, before: int, position: int) -> int:
+    """Index the keys that are due since an earlier end of the ledger; return how many."""
+    indexed, due = indexed_until(before), indexed_until(position)
+    if indexed < due:
+        connection.execute(_INDEX_KEYS, (indexed, due))
+    return due - indexed
+
+
+class Tail:
+    """The ledger's last position, hash, versions and newest keys, kept between transactions."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.chain = GENESIS
+        self.recorded_us = 0  # the latest: a clock set back stamps no earlier time
+        self._versions: dict[str, int] = {}  # by stream, as far as known
+        self._positions: dict[bytes, int] = {}  # by key, of what is not indexed
+
+    def catch_up(self, connection: sqlite3.Connection) -> None:
+        """Read what other processes appended; call it inside a write transaction."""
+        last = connection.execute(_LAST).fetchone()
+        if last is None or last[0] == self.position:
+            return
+        position, recorded_us, chain = last
+        if self.position < indexed_until(position):
+            self._versions.clear()
+            self._positions.clear()
+        read = max(self.position, indexed_until(position))
+        for place, event_id, stream, version in connection.execute(_PLACES, (read,)):
+            self._versions[stream] = version
+            self._positions[key_of(event_id)] = place
+        self.recorded_us = max(self.recorded_us, recorded_us)
+        self.chain = chain
+        self.position = position  # last: an interrupt before it leaves all to be read again
+
+    def add(
+        self, versions: dict[str, int], positions: dict[bytes, int], recorded_us: int, chain: bytes
+    ) -> None:
+        """Add what a transaction committed: the streams' versions, and the positions by key."""
+        position = self.position + len(positions)
+        self._versions |= versions
+        self._positions |= positions
+        if (indexed := indexed_until(position)) > self.position:
+            self._positions = {k: at for k, at in self._positions.items() if at > indexed}
+        self.recorded_us, self.chain = recorded_us, chain
+        self.position = position  # last, as above
+
+    def version_of(self, connection: sqlite3.Connection, stream: str) -> int:
+        """Return a stream's version; 0 if it has not begun."""
+        if stream not in self._versions:
+            [version] = connection.execute(_VERSION, (stream,)).fetchone()
+            self._versions[stream] = version
+        return self._versions[stream]
+
+    def find(self, connection: sqlite3.Connection, key: bytes) -> int | None:
+        """Return the position of the event with a key; None if there is none."""
+        position = self._positions.get(key)
+        if position is None and indexed_until(self.position):
+            found = connection.execute(_FIND, (key,)).fetchone()
+            position = found[0] if found else None
+        return position
