@@ -22,6 +22,7 @@ from ledger.recorded import (
     microseconds,
 )
 from ledger.storage.sharing import Locked, Snapshot
+from ledger.storage.tail import indexed_until, key_of
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
@@ -37,6 +38,14 @@ _AT: Final = (
 _OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
 _BEGUN: Final = "SELECT stream FROM event AS first WHERE version = 1"
 _ANY: Final = "SELECT 1 FROM event WHERE stream = first.stream"
+_NEWEST: Final = (
+    f"SELECT {_COLUMNS} FROM event WHERE position <= ?"  # noqa: S608
+    " AND (type IN (SELECT value FROM json_each(?))"
+    " OR stream = ? AND type IN (SELECT value FROM json_each(?)))"
+    " ORDER BY position DESC LIMIT 1"
+)
+_WITH_KEY: Final = "SELECT position FROM event_key WHERE key = ?"
+_IDS: Final = "SELECT position, event_id FROM event WHERE position > ? AND position <= ?"
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
 
@@ -82,6 +91,37 @@ class LedgerReader:
             pages = self._pages_at(self.select(query, after, last, stream, *chosen))
         for page in pages:
             yield from _recorded(page)
+
+    def find(self, keys: Iterable[bytes], *, until: int | None = None) -> Iterator[Recorded]:
+        """Yield the events with some idempotency keys, in order of position.
+
+        Args:
+            keys: As `ledger.storage.tail.key_named` gives them.
+            until: Only events up to this position.
+
+        Raises:
+            UnreadableEvent: An event's type, version, shape or time is unknown.
+            CannotRead: The file is damaged.
+        """
+        sought, head = frozenset(keys), self.head.position
+        last = head if until is None else until
+        found = {position for key in sought for (position,) in self.select(_WITH_KEY, key)}
+        for page in self.pages(_PAGE_OF(_IDS), indexed_until(head), head) if sought else ():
+            found |= {position for position, event_id in page if key_of(event_id) in sought}
+        for page in self._pages_at((position,) for position in found if position <= last):
+            yield from _recorded(page)
+
+    def newest(
+        self, until: int, *, types: Collection[str], stream: StreamId, own_types: Collection[str]
+    ) -> Recorded | None:
+        """Return the last event up to a position of some types, or of one stream's own types.
+
+        Raises:
+            UnreadableEvent: Its type, version, shape or time is unknown.
+            CannotRead: The file is damaged.
+        """
+        chosen = _json(sorted(types)), stream, _json(sorted(own_types))
+        return next(_recorded(self.select(_NEWEST, until, *chosen)), None)
 
     def rows(self, *, after: int = 0, until: int | None = None) -> Iterator[StoredEvent]:
         """Yield events as stored, not decoded: to show, export or merge them.

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_option, shortened
+from commands.runs.outcomes import tournament_with_outcomes
 from ledger.errors import TourneyError
 from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
@@ -68,17 +69,26 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
 
 
 def tournament_at(
-    ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
+    ledger: Ledger,
+    stream: StreamId,
+    until: int | None,
+    said: str | None = None,
+    *,
+    settles_only: bool = False,
 ) -> Tournament:
     """Fold a tournament from an open ledger.
 
     `said` is how the caller wrote the last position to read; without one it reads to the end.
+    Reading no more than what settles pairings by recorded outcomes is faster.
 
     Raises:
         ConfigurationError: It was opened after that position.
         NothingRecorded: It was never opened.
     """
-    state = fold(tournament_of(stream), ledger.read(until=until))
+    if settles_only:
+        state = tournament_with_outcomes(ledger, stream, until)
+    else:
+        state = fold(tournament_of(stream), ledger.read(until=until))
     return _opened(state, ledger, until, said)
 
 

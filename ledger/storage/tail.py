@@ -6,12 +6,17 @@ order, since each single key would change a page of its own.
 """
 
 import sqlite3
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import Final
+
+import msgspec
 
 from ledger.chain import GENESIS
 from ledger.storage import schema
 
 KEY_BYTES: Final = 10  # the end of an id
+_encode: Final = msgspec.json.Encoder().encode
 
 _LAST: Final = "SELECT position, recorded_us, chain FROM event ORDER BY position DESC LIMIT 1"
 _PLACES: Final = (
@@ -33,6 +38,11 @@ SELECT coalesce(
 def key_of(event_id: bytes) -> bytes:
     """Return the idempotency key in an event id: the same for the same fact."""
     return event_id[-KEY_BYTES:]
+
+
+def key_named(stream: str, type_: str, natural_key: Iterable[str]) -> bytes:
+    """Return the idempotency key of a fact, by what identifies it within its type and stream."""
+    return sha256(_encode([stream, type_, *natural_key])).digest()[:KEY_BYTES]
 
 
 def indexed_until(position: int) -> int:

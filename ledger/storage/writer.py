@@ -2,10 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Final, NamedTuple
-
-import msgspec
 
 from ledger.chain import is_tombstone, leaf_hash, link_hash, payload_digest
 from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion
@@ -14,7 +11,7 @@ from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
 from ledger.storage.redaction import redact_row
-from ledger.storage.tail import KEY_BYTES, Tail, index_keys, key_of
+from ledger.storage.tail import Tail, index_keys, key_named, key_of
 
 ID_BYTES: Final = 16
 
@@ -92,7 +89,9 @@ class EventWriter:
         """
         event = theirs.decode().event
         key = key_of(theirs.event_id)
-        if len(theirs.event_id) != ID_BYTES or key != _key(theirs.stream, theirs.type, event):
+        if len(theirs.event_id) != ID_BYTES or key != key_named(
+            theirs.stream, theirs.type, event.natural_key
+        ):
             raise InvalidEvent(
                 theirs.type, f"its id {theirs.event_id.hex()} belongs to another event"
             )
@@ -212,14 +211,9 @@ def draft(stream: StreamId, event: Event) -> Draft:
     """
     type_, data = type_name(event), EVENTS.encode(event)
     try:
-        return Draft(event, type_, _key(stream, type_, event), data)
+        return Draft(event, type_, key_named(stream, type_, event.natural_key), data)
     except UnicodeEncodeError as error:
         raise InvalidEvent(type_, f"stream {stream!r} is not valid text: {error}") from error
-
-
-def _key(stream: str, type_: str, event: Event) -> bytes:
-    name = msgspec.json.encode([stream, type_, *event.natural_key])
-    return sha256(name).digest()[:KEY_BYTES]
 
 
 def _require_consistent(drafts: Sequence[Draft], known: Mapping[bytes, StoredEvent | None]) -> None:

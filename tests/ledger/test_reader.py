@@ -13,8 +13,10 @@ from commands.importing.merge import merge_ledger
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
 from ledger.identity import StreamId
-from ledger.recorded import StoredEvent, microseconds
+from ledger.recorded import Recorded, StoredEvent, microseconds
 from ledger.search import newest, with_id
+from ledger.storage import schema
+from ledger.storage.tail import key_named, key_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
 from tests.support.faults.hostile import tamper
@@ -292,3 +294,34 @@ def test_searching_a_damaged_file_is_reported(filed: Path) -> None:
 
     with Ledger.read_only(filed) as ledger, pytest.raises(CannotRead, match="malformed"):
         newest(ledger, until=N_FILED, limit=1)
+
+
+@pytest.mark.parametrize("n_at_once", [2, 100])
+def test_events_are_found_by_their_keys(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, n_at_once: int
+) -> None:
+    """In the table of keys, or among the newest that are not in it yet."""
+    monkeypatch.setattr(schema, "KEYS_AT_ONCE", n_at_once)
+    first, _, third, _, fifth = append(ledger, *verdicts(5))
+    keys = [key_of(row.event_id) for row in (fifth, third, first)]
+
+    found = ledger.find([*keys, key_named("other", "VerdictReceived", ["0"])])
+
+    assert list(found) == [row.decode() for row in (first, third, fifth)]
+    assert list(ledger.find(keys, until=4)) == [first.decode(), third.decode()]
+    assert list(ledger.find([])) == []
+
+
+def test_the_newest_of_all_streams_or_of_one_is_found(ledger: Ledger) -> None:
+    """Some events concern every tournament, some their own."""
+    (opening,) = append(ledger, *opened()[:1])
+    ledger.append(OTHER, [*verdicts(1), *opened()[:1]])
+
+    def newest_at(until: int) -> Recorded | None:
+        return ledger.newest(
+            until, types=["VerdictReceived"], stream=STREAM, own_types=["TournamentOpened"]
+        )
+
+    found = [each and each.position for each in map(newest_at, range(4))]
+
+    assert found == [None, opening.position, 2, 2]

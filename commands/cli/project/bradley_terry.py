@@ -60,7 +60,7 @@ def bt(
     if soft.temperature is not None:
         _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
     selection = pinned(selection)
-    source = read_verdicts(selection)
+    source = read_verdicts(selection, settles_only=soft.temperature is None)
     parameters = model.parameters(source.settings("bradley_terry"))
     scoring = soft.settled(parameters.ties)
     rated = _rated(source, selection, kind, parameters, scoring)

@@ -62,8 +62,12 @@ class SetOptions(NamedTuple):
         return kept
 
 
-def read_outcomes(selection: Selection, chosen: SetOptions) -> OutcomeSource:
+def read_outcomes(
+    selection: Selection, chosen: SetOptions, *, settles_only: bool = False
+) -> OutcomeSource:
     """Read the chosen set of battles, or without one the selected tournament.
+
+    Of a tournament no more is read, if wished, than what settles by recorded outcomes.
 
     Raises:
         LedgerError: The ledger cannot be read.
@@ -72,7 +76,7 @@ def read_outcomes(selection: Selection, chosen: SetOptions) -> OutcomeSource:
     """
     where = chosen.kept
     if chosen.name is None:
-        return read_verdicts(selection)
+        return read_verdicts(selection, settles_only=settles_only)
     require_no_tournament(selection)
     return read_set(selection, chosen.name, where, chosen.unread)
 

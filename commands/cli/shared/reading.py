@@ -106,8 +106,8 @@ def _doubts(source: OutcomeSource) -> Iterator[str]:
             yield f"WARNING: {dimension}: {tied}, so nobody is better."
 
 
-def read_verdicts(selection: Selection) -> JudgedTournament:
-    """Read the selected tournament.
+def read_verdicts(selection: Selection, *, settles_only: bool = False) -> JudgedTournament:
+    """Read the selected tournament, or only what settles it where outcomes are on record.
 
     Raises:
         LedgerError: The ledger cannot be read.
@@ -116,7 +116,13 @@ def read_verdicts(selection: Selection) -> JudgedTournament:
     """
     perspective = Perspective(selection.judge, selection.dimension, selection.rule)
     with Ledger.read_only(selection.path) as opened:
-        state = read_tournament(opened, selection.tournament, selection.as_of, selection.config)
+        state = read_tournament(
+            opened,
+            selection.tournament,
+            selection.as_of,
+            selection.config,
+            settles_only=settles_only and selection.rule.is_recorded,
+        )
         until = position_of(opened, selection.as_of)
     return judged_tournament(state, selection.path, until, perspective)
 

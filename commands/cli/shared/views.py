@@ -48,8 +48,11 @@ def battles_view(view: BattlesView) -> Command:
 
 
 def ratings_view(view: BattlesView) -> Command:
-    """Turn a view of outcomes, or of imported battles, into a command with --name and --diff."""
-    return table_command(_read_either(view))
+    """Turn a view of outcomes, or of imported battles, into a command with --name and --diff.
+
+    The view asks for no verdict: where outcomes are on record, none is read.
+    """
+    return table_command(_read_either(view, settles_only=True))
 
 
 def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
@@ -107,11 +110,11 @@ def _read_first(view: View) -> TableOf:
     return table_of
 
 
-def _read_either(view: BattlesView) -> TableOf:
+def _read_either(view: BattlesView, *, settles_only: bool = False) -> TableOf:
     """Return a function that reads the chosen set or tournament, and returns a view of it."""
 
     def table_of(selection: Selection, /, chosen: SetOptions, **own: object) -> Table:
-        source = read_outcomes(selection, chosen)
+        source = read_outcomes(selection, chosen, settles_only=settles_only)
         return with_source(view(source, **own), source)
 
     own = parameters_of(view)[1:]

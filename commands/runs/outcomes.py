@@ -1,0 +1,97 @@
+"""Read of a ledger what settles a tournament's pairings by the outcomes on record.
+
+Most of a ledger is queries, verdicts and their replies, and other tournaments. Ratings need none of
+them: an outcome names its queries, and the responses give the queries' keys.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from ledger.events import judging
+from ledger.events.registration import Registered, TournamentOpened
+from ledger.events.registry import EVENTS
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.values import Fact, type_name
+from ledger.identity import Digest, StreamId
+from ledger.recorded import Recorded
+from ledger.storage.tail import key_named
+from ledger.store import Ledger
+from projections.fold import fold
+from projections.tournament.matches import planned_responses
+from projections.tournament.state import Tournament, advance, tournament_of
+
+
+def _names(*kinds: type[Fact]) -> frozenset[str]:
+    return frozenset(name for name, each in EVENTS.types.items() if issubclass(each, kinds))
+
+
+_SETTLING: Final = _names(
+    TournamentOpened,
+    Registered,
+    ResponseGenerated,
+    ResponseFailed,
+    judging.JudgeQueryFailed,
+    judging.PairReconciled,
+)
+_RESULTS: Final = _names(ResponseGenerated, judging.VerdictReceived)  # of use to all tournaments
+_FAILED: Final = _names(judging.JudgeQueryFailed)
+_BATCHES: Final = _names(judging.BatchFact)
+_RATING: Final = _SETTLING | _names(judging.JudgeQuerySubmitted, judging.JudgeQueryReopened)
+"""With results, what a tournament records that can change a rating."""
+
+
+def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None) -> Tournament:
+    """Return a tournament that settles by recorded outcomes as the one of all events does.
+
+    It lacks verdicts, unless the query failed, too; and costs, publications, and its version.
+
+    Raises:
+        UnreadableEvent: An event's type, version, shape or time is unknown.
+        CannotRead: The file is damaged.
+    """
+    last = ledger.head.position if until is None else until
+    own = fold(tournament_of(stream), ledger.read(stream=stream, types=_SETTLING, until=last))
+    state = advance(own, _of_all(ledger, own, last))
+    return replace(state, newest=_newest(ledger, stream, last))
+
+
+def _of_all(ledger: Ledger, own: Tournament, last: int) -> list[Recorded]:
+    """Return what any tournament knows of this one's responses, queries in flight and failures."""
+    streams = ledger.streams()
+    others = [stream for stream in streams if stream != own.stream]
+    found = [*_read(ledger, streams, _BATCHES, last), *_read(ledger, others, _FAILED, last)]
+    cells = planned_responses(own, [prompt.prompt_id for prompt in own.bank])
+    missing = {cell.response_key for cell in cells}.difference(own.responses)
+    failed = {*own.query_failures, *filter(None, map(_failed_for_good, found))}
+    keys = chain(
+        (key_named(stream, "ResponseGenerated", [key]) for stream in others for key in missing),
+        (key_named(stream, "VerdictReceived", [key]) for stream in streams for key in failed),
+    )
+    return sorted((*found, *ledger.find(keys, until=last)), key=lambda each: each.position)
+
+
+def _read(
+    ledger: Ledger, streams: Iterable[StreamId], types: frozenset[str], last: int
+) -> Iterator[Recorded]:
+    for stream in streams:
+        yield from ledger.read(stream=stream, types=types, until=last)
+
+
+def _failed_for_good(recorded: Recorded) -> Digest | None:
+    """Return the query that failed, if it would fail for any tournament."""
+    match recorded.event:
+        case judging.JudgeQueryFailed(query_key=key, reason=reason) if reason in judging.FINAL:
+            return key
+    return None
+
+
+def _newest(ledger: Ledger, stream: StreamId, last: int) -> Recorded | None:
+    """Return the last event that could change a rating."""
+    while found := ledger.newest(last, types=_RESULTS | _FAILED, stream=stream, own_types=_RATING):
+        is_failure = type_name(found.event) in _FAILED
+        if found.stream == stream or not is_failure or _failed_for_good(found):
+            return found
+        last = found.position - 1
+    return None
