@@ -99,13 +99,27 @@ class ChainAudit(NamedTuple):
 
 
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
-    """Return every fault of the bytes, by position: broken hashes and unreadable events."""
+    """Return every fault of the bytes, by position: broken hashes and unreadable events.
+
+    Raises:
+        CannotRead: A column is missing, so there is nothing to check.
+    """
+    require_columns(ledger)
     until = ledger.head
     unreadable = (
         each for each in read_with_faults(ledger, until.position) if isinstance(each, Fault)
     )
     faults = [*audit_file(ledger), *audit_chain(ledger, until).faults, *unreadable]
     return tuple(sorted(faults, key=_place))
+
+
+def require_columns(ledger: Ledger) -> None:
+    """Require what an event is read from; another program may have renamed a column.
+
+    Raises:
+        CannotRead: A column is missing, or the table.
+    """
+    ledger.select(_ROWS, 0, 0, 0)
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:

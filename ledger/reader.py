@@ -1,5 +1,6 @@
 """Read a ledger: decoded events or stored rows, in pages, up to any position."""
 
+import re
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -47,6 +48,7 @@ _NEWEST: Final = (
 _WITH_KEY: Final = "SELECT position FROM event_key WHERE key = ?"
 _IDS: Final = "SELECT position, event_id FROM event WHERE position > ? AND position <= ?"
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
+_IS_GONE: Final = re.compile("no such (column|table)").match
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
 
 
@@ -199,7 +201,9 @@ class LedgerReader:
                 rows = self._connection.execute(query, parameters).fetchall()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             self.require_unchanged()  # part of it may be of another time
-            raise CannotRead(self.path, str(error)) from error
+            said = str(error)
+            why = f"another program changed its tables: {said}" if _IS_GONE(said) else said
+            raise CannotRead(self.path, why) from error
         self.require_unchanged()
         return rows
 

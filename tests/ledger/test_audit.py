@@ -16,6 +16,7 @@ from ledger.audit import (
     audit_file,
     read_with_faults,
 )
+from ledger.errors import CannotRead
 from ledger.events.registry import Event
 from ledger.recorded import StoredEvent
 from ledger.storage import schema
@@ -200,6 +201,18 @@ def test_a_guard_that_was_taken_away_is_noticed(filed: Path, name: str) -> None:
 
 def _is_of_keys(name: str) -> bool:
     return name == "event_key" or name.startswith("key_is")
+
+
+@pytest.mark.parametrize("column", StoredEvent._fields)
+def test_a_table_that_lacks_a_column_is_told_and_no_event_blamed(filed: Path, column: str) -> None:
+    """Nothing can be checked, so a list of faults would say less than there is."""
+    with closing(sqlite3.connect(filed)) as connection:
+        connection.execute(f"ALTER TABLE event RENAME COLUMN {column} TO other")
+
+    with pytest.raises(
+        CannotRead, match=f"another program changed its tables: no such column: {column};"
+    ):
+        faults_of(filed)
 
 
 def test_a_guard_that_was_weakened_is_noticed(filed: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import NotFound, shortened
-from commands.runs.report.page import report_of_run
 from ledger.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
@@ -158,6 +157,8 @@ def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
 
 
 def _report(ledger: Ledger, rebuilt: Rebuilt) -> Mapping[str, bytes]:
+    from commands.runs.report.page import report_of_run  # noqa: PLC0415  # jinja2 is slow
+
     return {} if rebuilt.results is None else report_of_run(ledger, rebuilt.results)
 
 

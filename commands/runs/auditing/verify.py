@@ -16,7 +16,14 @@ from commands.runs.auditing.replay import (
     differences_from_claim,
     rebuilt_runs,
 )
-from ledger.audit import Fault, Redaction, audit_chain, audit_file, read_with_faults
+from ledger.audit import (
+    Fault,
+    Redaction,
+    audit_chain,
+    audit_file,
+    read_with_faults,
+    require_columns,
+)
 from ledger.chain import Head, find_heads
 from ledger.recorded import Recorded
 from ledger.store import Ledger
@@ -66,7 +73,11 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
         noted: Head hashes that were kept elsewhere. Only they can show that the end was cut off,
             an older copy was restored, or all hashes were computed anew.
         on_progress: Hears how many events were checked.
+
+    Raises:
+        CannotRead: A column is missing, so there is nothing to check.
     """
+    require_columns(ledger)
     head = ledger.head
     claims = claims_in(ledger, head.position)
     ours = [each for each in claims if each.is_of(ledger)]
