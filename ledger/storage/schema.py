@@ -1,7 +1,9 @@
-"""The schema of the SQLite file: its tables, and triggers that keep them append-only."""
+"""The schema of the SQLite file: its tables, triggers that keep them append-only, and views."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
+
+from ledger.storage.views.catalogue import VIEWS
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
 FORMAT: Final = 1
@@ -65,6 +67,7 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END""",
     "key_is_never_deleted": """\
 CREATE TRIGGER key_is_never_deleted BEFORE DELETE ON event_key
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
+    **{view.name: view.statement for view in VIEWS},
 }
 
 # Before the first table: a 2 KB event wastes half of a page of 4 KiB.

@@ -1,0 +1,171 @@
+"""Views of money, evaluations, published runs and imports."""
+
+from typing import Final
+
+from ledger.storage.views.judged import ASKED, of_asked
+from ledger.storage.views.view import (
+    AT,
+    PLACE,
+    TOURNAMENT,
+    LedgerView,
+    ViewColumn,
+    events,
+    field,
+    known,
+    text,
+)
+
+_PRICED: Final = ("input", "output", "cache_write_5m", "cache_write_1h", "cache_read")
+_REPLY_USD: Final = " + ".join(
+    f"(data ->> '$.usage.n_{kind}') * (data ->> '$.price.{kind}')" for kind in _PRICED
+)
+_CACHED: Final = " + ".join(f"({{of}} ->> '$.usage.n_{kind}')" for kind in _PRICED[2:])
+
+# As `tourney project spend` counts: a reply has its tokens, whatever else is known; a request
+# without an answer is on the bill if it may have been billed.
+_OF_JUDGES: Final = f"""\
+  SELECT position, stream, at, 'judge' AS role,
+    data ->> '$.judge' AS name, data ->> '$.model' AS model, dimension,
+    data ->> '$.query_key' AS request,
+    data ->> '$.usage.n_input' AS n_input, data ->> '$.usage.n_output' AS n_output,
+    {_CACHED.format(of="data")} AS n_cached,
+    ({_REPLY_USD}) / 1e6 AS usd,
+    iif(data ->> '$.usage' IS NULL, data ->> '$.worst_usd', NULL) AS maybe_usd
+  FROM {of_asked("VerdictReceived", "JudgeQueryFailed")}
+  WHERE data ->> '$.usage' IS NOT NULL OR data ->> '$.fate' = 'perhaps billed'
+    OR data ->> '$.worst_usd' IS NOT 0.0"""
+_OF_ENTRANTS: Final = f"""\
+  SELECT position, stream, at, 'entrant', data ->> '$.entrant', data ->> '$.model', NULL,
+    charge.value ->> '$.request',
+    charge.value ->> '$.usage.n_input', charge.value ->> '$.usage.n_output',
+    {_CACHED.format(of="charge.value")},
+    iif(charge.value ->> '$.fate' = 'answered', charge.value ->> '$.usd', NULL),
+    iif(charge.value ->> '$.fate' = 'answered', NULL, charge.value ->> '$.usd')
+  FROM (SELECT * FROM {events("RequestsSettled")})
+  CROSS JOIN json_each(data, '$.charges') AS charge
+  WHERE charge.value ->> '$.fate' IN ('answered', 'perhaps billed')"""
+
+_PLANNED: Final = f"""\
+WITH planned AS (
+  SELECT stream AS tournament, data ->> '$.entrant.label' AS entrant,
+    data ->> '$.evaluation' AS evaluation, data ->> '$.run_key' AS run_key,
+    max(position) AS newest
+  FROM {events("EvaluationPlanned")} GROUP BY 1, 2, 3)
+"""
+_BEST: Final = """\
+(SELECT max(value ->> '$.log_likelihood') FROM json_each(data, '$.observation.choices'))"""
+_SCORE: Final = f"""\
+CASE data ->> '$.observation.type' WHEN 'choices' THEN (
+    SELECT avg(key = data ->> '$.observation.correct')
+    FROM json_each(data, '$.observation.choices') WHERE value ->> '$.log_likelihood' = {_BEST})
+  ELSE data ->> '$.observation.score' END"""
+_SET: Final = ViewColumn("set_name", "substr(stream, 1 + instr(stream, ':'))", "the set's name")
+
+FURTHER: Final = (
+    LedgerView(
+        "spend",
+        "each request to a judge or an entrant that ended, and was or may have been billed",
+        (
+            TOURNAMENT,
+            known("role", "judge or entrant"),
+            known("name", "the id of the judge or entrant"),
+            known("model", "as it names itself, or a server names it"),
+            known("dimension", "that a judge was asked about"),
+            known("n_input", "tokens sent that were not cached; NULL if not known"),
+            known("n_output", "tokens of the answer; NULL if not known"),
+            known("n_cached", "tokens written to a cache or read from it"),
+            known("usd", "what it cost; NULL if not known, or nothing is to pay"),
+            known("maybe_usd", "if it may have been billed: what, at worst"),
+            known("request", "query_key, response_key, or digest of a sample"),
+            AT,
+            PLACE,
+        ),
+        f"FROM (\n{_OF_JUDGES}\n  UNION ALL\n{_OF_ENTRANTS})",
+        ASKED,
+    ),
+    LedgerView(
+        "evaluations",
+        "each evaluation of an entrant, as it was planned last",
+        (
+            TOURNAMENT,
+            field("entrant", "the entrant's id", "entrant.label"),
+            field("evaluation", "its name"),
+            field("kind", "rollout, encoding, perplexity or comparison"),
+            ViewColumn("n_items", "json_array_length(data, '$.items')", "items that are planned"),
+            field("n_samples", "tries at each item"),
+            field("n_available", "items that the evaluation has"),
+            field("higher_is_better", "1 if a higher score is better"),
+            field("settings", "all that determines its samples, as JSON"),
+            field("run_key", "digest of the entrant and the settings"),
+            AT,
+            PLACE,
+        ),
+        "FROM events WHERE position IN (SELECT newest FROM planned)",
+        _PLANNED,
+    ),
+    LedgerView(
+        "samples",
+        "each sample of an evaluation, under each name that its run was planned by",
+        (
+            TOURNAMENT,
+            known("entrant", "the entrant's id"),
+            known("evaluation", "the evaluation's name"),
+            field("label", "where the item is from"),
+            field("sample", "0, 1, 2 ... of the same item"),
+            field("observed", "choices, document, answer or prediction", "observation.type"),
+            ViewColumn(
+                "score", _SCORE, "of choices 1 if the likeliest is right; NULL if it has none"
+            ),
+            text("text", "the answer, or the text predicted", "observation.text"),
+            text("cleaned", "the answer as it was compared", "observation.cleaned"),
+            text("expected", "the right answer", "observation.expected"),
+            field("log_likelihood", "of a document, in nats", "observation.log_likelihood"),
+            field("observation", "all that was observed, as JSON"),
+            field("unscorable", "why nothing could be observed, as one word", "reason"),
+            field("item", "digest of what was asked"),
+            field("cluster", "the same for samples that are not independent"),
+            known("run_key", "as in evaluations"),
+            AT,
+            PLACE,
+        ),
+        f"FROM (SELECT * FROM {events('SampleObserved', 'SampleUnscorable')})\n"
+        "  CROSS JOIN planned ON tournament = stream AND run_key = data ->> '$.run_key'",
+        _PLANNED,
+    ),
+    LedgerView(
+        "runs",
+        "each run whose ratings were published",
+        (
+            TOURNAMENT,
+            field("run", "the folder of its files", "publication.run"),
+            field("mode", "pilot or headline", "publication.terms.mode"),
+            field("judge", "the judge's id", "publication.terms.judge"),
+            field("policy", "by which verdicts became outcomes", "publication.terms.policy"),
+            ViewColumn(
+                "n_prompts", "json_array_length(data, '$.publication.terms.prompts')", "on which"
+            ),
+            field("as_of", "the last position that it read", "publication.as_of"),
+            field("head", "the chain's hash there", "publication.head"),
+            field("artifacts", "its files and their digests, as JSON"),
+            AT,
+            PLACE,
+        ),
+        f"FROM {events('RatingsPublished')}",
+    ),
+    LedgerView(
+        "imports",
+        "each part of a file of battles that was imported, up to 5,000 of them",
+        (
+            _SET,
+            field("format", "of the file"),
+            field("file_digest", "SHA-256 of the file"),
+            field("chunk", "1, 2, 3 ... of the file"),
+            ViewColumn("n_battles", "length(data ->> '$.a')", "how many it holds"),
+            field("n_skipped", "rows before them that were left out"),
+            field("entrants", "who battles, as a JSON list"),
+            AT,
+            PLACE,
+        ),
+        f"FROM {events('BattlesImported')}",
+    ),
+)
