@@ -290,7 +290,7 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
 def test_searching_a_damaged_file_is_reported(filed: Path) -> None:
     """As in reading: a sentence that names the file, not a traceback."""
     healthy = filed.read_bytes()
-    filed.write_bytes(healthy[:16_384] + bytes(len(healthy) - 16_384))
+    filed.write_bytes(healthy[:16_384] + bytes(16_384) + healthy[32_768:])
 
     with Ledger.read_only(filed) as ledger, pytest.raises(CannotRead, match="malformed"):
         newest(ledger, until=N_FILED, limit=1)

@@ -391,7 +391,7 @@ def test_an_unknown_event_stops_reading_with_its_position(filed: Path) -> None:
 def test_a_damaged_file_is_reported_not_a_traceback(filed: Path) -> None:
     """Disks fail: the user is told which file to replace."""
     healthy = filed.read_bytes()
-    filed.write_bytes(healthy[:16_384] + bytes(len(healthy) - 16_384))
+    filed.write_bytes(healthy[:16_384] + bytes(16_384) + healthy[32_768:])
 
     with (
         Ledger.read_only(filed) as ledger,

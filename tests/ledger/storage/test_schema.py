@@ -69,6 +69,15 @@ ADDED = {
 }
 CHANGED = {
     **{f"no {name}": (f"DROP TRIGGER {name}", name) for name in GUARDS},
+    **{f"no view {name}": (f"DROP VIEW {name}", name) for name in ("events", "outcomes")},
+    "another view of its name": (
+        "DROP VIEW verdicts; CREATE VIEW verdicts AS SELECT * FROM events",
+        "verdicts",
+    ),
+    "view with another comment": (
+        "DROP VIEW spend;" + schema.DEFINITIONS["spend"].replace("at worst", "perhaps"),
+        "spend",
+    ),
     "no index of beginnings": ("DROP INDEX stream_began", "stream_began"),
     "another index of its name": (
         "DROP INDEX event_counted; CREATE INDEX event_counted ON event (stream, type)",
@@ -89,7 +98,7 @@ CHANGED = {
     "renamed column": ("ALTER TABLE event RENAME COLUMN chain TO link", "event"),
     "another table of its name": (
         """CREATE TABLE loose AS SELECT * FROM event; DROP TABLE event;
-        ALTER TABLE loose RENAME TO event""",
+        PRAGMA legacy_alter_table = ON; ALTER TABLE loose RENAME TO event""",
         "event",
     ),
     "view of its name": (

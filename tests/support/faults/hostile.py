@@ -52,6 +52,7 @@ def loosen(connection: sqlite3.Connection) -> None:
     """Take from the table every type, check, key and trigger, as an owner of the file can."""
     connection.executescript(
         "CREATE TABLE loose AS SELECT * FROM event; DROP TABLE event;"
+        "PRAGMA legacy_alter_table = ON;"  # views of it may stay
         "ALTER TABLE loose RENAME TO event"
     )
 

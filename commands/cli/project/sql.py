@@ -1,0 +1,86 @@
+"""`tourney sql`: ask the ledger in SQL."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import typer
+
+from commands.cli.shared import options
+from commands.cli.shared.command import command
+from commands.cli.shared.output import Writer
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import Column, Table, columns
+from commands.runs.auditing.query import Answer, ask
+from ledger.identity import Json
+from ledger.storage.views.catalogue import VIEWS
+from ledger.store import Ledger
+
+_LONG: Final = 200  # characters of a text that a table shows
+_CUT: Final = "Long texts are cut: --json and --format csv have all of them."
+
+
+@command
+def sql(
+    paths: options.Paths,
+    writer: Writer,
+    query: Annotated[
+        str | None,
+        typer.Argument(metavar="QUERY", help="One SELECT. Without it, all tables are listed."),
+    ] = None,
+) -> None:
+    """Ask the ledger in SQL; without a query, list its tables and their columns.
+
+    Nothing can be changed by it. The page "The ledger in SQL" explains each table.
+
+    Example: tourney sql "select winner, count(*) from outcomes group by winner"
+    """
+    if query is None:
+        writer.write(views_table())
+        return
+    with Ledger.read_only(paths.of_ledger) as opened:
+        answer = ask(opened, query)
+    writer.write(answer_table(answer, is_cut=writer.chosen is Format.TABLE))
+
+
+def views_table() -> Table:
+    """Return a row for each table that a query can name."""
+    return Table(
+        schema="tourney/sql-tables@1",
+        title="Tables of a ledger",
+        columns=columns("table", "columns", "holds"),
+        rows=tuple(
+            {
+                "table": view.name,
+                "holds": view.meaning,
+                "columns": ", ".join(column.name for column in view.columns),
+            }
+            for view in VIEWS
+        ),
+        named_by=("table",),
+    )
+
+
+def answer_table(answer: Answer, *, is_cut: bool) -> Table:
+    """Return the rows of an answer.
+
+    Args:
+        answer: What a query returned.
+        is_cut: Show the beginning of long texts only.
+    """
+    rows = tuple(dict(zip(answer.names, row, strict=True)) for row in answer.rows)
+    shown = tuple(map(_cut, rows)) if is_cut else rows
+    notes = () if rows else ("The query found no rows.",)
+    return Table(
+        schema="tourney/sql@1",
+        title="Answer",
+        columns=tuple(Column(name, name) for name in answer.names),
+        rows=shown,
+        notes=(*notes, _CUT) if shown != rows else notes,
+    )
+
+
+def _cut(row: Mapping[str, Json]) -> Mapping[str, Json]:
+    return {
+        name: f"{cell[:_LONG]}..." if isinstance(cell, str) and len(cell) > _LONG else cell
+        for name, cell in row.items()
+    }
