@@ -9,7 +9,8 @@ from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer
 from commands.cli.tables.render import Format
-from commands.cli.tables.table import Column, Table, columns
+from commands.cli.tables.screen.escapes import one_line
+from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.runs.auditing.query import Answer, ask
 from ledger.identity import Json
 from ledger.storage.views.catalogue import VIEWS
@@ -47,7 +48,7 @@ def views_table() -> Table:
     return Table(
         schema="tourney/sql-tables@1",
         title="Tables of a ledger",
-        columns=columns("table", "columns", "holds"),
+        columns=columns("table", "columns", "holds", importance=KEPT),
         rows=tuple(
             {
                 "table": view.name,
@@ -67,13 +68,14 @@ def answer_table(answer: Answer, *, is_cut: bool) -> Table:
         answer: What a query returned.
         is_cut: Show the beginning of long texts only.
     """
-    rows = tuple(dict(zip(answer.names, row, strict=True)) for row in answer.rows)
+    names = [one_line(name) for name in answer.names]
+    rows = tuple(dict(zip(names, row, strict=True)) for row in answer.rows)
     shown = tuple(map(_cut, rows)) if is_cut else rows
     notes = () if rows else ("The query found no rows.",)
     return Table(
         schema="tourney/sql@1",
         title="Answer",
-        columns=tuple(Column(name, name) for name in answer.names),
+        columns=tuple(Column(name, name, importance=KEPT) for name in names),
         rows=shown,
         notes=(*notes, _CUT) if shown != rows else notes,
     )
