@@ -15,11 +15,13 @@ from tests.docs.command_line import command_line_page
 from tests.docs.configuration import configuration_page
 from tests.docs.pages import DOCS, PAGES, Step, blocks, masked, shown, steps
 from tests.docs.picture import picture
+from tests.docs.sql import sql_page
 
 PICTURE: Final = DOCS / "elo.svg"
 GENERATED: Final = {
     DOCS / "configuration.md": configuration_page,
     DOCS / "command-line.md": command_line_page,
+    DOCS / "sql.md": sql_page,
 }
 
 

@@ -1,0 +1,48 @@
+"""docs/sql.md: every view of a ledger and its columns, from their definitions."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.views.view import LedgerView
+
+_HEAD: Final = """\
+# The ledger in SQL
+
+This page is made by `make docs` from the views' definitions, which stand in every ledger.
+
+```bash
+tourney sql "select winner, count(*) from outcomes group by winner"
+datasette tournament.db
+```
+
+A ledger is one SQLite file. Its views show the events as tables: to `tourney sql`, `datasette`,
+`sqlite3`, and every program with SQLite 3.38 or later.
+
+- `tourney sql QUERY` takes one SELECT, can change nothing, and stops at Ctrl-C. `--json` and
+  `--format csv` print whole texts. Without a query it lists the tables.
+- A view is computed from events whenever it is read, so it shows a run that goes on.
+- Ratings, intervals, and choices such as `--policy` and `--as-of` are those of `tourney project`.
+- No order of rows is promised: say `ORDER BY position`.
+- A redacted text is NULL. A NUL in a text is shown as U+FFFD.
+- Times are in UTC. `->>` opens what is JSON, as in `configuration ->> '$.elo.k'`.
+- A view that is changed, or added, is a fault of `tourney verify`: keep your own queries elsewhere.
+"""
+
+
+def sql_page() -> str:
+    """Write the page."""
+    return "\n".join((_HEAD, *map(_section, VIEWS)))
+
+
+def _section(view: LedgerView) -> str:
+    return "\n".join(_lines(view))
+
+
+def _lines(view: LedgerView) -> Iterator[str]:
+    yield f"## {view.name}\n"
+    yield f"{view.meaning[0].upper()}{view.meaning[1:]}.\n"
+    yield "| column | meaning |"
+    yield "|---|---|"
+    yield from (f"| `{column.name}` | {column.meaning} |" for column in view.columns)
+    yield ""

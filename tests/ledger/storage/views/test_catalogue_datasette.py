@@ -1,0 +1,70 @@
+"""What `datasette tournament.db` shows, asked of datasette itself, in process."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.storage.views.catalogue import VIEWS
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM
+from tests.support.builders.worlds import cup, history
+
+app = pytest.importorskip(
+    "datasette.app", reason="datasette is not installed; `make test` installs it"
+)
+
+
+@pytest.fixture
+def filed(tmp_path: Path) -> Path:
+    """Give the file of a tournament of one prompt."""
+    path = tmp_path / "cup.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, history(cup(1), "a", "b", "refused"))
+    return path
+
+
+def shown(file: Path, *pages: str) -> list[Any]:
+    """Return what datasette answers on each page of a file, as JSON or else as text."""
+
+    async def ask() -> list[Any]:
+        client = app.Datasette([str(file)]).client
+        replies = [await client.get(page) for page in pages]
+        assert {reply.status_code for reply in replies} == {200}
+        return [
+            reply.json() if ".json" in page else reply.text
+            for page, reply in zip(pages, replies, strict=True)
+        ]
+
+    return asyncio.run(ask())
+
+
+def test_every_view_is_listed_and_opens(filed: Path) -> None:
+    """Under each is its definition, with the meaning of each column."""
+    pages = [f"/cup/{view.name}.json?_shape=objects" for view in VIEWS]
+    listing, responses, *views = shown(filed, "/cup.json", "/cup/responses", *pages)
+
+    assert {each["name"] for each in listing["views"]} == {view.name for view in VIEWS}
+    assert "what it wrote; NULL once it was redacted" in responses
+    for view, page in zip(VIEWS, views, strict=True):
+        assert page["columns"] == [column.name for column in view.columns]
+
+
+def test_its_first_rows_are_right(filed: Path) -> None:
+    """And it counts, filters and sorts as it does in every table."""
+    ask = "/cup/{}.json?_shape=array".format
+    entrants, prompts, first, wins, failures = shown(
+        filed,
+        ask("entrants"),
+        ask("prompts"),
+        f"{ask('responses')}&entrant=amy",
+        f"{ask('outcomes')}&_sort=position&_col=winner",
+        ask("failures"),
+    )
+
+    assert [each["entrant"] for each in entrants] == ["zoe", "amy", "kim"]
+    assert [(each["prompt"], each["gold_answer"]) for each in prompts] == [("p1", "aspirin")]
+    assert [each["text"] for each in first] == ["amy on p1"]
+    assert [each["winner"] for each in wins] == ["zoe", "kim"]
+    assert [each["reason"] for each in failures] == ["refused"]
