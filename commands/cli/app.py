@@ -92,7 +92,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             "Show one battle: both responses, and the judge's replies.",
         ),
         Entry("project.status", "status", "Show what is on record for every tournament."),
-        Entry("project.sql", "sql", "Ask the ledger in SQL; without a query, list its tables."),
+        Entry("project.sql", "sql", "Ask the ledger in SQL."),
         Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
         Entry("project.viewing", "view", "Show a tournament in the browser while it is played."),
         Entry("audit", "log", "List events, the newest last."),

@@ -29,9 +29,9 @@ def sql(
         typer.Argument(metavar="QUERY", help="One SELECT. Without it, all tables are listed."),
     ] = None,
 ) -> None:
-    """Ask the ledger in SQL; without a query, list its tables and their columns.
+    """Ask the ledger in SQL.
 
-    Nothing can be changed by it. The page "The ledger in SQL" explains each table.
+    Without a query, list its tables and their columns. Nothing can be changed by it. The page "The ledger in SQL" explains each table.
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """
