@@ -31,7 +31,8 @@ def sql(
 ) -> None:
     """Ask the ledger in SQL.
 
-    Without a query, list its tables and their columns. Nothing can be changed by it. The page "The ledger in SQL" explains each table.
+    Without a query, list its tables and their columns; the page "The ledger in SQL" explains each.
+    Nothing can be changed by it.
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """
