@@ -1,6 +1,7 @@
 """What may be asked in SQL, and what is said of what may not."""
 
 import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,7 @@ def test_ctrl_c_stops_a_query_that_would_not_end(
             signal.raise_signal(signal.SIGINT)
         return 0
 
+    sqlite3.enable_callback_tracebacks(False)  # datasette turns them on for its whole process
     monkeypatch.setattr(query, "_no_reason_to_stop", interrupt_once)
 
     with Ledger.read_only(filed) as ledger, pytest.raises(KeyboardInterrupt):
