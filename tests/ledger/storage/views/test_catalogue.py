@@ -229,7 +229,7 @@ def test_samples_have_their_scores_under_each_name_of_their_run(ledger: Ledger) 
             choices(choice(-1.0), choice(-1.0), correct=1),
         ],
     )
-    events = [planned, other, *seen, unscorable(planned, 3)]
+    events: list[Event] = [planned, other, *seen, unscorable(planned, 3)]
 
     found = told(
         ledger, events, "SELECT entrant, observed, score, text, unscorable FROM samples LIMIT 8"
