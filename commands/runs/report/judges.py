@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from commands.runs.report import svg
+from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings.chart import ConfidenceBin
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
@@ -202,7 +203,7 @@ class CalibrationRow(NamedTuple):
     n: int
     ece: str
     brier: str
-    diagram: svg.Drawing
+    diagram: pieces.Drawing
 
 
 def calibration_of(subject: Subject) -> tuple[CalibrationRow, ...]:
@@ -213,16 +214,16 @@ def calibration_of(subject: Subject) -> tuple[CalibrationRow, ...]:
             len(each.cases),
             decimal(each.ece, 3),
             decimal(each.brier, 3),
-            svg.reliability(_shares(each), each.entrant_id),
+            embedded.reliability(_shares(each), each.entrant_id),
         )
         for each in against_gold(subject.results.tournament)
         if each.cases
     )
 
 
-def _shares(calibration: Calibration) -> Sequence[svg.Share]:
+def _shares(calibration: Calibration) -> Sequence[ConfidenceBin]:
     return [
-        svg.Share(each.confidence, each.correctness, each.n)
+        ConfidenceBin(each.confidence, each.correctness, each.n)
         for each in calibration.bins
         if each.confidence is not None and each.correctness is not None
     ]

@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from commands.runs.report import svg
+from commands.runs.report.drawings import embedded, pieces
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from commands.spending.endpoints import endpoint_spend
@@ -99,7 +99,7 @@ def _note(is_served: bool, is_free_of_charge: bool) -> str:
 class ValueMap(NamedTuple):
     """Ratings against what a response takes."""
 
-    drawing: svg.Drawing
+    drawing: pieces.Drawing
     unit: str
     rows: tuple[tuple[int, str, str, str, bool], ...]  # place, entrant, rating, cost, frontier
 
@@ -124,14 +124,15 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
         return None
     best = _frontier([(name, cost, rating) for _, name, rating, cost in placed])
     spots = [
-        svg.Spot(number, name, cost, rating, name in best) for number, name, rating, cost in placed
+        embedded.Spot(number, name, cost, rating, name in best)
+        for number, name, rating, cost in placed
     ]
     ticks = [(each, _cost(each, is_usd)) for each in _ticks(costs[name] for _, name, *_ in placed)]
     rows = [
         (number, name, f"{rating:.0f}", _cost(cost, is_usd), name in best)
         for number, name, rating, cost in placed
     ]
-    return ValueMap(svg.value_map(spots, f"{unit} (log scale)", ticks), unit, tuple(rows))
+    return ValueMap(embedded.value_map(spots, f"{unit} (log scale)", ticks), unit, tuple(rows))
 
 
 def _usd_per_response(subject: Subject) -> Mapping[str, float]:

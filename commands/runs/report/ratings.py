@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.runs.report import svg
+from commands.runs.report.drawings import embedded, pieces
 from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
@@ -22,7 +22,7 @@ class RatingRow(NamedTuple):
     rank: str
     rating: str
     interval: str
-    bar: svg.Drawing | None
+    bar: pieces.Drawing | None
     wins: int
     losses: int
     ties: int
@@ -56,7 +56,7 @@ class Ratings(NamedTuple):
     """All that a dimension shows of ratings."""
 
     rows: tuple[RatingRow, ...]
-    axis: svg.Drawing | None
+    axis: pieces.Drawing | None
     level: str
     groups: str | None  # which ratings compare
     elo: str  # why the other engine differs
@@ -72,10 +72,10 @@ def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
     rates = win_rates(rated.settlements)
     order = [place.entrant for place in rated.board.rows]
-    scale = svg.scale_of(_ends(rated.board.rows))
+    scale = pieces.scale_of(_ends(rated.board.rows))
     return Ratings(
         rows=_rows(rated.board.rows, rates, rated.standings, scale),
-        axis=None if scale is None else svg.axis(scale),
+        axis=None if scale is None else embedded.axis(scale),
         level=f"{100 * rated.board.ratings.parameters.level:g} %",
         groups=_groups(rated.board),
         elo=_why_elo_differs(rated.standings),
@@ -95,7 +95,7 @@ def _rows(
     places: Sequence[LeaderboardRow],
     rates: Iterable[WinRate],
     standings: Standings,
-    scale: svg.RoundScale | None,
+    scale: pieces.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
     won = _totals(rates)
     elo = {str(row.entrant_id): row.rating for row in standings.rows}
@@ -122,10 +122,10 @@ def _between(place: LeaderboardRow) -> str:
     return f"{place.lower:.0f}–{place.upper:.0f}"  # noqa: RUF001
 
 
-def _bar(place: LeaderboardRow, scale: svg.RoundScale | None) -> svg.Drawing | None:
+def _bar(place: LeaderboardRow, scale: pieces.RoundScale | None) -> pieces.Drawing | None:
     if place.rating is None or scale is None:
         return None
-    return svg.interval_bar(scale, place.rating, place.lower, place.upper)
+    return embedded.interval_bar(scale, place.rating, place.lower, place.upper)
 
 
 def _totals(rates: Iterable[WinRate]) -> Mapping[str, _Count]:

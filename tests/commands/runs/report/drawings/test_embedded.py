@@ -4,15 +4,9 @@ import re
 
 import pytest
 
-from commands.runs.report.svg import (
-    RoundScale,
-    Share,
-    Spot,
-    interval_bar,
-    reliability,
-    scale_of,
-    value_map,
-)
+from commands.runs.report.drawings.chart import ConfidenceBin
+from commands.runs.report.drawings.embedded import Spot, interval_bar, reliability, value_map
+from commands.runs.report.drawings.pieces import RoundScale, scale_of
 
 
 @pytest.mark.parametrize(
@@ -66,7 +60,7 @@ def test_names_on_the_map_are_escaped_and_do_not_overlap() -> None:
 
 def test_the_diagonal_of_a_diagram_is_where_nobody_is_too_sure() -> None:
     """A bin's dot grows with its responses."""
-    drawing = reliability([Share(0.5, 0.5, 100), Share(0.9, 0.1, 4)], HOSTILE)
+    drawing = reliability([ConfidenceBin(0.5, 0.5, 100), ConfidenceBin(0.9, 0.1, 4)], HOSTILE)
 
     assert re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)" r="([0-9.]+)"', drawing) == [
         ("90.0", "90.0", "7.0"),

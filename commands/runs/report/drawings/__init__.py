@@ -1,0 +1,1 @@
+"""Drawings: pieces of SVG, what the report embeds, and figures that stand alone."""

@@ -1,0 +1,101 @@
+"""Pieces of SVG, written by hand: a round scale, lines, text, a bar with its interval, a dot.
+
+Colours are classes of a style, so a drawing is light or dark as its reader prefers.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import ceil, floor, log10
+from typing import Final, NamedTuple, TypeAlias
+
+from markupsafe import Markup
+
+from commands.runs.report.drawings.chart import ConfidenceBin
+from projections.artifacts.escaping import shown
+
+Drawing: TypeAlias = Markup
+"""SVG that is safe to show: every text in it is escaped."""
+
+_STEPS: Final = (1, 2, 2.5, 5, 10)
+MARGIN: Final = 4  # keeps dots whole at the ends of a scale
+
+
+class RoundScale(NamedTuple):
+    """A linear scale with round ends."""
+
+    low: float
+    high: float
+    step: float
+
+    def at(self, value: float, width: float, margin: float = MARGIN) -> float:
+        """Return where a value lies on a width."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(margin + share * (width - 2 * margin), 1)
+
+    @property
+    def ticks(self) -> list[float]:
+        """The round values on it."""
+        n = round((self.high - self.low) / self.step)
+        return [self.low + i * self.step for i in range(n + 1)]
+
+
+def scale_of(values: Sequence[float], n_ticks: int = 4) -> RoundScale | None:
+    """Return a scale that holds values; None: there are none."""
+    if not values:
+        return None
+    low, high = min(values), max(values)
+    rough = max(high - low, 1e-9) / n_ticks
+    power = 10 ** floor(log10(rough))
+    step = next(each * power for each in _STEPS if each * power >= rough * 0.999)
+    first, last = floor(low / step), ceil(high / step)
+    return RoundScale(first * step, max(last, first + 1) * step, step)
+
+
+def described(title: str, about: str) -> Drawing:
+    """Return the title and the description of a drawing, for who does not see it."""
+    return Markup("<title>{}</title><desc>{}</desc>").format(shown(title), shown(about))
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Drawing:
+    """Draw a line."""
+    return Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(kind, x1, y1, x2, y2)
+
+
+def text(x: float, y: float, said: str, anchor: str = "middle", kind: str = "label") -> Drawing:
+    """Write a text on one line."""
+    return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>').format(
+        kind, x, y, anchor, shown(said)
+    )
+
+
+def interval(value: float, low: float | None, high: float | None, y: float) -> Iterator[Drawing]:
+    """Draw a value and its interval, given where they lie across."""
+    if low is not None and high is not None:
+        yield line(low, y, high, y, "range")
+        yield from (line(end, y - 4, end, y + 4, "cap") for end in (low, high))
+    yield line(value, y, value, y, "at")  # round where it ends: a dot of the same size anywhere
+
+
+def dot(x: float, y: float, radius: float, kind: str = "dot") -> Drawing:
+    """Draw a dot."""
+    return Markup('<circle class="{}" cx="{}" cy="{}" r="{}"/>').format(kind, x, y, radius)
+
+
+class Square(NamedTuple):
+    """A reliability diagram's place: how sure runs across, how often right upwards."""
+
+    size: float  # of its sides
+    left: float
+    top: float
+
+    def at(self, confidence: float, correctness: float) -> tuple[float, float]:
+        """Return where a confidence and a correctness lie."""
+        x, y = self.left + confidence * self.size, self.top + (1 - correctness) * self.size
+        return round(x, 1), round(y, 1)
+
+    def marks(self, bins: Sequence[ConfidenceBin]) -> Iterator[Drawing]:
+        """Draw the diagonal, on which one is as often right as sure, and a dot for each bin."""
+        yield line(*self.at(0, 0), *self.at(1, 1), "diagonal")
+        most = max((each.n for each in bins), default=1)
+        for each in bins:
+            radius = round(2 + 5 * (each.n / most) ** 0.5, 1)
+            yield dot(*self.at(each.confidence, each.correctness), radius)
