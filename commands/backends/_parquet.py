@@ -13,7 +13,7 @@ from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields, Record
 
 _BATCH: Final = 5_000  # rows that are in memory at once
-_TYPES: Final = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+_TYPES: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def open_parquet(path: Path, columns: Collection[str]) -> Sheet:

@@ -1,5 +1,6 @@
 """`tourney project elo`: Elo ratings, with any K, from the recorded verdicts."""
 
+from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import typer
@@ -10,6 +11,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import OutcomeSource
 from commands.runs.parameters import elo_parameters
+from commands.runs.report.drawings.of_rows import sweep_chart
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 
@@ -18,7 +20,9 @@ class EloOptions(NamedTuple):
     """How Elo ratings are computed; None: as recorded."""
 
     k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None
-    k_sweep: Annotated[str, typer.Option(help="Also rate with these K, such as 1,4,8,32.")] = ""
+    k_sweep: Annotated[
+        str, typer.Option(help="Also rate with these K, such as 1,4,8,32, and draw them.")
+    ] = ""
     permutations: Annotated[
         int | None, typer.Option(help="The number of match orders averaged.")
     ] = None
@@ -49,7 +53,8 @@ def elo(source: OutcomeSource, options: EloOptions) -> Table:
         standings(dimension, group, source.roster, parameters)
         for dimension, group in source.compared.items()
     ]
-    return elo_table(rated, parameters, *source.judges)
+    table = elo_table(rated, parameters, *source.judges)
+    return replace(table, chart=sweep_chart) if options.k_sweep else table
 
 
 def numbers_of(k_sweep: str) -> tuple[float, ...]:

@@ -5,15 +5,24 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.render import Format, as_json, print_lines, print_table
+from commands.cli.tables.render import (
+    Format,
+    as_json,
+    print_lines,
+    print_table,
+    typed_columns,
+    typed_rows,
+)
 from commands.cli.tables.screen.escapes import shown_json
 from commands.cli.tables.table import Table
+from commands.errors import ConfigurationError
 from ledger.errors import TourneyError
 from ledger.identity import Json
 from projections.artifacts.escaping import shown
@@ -49,8 +58,11 @@ class Writer(NamedTuple):
 
     def write(self, table: Table) -> None:
         """Print a table on stdout; formats without room for notes have them on stderr."""
-        with _arriving():
-            print_table(table, self.chosen, _stdout())
+        if self.chosen is Format.PARQUET:
+            _write_parquet(table)
+        else:
+            with _arriving():
+                print_table(table, self.chosen, _stdout())
         if self.chosen not in {Format.TABLE, Format.JSON}:
             for note in table.notes:
                 say(note)
@@ -71,6 +83,22 @@ class Writer(NamedTuple):
             write_lines([text.encode()])
         else:
             self.write(table)
+
+
+def _write_parquet(table: Table) -> None:
+    """Write a table as a Parquet file, which no terminal can show.
+
+    Raises:
+        ConfigurationError: Standard output is a terminal.
+        MissingExtra: pyarrow is not installed.
+    """
+    if sys.stdout.isatty():
+        raise ConfigurationError(["--format parquet writes bytes: add `> FILE.parquet`"])
+    kinds = typed_columns(table)
+    wiring = import_module("commands.backends.wiring")  # which no other format needs
+    content: bytes = wiring.parquet_content(kinds, typed_rows(table, kinds))
+    with _arriving():
+        sys.stdout.buffer.write(content)
 
 
 def write_json(value: Json) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
+from commands.runs.report.drawings.of_rows import metrics_chart
 from commands.runs.rows import MetricRow
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
@@ -43,6 +44,7 @@ def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Tab
         ),
         notes=(*_notes(every),),
         facts=dict(facts),
+        chart=metrics_chart,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from commands.cli.tables.table import KEPT, Table, columns
+from commands.runs.report.drawings.of_rows import win_rates_chart
 from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
@@ -57,6 +58,7 @@ def winrates_table(
         facts={**(facts or {})},
         named_by=("dimension", "entrant_a", "entrant_b"),
         compared=("win_rate",),
+        chart=win_rates_chart,
     )
 
 

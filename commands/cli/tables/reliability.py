@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Final
 
 from commands.cli.tables.table import Table, columns
+from commands.runs.report.drawings.of_rows import calibration_chart
 from commands.runs.rows import BiasRow, FragilityRow
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
@@ -177,6 +178,7 @@ def calibration_table(
             "judge": judge.judge_id if judge else None,
             "measures": [_measures(each) for each in calibrations],
         },
+        chart=calibration_chart,
     )
 
 

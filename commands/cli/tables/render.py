@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from importlib import import_module
 from itertools import chain
 from textwrap import wrap
 from typing import Final
@@ -17,8 +18,15 @@ from commands.cli.tables.screen import layout
 from commands.cli.tables.screen.bars import bars
 from commands.cli.tables.screen.escapes import csv_cell, one_line, shown_json
 from commands.cli.tables.table import Column, Table
+from commands.errors import ConfigurationError
+from commands.runs.report.drawings.chart import Chart
 from ledger.identity import Json
 
+_DRAWINGS: Final = "commands.runs.report.drawings"  # imported when one is asked for
+_NO_FIGURE: Final = (
+    "there is no figure of this; `tourney project` draws elo (its --k-sweep, too), bt, winrates,"
+    " calibration and metrics"
+)
 _IN_TITLE: Final = ("dimension", "stream")  # columns that go there if all rows have the same
 _BAR: Final = "cyan"
 _WARNING: Final = "yellow"
@@ -39,6 +47,9 @@ class Format(StrEnum):
     CSV = "csv"
     MD = "md"
     LATEX = "latex"
+    PARQUET = "parquet"
+    SVG = "svg"
+    VEGA = "vega"
 
 
 def print_table(table: Table, output_format: Format, console: Console) -> None:
@@ -175,6 +186,62 @@ def _csv_value(value: Json) -> Json:
             return value
 
 
+def _svg(table: Table) -> str:
+    svg: str = import_module(f"{_DRAWINGS}.alone").as_svg(_chart(table, Format.SVG))
+    return svg
+
+
+def _vega(table: Table) -> str:
+    view: Json = import_module(f"{_DRAWINGS}.vega").as_vega_lite(_chart(table, Format.VEGA))
+    return as_json(view, indent=2)
+
+
+def _chart(table: Table, output_format: Format) -> Chart:
+    """Return a table as a figure.
+
+    Raises:
+        ConfigurationError: There is none of this table, or no row to draw.
+    """
+    if table.chart is None:
+        raise ConfigurationError([f"--format {output_format}: {_NO_FIGURE}"])
+    if not table.rows:
+        raise ConfigurationError([f"--format {output_format}: there is no row to draw yet"])
+    return table.chart(table.title, table.rows)
+
+
+def typed_columns(table: Table) -> dict[str, type]:
+    """Return the keys of the rows, each with the type of its values."""
+    keys = dict.fromkeys(key for row in table.rows for key in row)
+    rounded = {each.key for each in table.columns if each.digits is not None}
+    return {
+        key: _type_of({type(row.get(key)) for row in table.rows}, float if key in rounded else str)
+        for key in keys or (each.key for each in table.columns)
+    }
+
+
+def _type_of(found: set[type], where_unknown: type) -> type:
+    kinds = found - {type(None)}
+    if kinds == {int, float}:
+        return float
+    return kinds.pop() if len(kinds) == 1 and kinds <= {str, int, float, bool} else where_unknown
+
+
+def typed_rows(table: Table, kinds: Mapping[str, type]) -> Iterator[dict[str, Json]]:
+    """Yield the rows with texts exactly as they are; lists and objects are JSON."""
+    for row in table.rows:
+        yield {key: _typed(row.get(key), kind) for key, kind in kinds.items()}
+
+
+def _typed(value: Json, kind: type) -> Json:
+    match value:
+        case None | str():
+            return value
+        case int() | float() if kind in {int, float, bool}:
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 _MD: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})
 _LATEX: Final = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
@@ -210,4 +277,6 @@ _WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = {
     Format.CSV: _csv,
     Format.MD: _markdown,
     Format.LATEX: _latex,
+    Format.SVG: _svg,
+    Format.VEGA: _vega,
 }

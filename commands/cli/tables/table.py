@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from commands.errors import joined_names
+from commands.runs.report.drawings.of_rows import ToChart
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 
@@ -79,6 +80,7 @@ class Table:
     named_by: tuple[str, ...] = ()  # columns that identify a row
     compared: tuple[str, ...] = ()  # columns whose change --diff shows
     interval: DrawnInterval | None = None  # drawn where there is room
+    chart: ToChart | None = None  # its rows as a figure; None: there is none
     beside: tuple[str, ...] = ()  # columns shown then and now, without a change
     zeros: Mapping[str, Mapping[tuple[Json, ...], Hashable]] = field(default_factory=dict)
     """By compared column and row: the reference of its numbers, without which none subtract."""

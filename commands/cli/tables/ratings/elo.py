@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
 from commands.errors import counted
+from commands.runs.report.drawings.of_rows import elo_chart
 from commands.runs.rows import EloRow
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.events.registration import JudgeSettings
@@ -59,6 +60,7 @@ def elo_table(
         named_by=("dimension", "entrant"),
         compared=("rating", "n_matches"),
         interval=DrawnInterval("ci95_low", "rating", "ci95_high"),
+        chart=elo_chart,
     )
 
 

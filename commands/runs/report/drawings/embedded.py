@@ -35,11 +35,11 @@ def interval_bar(scale: RoundScale, value: float, low: float | None, high: float
     """Draw a rating and its interval on a scale that all bars share."""
     x = scale.at(value, _WIDTH)
     title = f"{value:.0f}"
-    ends = None, None
+    left = right = None
     if low is not None and high is not None:
         title = f"{value:.0f}, interval from {low:.0f} to {high:.0f}"
-        ends = scale.at(low, _WIDTH), scale.at(high, _WIDTH)
-    parts = (line(MARGIN, 7, _WIDTH - MARGIN, 7, "track"), *interval(x, *ends, 7))
+        left, right = scale.at(low, _WIDTH), scale.at(high, _WIDTH)
+    parts = (line(MARGIN, 7, _WIDTH - MARGIN, 7, "track"), *interval(x, left, right, 7))
     about = f"On a scale from {scale.low:g} to {scale.high:g}, the same for all entrants."
     return _svg(_WIDTH, 14, title, about, *parts, kind="bar")
 

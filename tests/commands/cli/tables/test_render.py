@@ -10,7 +10,7 @@ from rich.console import Console
 
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Column, Table
-from tests.support.goldens.screens import SAMPLE, SCREENS, rendered, screens
+from tests.support.goldens.screens import ENDINGS, SAMPLE, SCREENS, rendered, screens
 
 TABLE = Table("tourney/x@1", "X", (Column("text", "Text"), Column("value", "Value", 2)), rows=())
 
@@ -34,7 +34,7 @@ def test_markup_in_a_response_is_shown_as_it_is(text: str) -> None:
     assert text in rendered(one_row(text))
 
 
-@pytest.mark.parametrize("output_format", Format)
+@pytest.mark.parametrize("output_format", ENDINGS)
 def test_no_format_lets_an_escape_sequence_through(output_format: Format) -> None:
     """Whatever the format, it may end up on a terminal."""
     text = rendered(one_row("\x1b[31m\x9b2J\u202e"), output_format)

@@ -7,6 +7,7 @@ from commands.cli.tables.ratings.bradley_terry.notes import order_notes
 from commands.cli.tables.ratings.bradley_terry.pairs import known_values
 from commands.cli.tables.table import KEPT, DrawnInterval, Table, columns
 from commands.errors import counted, joined_names
+from commands.runs.report.drawings.of_rows import bradley_terry_chart
 from commands.runs.rows import BradleyTerryRow
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
@@ -111,6 +112,7 @@ def bt_table(
         named_by=("dimension", "entrant"),
         compared=("rating", "n_battles"),
         interval=DrawnInterval("low", "rating", "high"),
+        chart=bradley_terry_chart,
         beside=("group",),
         zeros={"rating": zero_of},
     )

@@ -1,0 +1,75 @@
+"""Figures that stand alone: goldens of SVG and Vega-Lite, and what names in them cannot do."""
+
+import json
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from commands.cli.tables.render import Format
+from commands.errors import ConfigurationError
+from commands.runs.report.drawings.alone import as_svg
+from commands.runs.report.drawings.chart import CurvePanel
+from commands.runs.report.drawings.of_rows import elo_chart, metrics_chart, win_rates_chart
+from commands.runs.report.drawings.vega import as_vega_lite
+from tests.support.goldens.screens import SAMPLE, rendered
+
+GOLDEN: Final = Path(__file__).parents[4] / "golden/figures"
+HOSTILE: Final = '</text><script>alert(1)</script>" onload="x\x1b[31m\u202e\x00'
+ELO: Final = [
+    {"dimension": "truth", "entrant": name, "rating": at, "ci95_low": low, "ci95_high": high}
+    for name, at, low, high in (
+        ("tuned", 1431.0, 1410.5, 1460.0),
+        (HOSTILE, 1369.0, None, None),
+        ("idle", None, None, None),
+    )
+]
+WON: Final = [{"dimension": "truth", "entrant_a": "a", "entrant_b": "b", "win_rate": 0.75}]
+DRAWN: Final = {
+    "elo.svg": as_svg(elo_chart("Elo, K = 8", ELO)),
+    "winrates.svg": as_svg(win_rates_chart("Pairs", WON)),
+    "elo.vl.json": json.dumps(as_vega_lite(elo_chart("Elo, K = 8", ELO)), indent=2) + "\n",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_figure_is_what_was_agreed_on(name: str) -> None:
+    """It goes into papers; run this file as a program to write the goldens."""
+    assert (GOLDEN / name).read_text(encoding="utf-8") == DRAWN[name]
+
+
+def test_a_name_in_a_figure_has_no_effect() -> None:
+    """A figure is opened in browsers and programs that run scripts."""
+    root = ET.fromstring(DRAWN["elo.svg"])  # noqa: S314  # our own text
+
+    assert {each.tag.rpartition("}")[2] for each in root.iter()} == {
+        *("svg", "title", "desc", "style", "rect", "text", "g", "line"),
+    }
+    assert not [key for each in root.iter() for key in each.attrib if key.startswith("on")]
+    assert not {"\x1b", "\u202e", "\x00"} & {*DRAWN["elo.svg"], *DRAWN["elo.vl.json"]}
+
+
+def test_checkpoints_of_one_training_are_a_curve() -> None:
+    """Their order is that of the steps, not of the names."""
+    about = {"evaluation": "math", "metric": "acc", "unit": "share", "higher_is_better": True}
+    rows = [
+        {**about, "entrant": f"run/step_{step}", "value": step / 2000, "low": None, "high": None}
+        for step in (1000, 50)
+    ]
+    (panel,) = metrics_chart("Metrics", rows).panels
+
+    assert isinstance(panel, CurvePanel)
+    assert [(each.step, each.value) for each in panel.points] == [(50, 0.025), (1000, 0.5)]
+
+
+@pytest.mark.parametrize("output_format", [Format.SVG, Format.VEGA])
+def test_a_table_without_a_figure_names_those_that_have_one(output_format: Format) -> None:
+    """Nobody guesses what can be drawn."""
+    with pytest.raises(ConfigurationError, match="elo .*, bt, winrates, calibration and metrics"):
+        rendered(SAMPLE, output_format)
+
+
+if __name__ == "__main__":
+    for name, text in DRAWN.items():
+        (GOLDEN / name).write_text(text, encoding="utf-8")
