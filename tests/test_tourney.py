@@ -437,3 +437,16 @@ def test_an_evaluator_without_torch_says_what_to_install(monkeypatch: pytest.Mon
 
     with pytest.raises(tourney.TourneyError, match="models"):
         tourney.Evaluator  # noqa: B018  # as above
+
+
+def test_rows_in_a_notebook_are_a_table_in_which_no_name_has_an_effect() -> None:
+    """A notebook shows HTML as it is."""
+    row = tourney.WinRateRow.__new__(
+        tourney.WinRateRow, *["<img src=x onerror=alert(1)>\u202e"] * 11
+    )
+    found = tourney.Rows(tourney.WinRateRow, (row,) * 70)._repr_html_()
+
+    assert found.count("<tr>") == 61
+    assert "and 10 more" in found
+    assert "&lt;img src=x onerror=alert(1)&gt;\\u202e" in found
+    assert "<img" not in found

@@ -1,9 +1,10 @@
 """What `tourney.read` and `read_set` return: views of a ledger, whose numbers are typed rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,12 +34,14 @@ from commands.runs.rows import (
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from projections.artifacts.escaping import shown
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
 RowType = TypeVar("RowType", bound=NamedTuple)
+_SHOWN: Final = 60  # rows in a notebook
 _LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
 
 
@@ -66,6 +69,19 @@ class Rows(Sequence[RowType]):
     def __repr__(self) -> str:
         """Show one row a line."""
         return "\n".join(map(repr, self.rows)) or f"no {self.kind.__name__}"
+
+    def _repr_html_(self) -> str:
+        """Show a table in a notebook, of the first rows; every text in it is escaped."""
+
+        def cells(tag: str, texts: Iterable[object]) -> str:
+            inside = (escape(shown("" if each is None else str(each))) for each in texts)
+            return "".join(f"<{tag}>{each}</{tag}>" for each in inside)
+
+        shown_rows = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.rows[:_SHOWN])
+        n_more = len(self.rows) - _SHOWN
+        more = f"<p>and {n_more:,} more: to_frame() has all</p>" if n_more > 0 else ""
+        head = f"<thead><tr>{cells('th', self.kind._fields)}</tr></thead>"
+        return f"<table>{head}<tbody>{shown_rows}</tbody></table>{more}"
 
     @overload
     def to_frame(self, library: Literal["pandas"]) -> "pd.DataFrame": ...

@@ -1,5 +1,6 @@
 """The sessions on the pages are what a newcomer sees."""
 
+import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.docs import own
-from tests.docs.pages import PAGES, ROOT, Block, blocks, masked, shown, steps
+from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, masked, shown, steps
 from tests.support.command_line.launching import launch
 
 N_PROMPTS = 24  # of the demo's bank: enough for intervals
@@ -84,3 +85,18 @@ def test_the_tutorial_is_what_happens(tutorial: Path) -> None:
     for session in (block for block in SESSIONS if block.mark == "own"):
         for step in steps(session.text):
             assert masked(shown(tutorial, step.command)) == masked(step.output), step.line
+
+
+def test_the_notebook_runs_in_the_demo(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells share one namespace, as under a kernel."""
+    cells = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    monkeypatch.chdir(demo)
+    names: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)  # noqa: S102  # a page of this project
+
+    assert len(names["frame"]) == 6
+    assert names["by_k"].keys() == {4, 16, 32}
+    assert {row.entrant for row in names["ratings"]} == {*names["by_k"][4]}
+    assert names["inconsistent"]

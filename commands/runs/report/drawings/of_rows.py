@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from statistics import fmean
 from typing import Any, Final, TypeAlias
 
 from commands.runs.report.drawings.chart import (
@@ -58,7 +57,7 @@ def _sweep(dimension: str, rows: Sequence[ChartRow]) -> GridPanel:
     swept = [key for key in rows[0] if key.startswith(_SWEPT)]
     rated = [row for row in rows if all(row[key] is not None for key in swept)]
     values = [row[key] for row in rated for key in swept]
-    middle = fmean(values) if values else 0.0
+    middle = _mean(values)
     reach = max((abs(each - middle) for each in values), default=0) or 1.0
     return GridPanel(
         dimension,
@@ -87,7 +86,7 @@ def _shares(dimension: str, rows: Sequence[ChartRow]) -> GridPanel:
         of[a], of[b] = of[a], of[b]  # who has no share is shown, too
         if share is not None:
             of[a][b], of[b][a] = share, 1 - share
-    order = sorted(of, key=lambda name: -fmean(of[name].values()) if of[name] else 1.0)
+    order = sorted(of, key=lambda name: -_mean([*of[name].values()]))
     return GridPanel(
         dimension,
         down="Entrant",
@@ -161,6 +160,10 @@ def _trained(rows: Iterable[ChartRow]) -> tuple[str, tuple[CurvePoint, ...]] | N
         for name, row in zip(found, known, strict=True)
     )
     return stems.pop(), tuple(sorted(points))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def _by(rows: Iterable[ChartRow], key: str) -> dict[str, list[ChartRow]]:

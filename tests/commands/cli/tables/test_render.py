@@ -4,11 +4,14 @@ import csv
 import io
 import json
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
+from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it has no types
 from rich.console import Console
 
-from commands.cli.tables.render import Format, print_table
+from commands.backends.wiring import parquet_content
+from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
 from commands.cli.tables.table import Column, Table
 from tests.support.goldens.screens import ENDINGS, SAMPLE, SCREENS, rendered, screens
 
@@ -169,3 +172,17 @@ def test_a_moment_is_shown_to_the_second_and_kept_whole() -> None:
 
     assert "\n2026-11-22 09:11:18 " in rendered(table)
     assert "2026-11-22T09:11:18.745522+00:00" in rendered(table, Format.CSV)
+
+
+def test_parquet_has_every_field_with_its_type() -> None:
+    """Texts are exact; a column of which nothing is known has the type of its numbers."""
+    rows = ({"text": "=1\n", "value": None, "n": 1, "ok": True, "parts": [1, 2], "mean": 1},)
+    table = replace(TABLE, rows=(*rows, {**rows[0], "mean": 0.5, "text": None}))
+    kinds = typed_columns(table)
+
+    assert kinds == {"text": str, "value": float, "n": int, "ok": bool, "parts": str, "mean": float}
+    content = BytesIO(parquet_content(kinds, typed_rows(table, kinds)))
+    first, second = pq.read_table(content).to_pylist()
+    assert first == {**rows[0], "parts": "[1, 2]", "mean": 1.0}
+    assert (second["text"], second["mean"]) == (None, 0.5)
+    assert typed_columns(TABLE) == {"text": str, "value": float}
