@@ -3,7 +3,7 @@
 from typing import NamedTuple, TypeAlias
 
 
-class Estimate(NamedTuple):
+class NamedEstimate(NamedTuple):
     """A named value and its interval; None: it is not known."""
 
     name: str
@@ -18,7 +18,7 @@ class IntervalPanel(NamedTuple):
     heading: str
     axis: str  # with its unit
     digits: int  # of the numbers beside the bars
-    rows: tuple[Estimate, ...]
+    rows: tuple[NamedEstimate, ...]
 
 
 class GridCell(NamedTuple):

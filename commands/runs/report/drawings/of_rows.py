@@ -11,10 +11,10 @@ from commands.runs.report.drawings.chart import (
     ConfidenceBin,
     CurvePanel,
     CurvePoint,
-    Estimate,
     GridCell,
     GridPanel,
     IntervalPanel,
+    NamedEstimate,
     Panel,
 )
 
@@ -43,7 +43,7 @@ def bradley_terry_chart(title: str, rows: Sequence[ChartRow]) -> Chart:
 
 def _ratings(rows: Sequence[ChartRow], keys: Sequence[str], axis: str) -> Iterator[IntervalPanel]:
     for dimension, group in _by(rows, "dimension").items():
-        found = (Estimate(row["entrant"], *(row[key] for key in keys)) for row in group)
+        found = (NamedEstimate(row["entrant"], *(row[key] for key in keys)) for row in group)
         yield IntervalPanel(dimension, axis, 0, tuple(found))
 
 
@@ -143,7 +143,7 @@ def _metric(rows: Sequence[ChartRow]) -> Panel:
     if trained is not None:
         stem, points = trained
         return CurvePanel(f"{stem}, {heading}" if stem else heading, axis, points)
-    found = (Estimate(row["entrant"], row["value"], row["low"], row["high"]) for row in rows)
+    found = (NamedEstimate(row["entrant"], row["value"], row["low"], row["high"]) for row in rows)
     return IntervalPanel(heading, axis, 3, tuple(found))
 
 

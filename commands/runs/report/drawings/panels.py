@@ -10,9 +10,9 @@ from commands.runs.report.drawings.chart import (
     CalibrationPanel,
     CurvePanel,
     CurvePoint,
-    Estimate,
     GridPanel,
     IntervalPanel,
+    NamedEstimate,
 )
 from commands.runs.report.drawings.pieces import (
     Drawing,
@@ -107,7 +107,7 @@ def _number(value: float | None, digits: int) -> str:
     return "\N{EN DASH}" if value is None else f"{value:.{digits}f}"
 
 
-def _between(each: Estimate, digits: int) -> str:
+def _between(each: NamedEstimate, digits: int) -> str:
     if each.low is None or each.high is None:
         return ""
     return f"{each.low:.{digits}f} to {each.high:.{digits}f}"

@@ -8,9 +8,9 @@ from commands.runs.report.drawings.chart import (
     Chart,
     CurvePanel,
     CurvePoint,
-    Estimate,
     GridPanel,
     IntervalPanel,
+    NamedEstimate,
     Panel,
 )
 from ledger.identity import Json
@@ -82,7 +82,7 @@ def _with_intervals(way: str, axis: str) -> list[Json]:
     ]
 
 
-def _values(rows: Iterable[Estimate | CurvePoint]) -> Iterator[Json]:
+def _values(rows: Iterable[NamedEstimate | CurvePoint]) -> Iterator[Json]:
     for row in rows:
         fields: dict[str, Json] = row._asdict()
         yield {key: shown(each) if isinstance(each, str) else each for key, each in fields.items()}
