@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from commands.runs.rows import (
+from commands.runs.reading.rows import (
     BiasRow,
     BradleyTerryRow,
     EloRow,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
     from commands.evaluating.rollout import RolloutEvaluation
     from commands.evaluating.samples import Inference
-    from commands.runs.views import Rows, SetView, TournamentView
+    from commands.runs.reading.views import Rows, SetView, TournamentView
     from ledger.store import Ledger
 
 __all__ = [
@@ -78,9 +78,9 @@ _DOOR: Final[Mapping[str, str]] = {
     "Inference": "commands.evaluating.samples",
     "Evaluator": "commands.backends.evaluator",
     "ExecutionSpec": "commands.backends.job",
-    "Rows": "commands.runs.views",
-    "SetView": "commands.runs.views",
-    "TournamentView": "commands.runs.views",
+    "Rows": "commands.runs.reading.views",
+    "SetView": "commands.runs.reading.views",
+    "TournamentView": "commands.runs.reading.views",
 }
 
 
@@ -122,7 +122,7 @@ def read(
     """
     from commands.runs.choices import rule_of, stream_named
     from commands.runs.judged_tournament import Perspective
-    from commands.runs.views import TournamentView
+    from commands.runs.reading.views import TournamentView
     from ledger.store import Ledger
     from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -153,7 +153,7 @@ def read_set(
         TourneyError: The ledger cannot be read, or does not contain the set.
     """
     from commands.importing.imported_set import imported_set
-    from commands.runs.views import SetView
+    from commands.runs.reading.views import SetView
     from ledger.store import Ledger
 
     kept = {

@@ -31,7 +31,7 @@ from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
 from ledger.recorded import Recorded, decode_stored
 from ledger.storage import schema
-from ledger.storage.tail import indexed_until
+from ledger.storage.tail import StreamVersions, faults_in_number_of_keys, lost_keys
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
@@ -45,20 +45,6 @@ _ROWS: Final = (
 )
 _BEFORE: Final = (
     "SELECT position, chain FROM event WHERE position <= ? ORDER BY position DESC LIMIT 1"
-)
-_BEGAN_BEFORE: Final = (
-    "SELECT 1 FROM event WHERE stream = CAST(? AS TEXT) AND version = 1 AND position <= ?"
-)
-_VERSION_BEFORE: Final = (
-    "SELECT version FROM event WHERE stream = CAST(? AS TEXT) AND position <= ?"
-    " ORDER BY position DESC LIMIT 1"
-)
-_N_KEYS: Final = (
-    "SELECT (SELECT coalesce(max(position), 0) FROM event), (SELECT count(*) FROM event_key)"
-)
-_LOST_KEYS: Final = (
-    "SELECT position FROM event WHERE position > ? AND position <= ? AND position IS NOT"
-    " (SELECT position FROM event_key WHERE key = substr(event_id, -10))"
 )
 
 
@@ -134,7 +120,7 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {message}")
         if not altered:
-            yield from _audit_number_of_keys(ledger)
+            yield from (Fault(0, why) for why in faults_in_number_of_keys(ledger.select))
     except CannotRead as error:
         yield Fault(0, error.why)
 
@@ -250,7 +236,8 @@ def _found_in_stretch(ledger: Ledger, after: int, last: int) -> list[Fault | Tom
     found: list[Fault | Tombstone] = []
     try:
         found.extend(_audit_stretch(ledger, after, last))
-        found.extend(_audit_keys(ledger, after, last))
+        lost = lost_keys(ledger.select, after, last, ledger.head.position)
+        found.extend(Fault(each, "the table of keys does not lead to it") for each in lost)
     except CannotRead as error:
         found.append(Fault(after, f"something behind it cannot be read: {error.why}"))
     return found
@@ -260,7 +247,7 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault | To
     """Yield the faults and tombstones of a range of events, trusting the row before it."""
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
-    versions = _Versions(ledger, after)
+    versions = StreamVersions(ledger.select, after)
     for page in ledger.pages(_ROWS, after, last):
         for row in page:
             at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:]
@@ -290,19 +277,6 @@ def _tombstone_of(position: int, entry: LeafContent) -> Tombstone:
     )
 
 
-def _audit_number_of_keys(ledger: Ledger) -> Iterator[Fault]:
-    [(position, n_keys)] = ledger.select(_N_KEYS)
-    if n_keys != (expected := indexed_until(position)):
-        yield Fault(0, f"the table of keys has {n_keys:,} rows, expected {expected:,}")
-
-
-def _audit_keys(ledger: Ledger, after: int, last: int) -> Iterator[Fault]:
-    """Yield the events of a range that the table of keys does not lead to."""
-    indexed = indexed_until(ledger.head.position)  # perhaps more than when the audit began
-    for (position,) in ledger.select(_LOST_KEYS, after, min(last, indexed)) if indexed else ():
-        yield Fault(position, "the table of keys does not lead to it")
-
-
 def _faults_of(row: Columns, position: int, version: int, previous: bytes) -> Iterator[Fault]:
     """Describe what is wrong with a row, given the expected values."""
     at, entry, (found, leaf, chain) = row[0], LeafContent._make(row[1:7]), row[7:]
@@ -315,17 +289,3 @@ def _faults_of(row: Columns, position: int, version: int, previous: bytes) -> It
         yield Fault(at, "its content is not what was recorded")
     if chain != link_hash(previous, leaf):
         yield Fault(at, "its link to the event before it is broken")
-
-
-class _Versions(dict[bytes, int]):
-    """The last version of each stream; for a stream not seen yet, its version before the range."""
-
-    def __init__(self, ledger: Ledger, after: int) -> None:
-        super().__init__()
-        self._ledger, self._after = ledger, after
-
-    def __missing__(self, stream: bytes) -> int:
-        has_begun = self._ledger.select(_BEGAN_BEFORE, stream, self._after)
-        found = has_begun and self._ledger.select(_VERSION_BEFORE, stream, self._after)
-        version = self[stream] = found[0][0] if found else 0
-        return version

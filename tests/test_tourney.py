@@ -441,9 +441,7 @@ def test_an_evaluator_without_torch_says_what_to_install(monkeypatch: pytest.Mon
 
 def test_rows_in_a_notebook_are_a_table_in_which_no_name_has_an_effect() -> None:
     """A notebook shows HTML as it is."""
-    row = tourney.WinRateRow.__new__(
-        tourney.WinRateRow, *["<img src=x onerror=alert(1)>\u202e"] * 11
-    )
+    row = tourney.WinRateRow._make(["<img src=x onerror=alert(1)>\u202e"] * 11)
     found = tourney.Rows(tourney.WinRateRow, (row,) * 70)._repr_html_()
 
     assert found.count("<tr>") == 61

@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 
 from commands.errors import ConfigurationError, NothingRecorded, Spelling, as_option, shortened
-from commands.runs.outcomes import tournament_with_outcomes
 from ledger.errors import TourneyError
 from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
@@ -86,6 +85,10 @@ def tournament_at(
         NothingRecorded: It was never opened.
     """
     if settles_only:
+        from commands.runs.reading.outcomes import (  # noqa: PLC0415  # `status` needs no numpy
+            tournament_with_outcomes,
+        )
+
         state = tournament_with_outcomes(ledger, stream, until)
     else:
         state = fold(tournament_of(stream), ledger.read(until=until))

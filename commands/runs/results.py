@@ -8,13 +8,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from commands.runs import rows
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.parameters import (
     bradley_terry_parameters,
     elo_parameters,
     require_anchor,
 )
+from commands.runs.reading import rows
 from commands.spending.endpoints import endpoint_spend
 from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms

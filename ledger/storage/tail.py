@@ -6,9 +6,9 @@ order, since each single key would change a page of its own.
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,13 @@ _INDEX_KEYS: Final = (
     "INSERT INTO event_key SELECT substr(event_id, -10), position FROM event"
     " WHERE position > ? AND position <= ? ORDER BY 1"
 )
+_N_KEYS: Final = (
+    "SELECT (SELECT coalesce(max(position), 0) FROM event), (SELECT count(*) FROM event_key)"
+)
+_LOST_KEYS: Final = (
+    "SELECT position FROM event WHERE position > ? AND position <= ? AND position IS NOT"
+    " (SELECT position FROM event_key WHERE key = substr(event_id, -10))"
+)
 _FIND: Final = "SELECT position FROM event_key WHERE key = ?"
 # Mostly one of the last events is the stream's; else its events are counted in an index.
 _VERSION: Final = """\
@@ -33,6 +40,14 @@ SELECT coalesce(
   (SELECT version FROM (SELECT stream, version FROM event ORDER BY position DESC LIMIT 1000)
    WHERE stream = ?1 LIMIT 1),
   (SELECT count(*) FROM event WHERE stream = ?1))"""
+
+_BEGAN_BEFORE: Final = (
+    "SELECT 1 FROM event WHERE stream = CAST(? AS TEXT) AND version = 1 AND position <= ?"
+)
+_VERSION_BEFORE: Final = (
+    "SELECT version FROM event WHERE stream = CAST(? AS TEXT) AND position <= ?"
+    " ORDER BY position DESC LIMIT 1"
+)
 
 
 def key_of(event_id: bytes) -> bytes:
@@ -56,6 +71,39 @@ def index_keys(connection: sqlite3.Connection, before: int, position: int) -> in
     if indexed < due:
         connection.execute(_INDEX_KEYS, (indexed, due))
     return due - indexed
+
+
+Select: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+"""Returns all rows of a query, given its parameters."""
+
+
+def faults_in_number_of_keys(select: Select) -> Iterator[str]:
+    """Yield that the table has too few rows, or too many."""
+    [(position, n_keys)] = select(_N_KEYS)
+    if n_keys != (expected := indexed_until(position)):
+        yield f"the table of keys has {n_keys:,} rows, expected {expected:,}"
+
+
+def lost_keys(select: Select, after: int, last: int, until: int) -> Iterator[int]:
+    """Yield the events of a range that the table does not lead to, in a ledger of so many."""
+    if indexed := indexed_until(until):
+        yield from (position for (position,) in select(_LOST_KEYS, after, min(last, indexed)))
+
+
+class StreamVersions(dict[bytes, int]):
+    """The last version of each stream as events are read; at first, the one up to a position."""
+
+    def __init__(self, select: Select, until: int) -> None:
+        """Take a ledger, and the position before the first event that is read."""
+        super().__init__()
+        self._select, self._until = select, until
+
+    def __missing__(self, stream: bytes) -> int:
+        """Look up the version of a stream that was not read yet; 0 if it had not begun."""
+        has_begun = self._select(_BEGAN_BEFORE, stream, self._until)
+        found = has_begun and self._select(_VERSION_BEFORE, stream, self._until)
+        version = self[stream] = found[0][0] if found else 0
+        return version
 
 
 class Tail:

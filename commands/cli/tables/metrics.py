@@ -8,8 +8,8 @@ from typing import Final
 
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
+from commands.runs.reading.rows import MetricRow
 from commands.runs.report.drawings.of_rows import metrics_chart
-from commands.runs.rows import MetricRow
 from ledger.identity import Json
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 from projections.intervals import NO_INTERVAL

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from commands.cli.tables.table import KEPT, Table, columns
+from commands.runs.reading.rows import OutcomeRow, ResponseRow, WinRateRow
 from commands.runs.report.drawings.of_rows import win_rates_chart
-from commands.runs.rows import OutcomeRow, ResponseRow, WinRateRow
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Json

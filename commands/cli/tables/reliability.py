@@ -5,8 +5,8 @@ from math import isfinite
 from typing import Final
 
 from commands.cli.tables.table import Table, columns
+from commands.runs.reading.rows import BiasRow, FragilityRow
 from commands.runs.report.drawings.of_rows import calibration_chart
-from commands.runs.rows import BiasRow, FragilityRow
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration

@@ -89,7 +89,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TournamentView:
+class LiveView:
     """What the pages show at one head; the report's content is None if nobody can be rated."""
 
     head: Head
@@ -102,7 +102,7 @@ class TournamentView:
     newest: tuple[int, ...]  # places of the battles that were judged last
 
 
-def view_of(reading: LiveReading, head: Head, ledger: Path) -> TournamentView:
+def view_of(reading: LiveReading, head: Head, ledger: Path) -> LiveView:
     """Compute what the pages show.
 
     Raises:
@@ -118,7 +118,7 @@ def view_of(reading: LiveReading, head: Head, ledger: Path) -> TournamentView:
         content = content_of(subject, WhichBattles.NONE)
     except TourneyError as error:
         why_not = str(error)
-    return TournamentView(
+    return LiveView(
         head,
         reading,
         source,

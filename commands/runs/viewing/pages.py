@@ -13,7 +13,7 @@ from commands.runs.report.money import spending_of
 from commands.runs.report.text import dollars
 from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
 from commands.runs.viewing.frame import render
-from commands.runs.viewing.live import TournamentView
+from commands.runs.viewing.live import LiveView
 from ledger.identity import Digest
 from projections.tournament.bill import Bill
 from projections.tournament.compared import OutcomeKind
@@ -33,7 +33,7 @@ def waiting_page(fault: str | None) -> str:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def overview_page(view: TournamentView, fault: str | None = None) -> str:
+def overview_page(view: LiveView, fault: str | None = None) -> str:
     """Return the report, and what is going on."""
     content = view.content
     state, spend = view.reading.tournament, view.reading.spend
@@ -51,7 +51,7 @@ def overview_page(view: TournamentView, fault: str | None = None) -> str:
     return render("overview.html", {**content, **steps})
 
 
-def _common(view: TournamentView, fault: str | None) -> dict[str, object]:
+def _common(view: LiveView, fault: str | None) -> dict[str, object]:
     return {
         "title": view.reading.tournament.stream,
         "position": view.head.position,
@@ -72,7 +72,7 @@ class ListedBattle(NamedTuple):
     is_disputed: bool
 
 
-def _row(view: TournamentView, place: int) -> ListedBattle:
+def _row(view: LiveView, place: int) -> ListedBattle:
     settled = view.index.battles[place]
     dimension, prompt_id, a, b = battle_key(settled)
     return ListedBattle(
@@ -115,7 +115,7 @@ def _pager(path: str, query: dict[str, str], n: int, asked: str) -> Pager:
 
 
 def battles_page(
-    view: TournamentView, chosen: BattleFilter, number: str = "1", fault: str | None = None
+    view: LiveView, chosen: BattleFilter, number: str = "1", fault: str | None = None
 ) -> str:
     """Return a page of the battles that pass a filter."""
     index = view.index
@@ -145,7 +145,7 @@ def _suffix(chosen: BattleFilter) -> str:
 
 
 def battle_page(
-    view: TournamentView, battle_id: str, chosen: BattleFilter, fault: str | None = None
+    view: LiveView, battle_id: str, chosen: BattleFilter, fault: str | None = None
 ) -> str | None:
     """Return the page of one battle, with its neighbours under a filter; None: there is none."""
     place = view.index.places.get(Digest(battle_id))
@@ -178,7 +178,7 @@ def battle_page(
     )
 
 
-def _other_matches(view: TournamentView, match: Match) -> Iterator[Match]:
+def _other_matches(view: LiveView, match: Match) -> Iterator[Match]:
     """Yield the match as it is put to the other judges of the panel."""
     state = view.reading.tournament
     for judge in state.panel:
@@ -211,7 +211,7 @@ class ListedPrompt(NamedTuple):
 
 
 def prompts_page(
-    view: TournamentView, text: str = "", number: str = "1", fault: str | None = None
+    view: LiveView, text: str = "", number: str = "1", fault: str | None = None
 ) -> str:
     """Return a page of the prompts that hold a text."""
     sought = text.casefold()
@@ -266,7 +266,7 @@ class DayLine(NamedTuple):
     usd: str
 
 
-def spend_page(view: TournamentView, fault: str | None = None) -> str:
+def spend_page(view: LiveView, fault: str | None = None) -> str:
     """Return what was spent, by whom and for what, and by day."""
     state, spend = view.reading.tournament, view.reading.spend
     days: defaultdict[tuple[str, str], Bill] = defaultdict(Bill)

@@ -10,18 +10,18 @@ from commands.runs.viewing.battle_index import BattleFilter
 from commands.runs.viewing.exchange import Access, PageReply, PageRequest, page, plain
 from commands.runs.viewing.following import LedgerFollower
 from commands.runs.viewing.frame import policy
-from commands.runs.viewing.live import LiveReading, TournamentView, live_reading_of, view_of
+from commands.runs.viewing.live import LiveReading, LiveView, live_reading_of, view_of
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.chain import Head
 from ledger.identity import StreamId
 
-Follower: TypeAlias = LedgerFollower[LiveReading, TournamentView]
+Follower: TypeAlias = LedgerFollower[LiveReading, LiveView]
 
 
 def follower_of(ledger: Path, stream: StreamId) -> Follower:
     """Return what follows a tournament; a view is told of once its first page is ready."""
 
-    def ready(reading: LiveReading, head: Head) -> TournamentView:
+    def ready(reading: LiveReading, head: Head) -> LiveView:
         view = view_of(reading, head, ledger)
         pages.overview_page(view)
         return view
@@ -48,7 +48,7 @@ def answer(request: PageRequest, access: Access, follower: Follower) -> PageRepl
     return page(source, policy())
 
 
-def _page_at(request: PageRequest, view: TournamentView, fault: str | None) -> str | None:
+def _page_at(request: PageRequest, view: LiveView, fault: str | None) -> str | None:
     query = request.query
     number = query.get("page", "1")
     match request.path.split("/")[1:]:

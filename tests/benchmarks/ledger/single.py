@@ -5,7 +5,8 @@ from typing import Final
 
 from ledger.storage.files import beside
 from ledger.storage.lock import FileLock
-from ledger.storage.writer import EventWriter, Tail
+from ledger.storage.tail import Tail
+from ledger.storage.writer import EventWriter
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ledger.rivals import (

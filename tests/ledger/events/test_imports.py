@@ -156,4 +156,4 @@ def test_a_ledger_of_battles_takes_little_more_than_their_columns(
         for chunk in range(1, N_CHUNKS + 1):
             ledger.append(battles_stream("arena"), [replace(event, chunk=chunk)])
 
-    assert (tmp_path / "battles.db").stat().st_size <= 1.2 * N_CHUNKS * n_bytes_of(event)
+    assert (tmp_path / "battles.db").stat().st_size <= 1.25 * N_CHUNKS * n_bytes_of(event)

@@ -14,7 +14,7 @@ from commands.cli.tables.reliability import (
 )
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
-from commands.runs.rows import BiasRow, FragilityRow
+from commands.runs.reading.rows import BiasRow, FragilityRow
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import Temperature

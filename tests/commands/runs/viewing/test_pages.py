@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from commands.runs.viewing import pages
 from commands.runs.viewing.battle_index import BattleFilter
 from commands.runs.viewing.frame import policy
-from commands.runs.viewing.live import TournamentView
+from commands.runs.viewing.live import LiveView
 from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -34,13 +34,13 @@ FATES: tuple[Fate, ...] = ("a", "b", "tie", "inconsistent", "a", "refused")
 
 
 @cache
-def played() -> TournamentView:
+def played() -> LiveView:
     """Return a view of every outcome: zoe-amy, zoe-kim, amy-kim on p1, then on p2."""
     return viewed(*history(cup(), *FATES))
 
 
 @cache
-def many() -> TournamentView:
+def many() -> LiveView:
     """Return a view of 153 battles, none of them judged."""
     return viewed(*history(cup(51)))
 
@@ -69,7 +69,7 @@ def links(source: str, pattern: str) -> list[str]:
     return [each.replace("&amp;", "&") for each in re.findall(rf'href="({pattern})"', source)]
 
 
-def all_pages(view: TournamentView) -> list[str]:
+def all_pages(view: LiveView) -> list[str]:
     """Return every kind of page."""
     (battle, *_) = view.index.battles
     return [

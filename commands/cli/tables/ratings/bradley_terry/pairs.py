@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from commands.cli.tables.table import Column, Table, columns
-from commands.runs.rows import BradleyTerryPair
+from commands.runs.reading.rows import BradleyTerryPair
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.intervals import Floats

@@ -8,7 +8,7 @@ from commands.cli.project.bt_options import PairOptions
 from commands.cli.tables.ratings.bradley_terry.pairs import pairs_table
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
-from commands.runs.rows import BradleyTerryPair
+from commands.runs.reading.rows import BradleyTerryPair
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import battles_of
 from projections.ratings.bradley_terry.comparisons import Adjustment

@@ -19,7 +19,7 @@ from commands.runs.judged_tournament import (
     Perspective,
     judged_tournament,
 )
-from commands.runs.rows import (
+from commands.runs.reading.rows import (
     BiasRow,
     BradleyTerryRow,
     EloRow,

@@ -1,0 +1,1 @@
+"""What the library and ratings read of a ledger, and the rows that they return."""
