@@ -2,7 +2,8 @@
 
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -136,8 +137,16 @@ def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Locked | Snapsh
 def open_in_memory() -> sqlite3.Connection:
     """Create a ledger that lives as long as its connection: for tests and rehearsals."""
     connection = _connect(":memory:")
+    connection.deserialize(_empty_ledger())  # takes a third of the time of making its tables
     prepare(connection, Path(":memory:"))
     return connection
+
+
+@cache
+def _empty_ledger() -> bytes:
+    with closing(_connect(":memory:")) as connection:
+        prepare(connection, Path(":memory:"))
+        return connection.serialize()
 
 
 class immediate_transaction:  # noqa: N801  # a context, read as a verb; each append enters one
