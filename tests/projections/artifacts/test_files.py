@@ -17,6 +17,7 @@ from ledger.events.registry import Event
 from projections.artifacts.files import (
     battles,
     files_of,
+    holds_texts,
     manifest,
     matches,
     verdicts,
@@ -455,3 +456,18 @@ def test_identical_responses_that_tied_unasked_have_no_replies() -> None:
     (row,) = judged(results(*answered, tied))
 
     assert (row["outcome"], row["raw"], row["basis"]) == ("tie", [], "identical")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("manifest.json", True),
+        ("matches/calibration.jsonl", True),
+        ("verdicts/calibration.jsonl", True),
+        ("elo_results.json", False),
+        ("win_rate_results.json", False),
+    ],
+)
+def test_only_files_with_texts_change_when_one_is_redacted(path: str, expected: bool) -> None:
+    """A rating that changed is a fault all the same."""
+    assert holds_texts(path) is expected
