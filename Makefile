@@ -21,7 +21,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(PYTEST) tests $(addprefix --ignore=,$(COVERED))
 
 nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
-	$(PYTEST) tests -m "nightly or hypothesis" --hypothesis-profile nightly -rP
+	$(PYTEST) tests -m "nightly or hypothesis or browser" --hypothesis-profile nightly -rP
 
 browser: $(INSTALLED)  ## the pages in a real browser, which must be there (Debian: apt-get install chromium)
 	@command -v chromium chromium-browser google-chrome >/dev/null || \

@@ -1,7 +1,7 @@
 """What may be asked in SQL, and what is said of what may not."""
 
-import signal
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,7 +88,7 @@ def test_a_ledger_that_could_be_written_to_is_not(ledger: Ledger) -> None:
 
 
 def test_ctrl_c_stops_a_query_that_would_not_end(
-    filed: Path, monkeypatch: pytest.MonkeyPatch
+    filed: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
     """SQLite looks for it while it works, not only between rows."""
     endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT max(x) FROM n"
@@ -96,7 +96,7 @@ def test_ctrl_c_stops_a_query_that_would_not_end(
 
     def interrupt_once() -> int:
         if next(asked) == 0:
-            signal.raise_signal(signal.SIGINT)
+            ctrl_c()
         return 0
 
     sqlite3.enable_callback_tracebacks(False)  # datasette turns them on for its whole process

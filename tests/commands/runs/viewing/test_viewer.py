@@ -1,9 +1,9 @@
 """Addresses and their pages, from a ledger that somebody else writes to."""
 
+from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
-from signal import SIGINT, raise_signal
 from threading import Timer
 from urllib.parse import urlsplit
 
@@ -78,13 +78,13 @@ def test_pages_follow_what_another_process_writes(ledger_file: Path) -> None:
     assert b"1 to 1 of 1 battles" in ask(follower, "/battles", outcome="tied").body
 
 
-def test_control_c_ends_it(ledger_file: Path) -> None:
+def test_control_c_ends_it(ledger_file: Path, ctrl_c: Callable[[], None]) -> None:
     """It is how a viewer ends, and no failure."""
     told: list[str] = []
 
     def tell(address: str) -> None:
         told.append(address)
-        Timer(0.05, raise_signal, (SIGINT,)).start()
+        Timer(0.05, ctrl_c).start()
 
     view(ledger_file, STREAM, 0, tell)
 
