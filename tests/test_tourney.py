@@ -413,7 +413,7 @@ def test_reading_needs_no_command_line(folder: Path) -> None:
     )
 
     imported = done.stdout.split()
-    assert "commands.runs.results" in imported
+    assert "commands.runs.reading.results" in imported
     assert not [name for name in imported if name.startswith(("commands.cli", "typer", "torch"))]
 
 

@@ -25,10 +25,10 @@ from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import tournament_and_spend_at
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.parameters import require_anchor
+from commands.runs.reading.results import results_now
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.subject import subject_of
-from commands.runs.results import results_now
 from commands.runs.workspace import require_sound
 from ledger.exchange import export_lines
 from ledger.identity import Fields

@@ -85,7 +85,7 @@ def tournament_at(
         NothingRecorded: It was never opened.
     """
     if settles_only:
-        from commands.runs.reading.outcomes import (  # noqa: PLC0415  # `status` needs no numpy
+        from commands.runs.outcomes import (  # noqa: PLC0415  # `status` needs no numpy
             tournament_with_outcomes,
         )
 

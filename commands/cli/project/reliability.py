@@ -35,7 +35,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet, imported_set
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
-from commands.runs.results import bias_rows, fragility_rows
+from commands.runs.reading.results import bias_rows, fragility_rows
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles import settled

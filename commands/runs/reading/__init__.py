@@ -1,1 +1,1 @@
-"""What the library and ratings read of a ledger, and the rows that they return."""
+"""What the library returns: views of a ledger, their numbers, and the rows they come in."""

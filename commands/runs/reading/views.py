@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
 from commands.importing.imported_set import SelectedSet
-from commands.runs import results
 from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import (
     JudgedTournament,
@@ -19,6 +18,7 @@ from commands.runs.judged_tournament import (
     Perspective,
     judged_tournament,
 )
+from commands.runs.reading import results
 from commands.runs.reading.rows import (
     BiasRow,
     BradleyTerryRow,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.reading.outcomes import tournament_with_outcomes
+from commands.runs.outcomes import tournament_with_outcomes
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.events.values import type_name
