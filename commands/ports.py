@@ -78,10 +78,7 @@ class Till(Protocol):
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Let what became of requests be recorded with the next ones, or before the next wait."""
-
-    def before_waiting(self) -> None:
-        """Record what is not recorded yet."""
+        """Record what became of an entrant's requests, at the till's prices."""
 
 
 class Generator(Protocol):
@@ -172,7 +169,6 @@ class Asking:
     """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
     tell: "Tell" = lambda _: None  # hears of long waits
-    before_waiting: Callable[[], object] = lambda: None  # when answers must be recorded
 
 
 class Judge(Protocol):

@@ -44,9 +44,7 @@ def generate_missing(
     n_done = n_failed = 0
     on_progress("responses", 0, len(tasks))
     for batch in make_generator().generate(tasks):
-        recorder.defer(*(RecordResponse(missing[result.response_key], result) for result in batch))
-        if not recorder.state.requests.under_way:  # else the till records them, before it waits
-            recorder.record()
+        recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
         n_done += len(batch)
         n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))

@@ -119,7 +119,6 @@ class _DirectJudging:
         self._remaining: deque[progress.OpenQuery] = deque()
         self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
         self._stopped_by: Refused | None = None
-        self._asking = Asking(self._take, stops, tell, recorder.record)
 
     def ask_with_retries(self, chosen: Sequence[progress.OpenQuery]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
@@ -133,13 +132,10 @@ class _DirectJudging:
         version, n_done = None, 0
         while self._remaining and version != self._recorder.state.version:
             version, self._stopped_by = self._recorder.state.version, None
-            try:
-                for group in self._port.answer(self._asking):
-                    self._receive(group)
-                    n_done += len(group)
-                    self._on_progress(phase, n_done, len(queries))
-            finally:
-                self._recorder.record()
+            for group in self._port.answer(Asking(self._take, self._stops, self._tell)):
+                self._record(group)
+                n_done += len(group)
+                self._on_progress(phase, n_done, len(queries))
         if self._stops.is_set():
             raise KeyboardInterrupt
         if self._stopped_by is not None:
@@ -149,8 +145,6 @@ class _DirectJudging:
         """Return the next queries, recorded as sent; none if none may be sent now."""
         while self._remaining:
             few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
-            if not self._are_affordable(few):
-                self._recorder.record()  # an answer costs less than its worst
             wanted = still_open(self._recorder, self._task, few)
             chunk: Sequence[progress.OpenQuery] = ()
             try:
@@ -168,13 +162,6 @@ class _DirectJudging:
                 return [query.asked for query in chunk]
         return ()
 
-    def _are_affordable(self, queries: Sequence[progress.OpenQuery]) -> bool:
-        """Say whether the cap allows queries though answers are not recorded yet."""
-        try:
-            return len(affordable(self._recorder, self._task, queries)) == len(queries)
-        except Refused:
-            return False
-
     def _submit(self, chunk: Sequence[progress.OpenQuery]) -> None:
         judge, pricing = self._task.judge.judge_id, self._task.pricing
         worst_usd = {each.asked.query_key: pricing.worst_usd([each.asked]) for each in chunk}
@@ -183,11 +170,9 @@ class _DirectJudging:
         )
         self._worst_usd |= worst_usd
 
-    def _receive(self, answers: Sequence[Answer]) -> None:
-        """Let answers be recorded with the next queries, or before the judge waits."""
+    def _record(self, answers: Sequence[Answer]) -> None:
         judge, pricing = self._task.judge, self._task.pricing
-        self._recorder.record()  # one group waits, not two
-        self._recorder.defer(
+        self._recorder.record(
             *(
                 answer_command(judge, each, pricing, self._worst_usd.get(each.query_key))
                 for each in answers

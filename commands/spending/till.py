@@ -14,7 +14,7 @@ from commands.decisions.commands import SettleRequests, SubmitRequests
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import GenerationTask, Tell
-from commands.spending.budget import BudgetReached, everything_usd, n_affordable
+from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
 from commands.spending.stopping import stopping_gently
@@ -59,9 +59,8 @@ class LedgerTill:
         Returns:
             As many as the cap allows in the worst case; none if that is none.
         """
+        self._recorder.record()  # what ended frees its share of the cap
         worst = {task.response_key: self._worst_usd(task) for task in tasks}
-        if not self._are_affordable([*worst.values()]):
-            self._recorder.record()  # what ended frees its share of the cap
         while worst:
             try:
                 allowed = dict([*worst.items()][: self._n_affordable([*worst.values()])])
@@ -77,11 +76,11 @@ class LedgerTill:
         return ()
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Let what became of an entrant's requests be recorded with the next ones.
+        """Let what became of an entrant's requests be recorded with its answers.
 
         The prices are those that hold now.
         """
-        self._recorder.record()  # one group waits, not two
+        self._recorder.record()  # what ended before, and brought no answer
         priced = self._prices.of(entrant.weights)
         self._recorder.defer(
             SettleRequests(
@@ -91,17 +90,6 @@ class LedgerTill:
                 None if priced is None else priced.source.title,
             )
         )
-
-    def before_waiting(self) -> None:
-        """Record what ended since the last requests."""
-        self._recorder.record()
-
-    def _are_affordable(self, worst: Sequence[float | None]) -> bool:
-        """Say whether the cap allows requests though what ended is not recorded yet."""
-        try:
-            return self._n_affordable(worst) == len(worst)
-        except BudgetReached:
-            return False
 
     def _n_affordable(self, worst: Sequence[float | None]) -> int:
         """Return how many requests the cap allows; one without a price counts as nothing."""
@@ -147,9 +135,6 @@ class _NoTill:
         return tasks
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record nothing."""
-
-    def before_waiting(self) -> None:
         """Record nothing."""
 
 

@@ -2,15 +2,11 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from commands.decisions.recorder import Recorder
-from ledger.events.registry import Event
-from ledger.events.values import type_name
-from ledger.identity import StreamId
-from ledger.recorded import Receipt
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 
@@ -19,22 +15,6 @@ from tests.support.builders.events import STREAM
 def recorder(ledger: Ledger) -> Recorder:
     """Give a tournament of an empty ledger, open for decisions."""
     return Recorder(ledger, STREAM)
-
-
-@pytest.fixture
-def appends(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Give the names of the events of each append from now on, as they come."""
-    names: list[list[str]] = []
-    append = ledger.append
-
-    def told(
-        stream: StreamId, events: Sequence[Event], *, expected_version: int | None = None
-    ) -> tuple[Receipt, ...]:
-        names.append([type_name(event) for event in events])
-        return append(stream, events, expected_version=expected_version)
-
-    monkeypatch.setattr(ledger, "append", told)
-    return names
 
 
 @pytest.fixture

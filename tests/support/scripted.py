@@ -121,7 +121,6 @@ class ScriptedJudge:
         """Yield replies one by one, in the order of the queries."""
         while not asking.stops.is_set() and (queries := asking.take(self._at_a_time)):
             for query in queries:
-                asking.before_waiting()
                 self.asked.append(query)
                 reply = self._reply(query)
                 if reply is not None:

@@ -113,7 +113,7 @@ class EndpointGenerator:
                     served.server.timeout_s,
                 ),
             )
-            for group in sender.run(take, self.till.before_waiting):
+            for group in sender.run(take):
                 self.till.settle(entrant, [_ending(*each) for each in group])
                 results = [_result(task, answer) for task, answer in group]
                 details += [each.detail for each in results if isinstance(each, Unanswered)]

@@ -149,7 +149,6 @@ class HfJudge:
         while queries := asking.take(_AT_A_TIME):
             for answers in self._answers(queries):
                 yield answers
-                asking.before_waiting()
                 if asking.stops.is_set():
                     return
 

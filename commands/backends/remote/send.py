@@ -39,7 +39,7 @@ def send_queries(
         tell=asking.tell,
         patience=Patience(silent_s=timeout_s),
     )
-    for group in sender.run(asking.take, asking.before_waiting):
+    for group in sender.run(asking.take):
         yield tuple(
             NoReply(query.query_key, answer.reason, answer.detail, answer.fate)
             if isinstance(answer, Unanswered)

@@ -11,7 +11,7 @@ from itertools import count
 from math import inf
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, TryAgain, Unanswered
 from commands.backends.remote.pace import Pace, back_off_s
@@ -31,7 +31,6 @@ LONGEST_TOLD_S: Final = 12 * 3600.0
 LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
-_Result: TypeAlias = Answer | Unanswered | Exception
 
 
 class Patience(NamedTuple):
@@ -82,9 +81,9 @@ class Sender(Generic[Request, Answer]):
         self._longest_wait_s = patience.busy_s
         self._silence = Silence(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
         self._sleep = pace.sleep or stops.wait
-        self._before_waiting: Callable[[], object] = lambda: None
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
-        self._done: SimpleQueue[tuple[_Sent[Request], _Result[Answer]]] = SimpleQueue()
+        self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
+        self._done = SimpleQueue()
         self._held = held
         self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
         self._turns = count()
@@ -95,9 +94,7 @@ class Sender(Generic[Request, Answer]):
         self._error: Exception | None = None
 
     def run(
-        self,
-        take: Callable[[int], Sequence[Request]],
-        before_waiting: Callable[[], object] = lambda: None,
+        self, take: Callable[[int], Sequence[Request]]
     ) -> Iterator[tuple[Settled[Request, Answer], ...]]:
         """Yield what becomes of requests, in groups as it is known; each request exactly once.
 
@@ -107,12 +104,10 @@ class Sender(Generic[Request, Answer]):
         Args:
             take: Returns at most so many further requests, to be sent at once; none if none may be
                 sent now. It is called again after each group, and at the end of all once more.
-            before_waiting: Called before each wait, when groups are to be recorded at the latest.
 
         Raises:
             TourneyError: The server fails, whatever it is asked.
         """
-        self._before_waiting = before_waiting
         try:
             while self._send(take):
                 if group := self._settle():
@@ -178,10 +173,8 @@ class Sender(Generic[Request, Answer]):
             settled += [Settled(sent.request, Unanswered(why, fate)) for *_, fate, sent in dropped]
         return tuple(settled)
 
-    def _finished(self) -> Iterator[tuple[_Sent[Request], _Result[Answer]]]:
+    def _finished(self) -> Iterator[tuple[_Sent[Request], Answer | Unanswered | Exception]]:
         """Yield what came back, after waiting for the first."""
-        if self._done.empty():
-            self._before_waiting()
         wait_s = self._wait_s()
         if not self._n_under_way:
             if 0 < wait_s < inf:
@@ -206,7 +199,7 @@ class Sender(Generic[Request, Answer]):
         return max(due_s, self._pace.wait_s, 0.0)
 
     def _outcome(
-        self, sent: _Sent[Request], result: _Result[Answer]
+        self, sent: _Sent[Request], result: Answer | Unanswered | Exception
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
         self._silence.ended(sent.number)

@@ -67,25 +67,6 @@ class FromTheEnd:
             yield tuple(reply(each.query_key, prefer_tuned(each)) for each in reversed(queries))
 
 
-class InTwos:
-    """A judge that never waits: it answers two queries as soon as it has them."""
-
-    def answer(self, asking: Asking) -> Iterator[tuple[Reply, ...]]:
-        """Yield two replies together."""
-        while queries := asking.take(2):
-            yield tuple(reply(each.query_key, prefer_tuned(each)) for each in queries)
-
-
-def test_answers_are_recorded_together_with_the_next_queries(
-    recorder: Recorder, appends: list[list[str]]
-) -> None:
-    """Each append waits for the disk, and nothing is asked meanwhile."""
-    judged(recorder, InTwos())
-
-    submitted, received = ["JudgeQuerySubmitted"] * 2, ["VerdictReceived"] * 2
-    assert appends == [submitted, received + submitted, received, ["PairReconciled"] * 2]
-
-
 def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) -> None:
     """One order alone would be decided by the slot as often as by the response."""
     port = preferring_tuned()

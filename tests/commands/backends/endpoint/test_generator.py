@@ -497,24 +497,6 @@ def test_what_becomes_of_requests_is_told_to_the_till(recorder: Recorder) -> Non
     assert not recorder.state.requests.under_way
 
 
-def test_an_answer_is_recorded_together_with_its_cost_and_the_next_request(
-    recorder: Recorder, appends: list[list[str]]
-) -> None:
-    """Each append waits for the disk, and nothing is asked meanwhile."""
-    recorder.record(
-        open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=[hosted()]))
-    )
-    till = LedgerTill(recorder, price_table(), None, lambda _: None)
-    with FakeOpenAI() as fake:
-        served = {EntrantId("base"): EntrantEndpoint(Endpoint(fake.url, "entrant", None), 1)}
-        generator = EndpointGenerator(served).paying(till)
-        prompts = [each.prompt_id for each in recorder.state.bank]
-        generate_missing(recorder, lambda: generator, prompts, on_progress=no_progress)
-
-    submitted, ended = ["RequestsSubmitted"], ["RequestsSettled", "ResponseGenerated"]
-    assert appends[1:] == [submitted, ended + submitted, ended]
-
-
 def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
     recorder: Recorder, ctrl_c: Callable[[], None]
 ) -> None:

@@ -127,23 +127,6 @@ def test_every_request_that_was_taken_is_settled_whatever_happens(
     assert sorted(each.request for each in work.settled) == list(range(sum(work.took)))
 
 
-def test_what_was_yielded_can_be_recorded_before_the_next_wait() -> None:
-    """A wait may last for hours, and the process may die in it."""
-    work, recorded = Work(2), Event()
-
-    def ask(number: int) -> str:
-        return "at once" if number == 0 else str(recorded.wait(PATIENCE_S))
-
-    def record() -> None:
-        if work.settled:
-            recorded.set()
-
-    for group in work.sender(ask).run(work.take, record):
-        work.settled += group
-
-    assert [each.answer for each in work.settled] == ["at once", "True"]
-
-
 def test_no_more_are_taken_than_are_sent_at_once() -> None:
     """What is taken is recorded as sent, and counts as paid for if the process dies."""
     work = Work(9).run(str, n_at_a_time=4)
