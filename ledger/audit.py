@@ -31,7 +31,7 @@ from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
 from ledger.recorded import Recorded, decode_stored
 from ledger.storage import schema
-from ledger.storage.tail import StreamVersions, faults_in_number_of_keys, lost_keys
+from ledger.storage.tail import StreamVersions, faults_in_number_of_keys, key_of, lost_keys
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
@@ -235,16 +235,22 @@ def _found_in_stretch(ledger: Ledger, after: int, last: int) -> list[Fault | Tom
     """Return what is found in a range of events, and where the file becomes unreadable."""
     found: list[Fault | Tombstone] = []
     try:
-        found.extend(_audit_stretch(ledger, after, last))
-        lost = lost_keys(ledger.select, after, last, ledger.head.position)
+        keys = bytearray()
+        found.extend(_audit_stretch(ledger, after, last, keys))
+        lost = lost_keys(ledger.select, after, last, keys, ledger.head.position)
         found.extend(Fault(each, "the table of keys does not lead to it") for each in lost)
     except CannotRead as error:
         found.append(Fault(after, f"something behind it cannot be read: {error.why}"))
     return found
 
 
-def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault | Tombstone]:
-    """Yield the faults and tombstones of a range of events, trusting the row before it."""
+def _audit_stretch(
+    ledger: Ledger, after: int, last: int, keys: bytearray
+) -> Iterator[Fault | Tombstone]:
+    """Yield the faults and tombstones of a range of events, trusting the row before it.
+
+    Its keys are added to those given.
+    """
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
     versions = StreamVersions(ledger.select, after)
@@ -260,6 +266,7 @@ def _audit_stretch(ledger: Ledger, after: int, last: int) -> Iterator[Fault | To
                     or chain != link_hash(previous, leaf)
                 ):
                     yield from _faults_of(row, position + 1, versions[stream] + 1, previous)
+                keys += key_of(entry[0])
                 if is_tombstone(entry[-1]):
                     yield _tombstone_of(at, LeafContent._make(entry))
             except (AttributeError, TypeError):

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.events import judging
 from ledger.events.evaluations import (
@@ -119,6 +119,10 @@ def _between(fewest: int, most: int) -> str:
     return str(most) if fewest == most else f"{fewest} to {most}"
 
 
+# A tournament pays for a result once; merged ones may each have paid.
+_PAID_TWICE: Final = "the same result was recorded and paid for before"
+
+
 class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
@@ -128,7 +132,7 @@ class ConsistencyCheck:
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
         self._evaluations = EvaluationConsistency()
-        self._paid_for: defaultdict[StreamId, set[Digest]] = defaultdict(set)
+        self._generated: defaultdict[StreamId, set[Digest]] = defaultdict(set)  # by response key
 
     def faults_of(self, recorded: Recorded) -> Sequence[str]:
         """Return what is wrong with an event, in words; nothing if it is sound."""
@@ -136,8 +140,10 @@ class ConsistencyCheck:
         match event:
             case judging.VerdictReceived():
                 faults = self._faults_of_verdict(event, redacted=recorded.redacted)
-                faults += self._faults_of_paying(recorded.stream, event.query_key)
-                self._verdicts[recorded.stream][event.query_key] = event.verdict
+                given = self._verdicts[recorded.stream]
+                if event.query_key in given:
+                    faults.append(_PAID_TWICE)
+                given[event.query_key] = event.verdict
                 return faults
             case judging.JudgeQuerySubmitted():
                 self._asked.add(event.query_key)
@@ -145,7 +151,7 @@ class ConsistencyCheck:
             case judging.PairReconciled():
                 return self._faults_of_outcome(event, recorded.stream)
             case ResponseGenerated():
-                return self._faults_of_paying(recorded.stream, event.response_key)
+                return self._faults_of_response(event, recorded.stream)
             case judging.JudgeQueryFailed() | judging.JudgeQueryReopened():
                 return self._faults_of_answer(event.query_key)
             case Registered():
@@ -156,13 +162,12 @@ class ConsistencyCheck:
             case _:
                 return self._evaluations.faults_of(recorded)
 
-    def _faults_of_paying(self, stream: StreamId, key: Digest) -> list[str]:
-        """A tournament pays for a result once; merged ones may each have paid."""
-        paid_for = self._paid_for[stream]  # response and query keys
-        if key not in paid_for:
-            paid_for.add(key)
-            return []
-        return ["the same result was recorded and paid for before"]
+    def _faults_of_response(self, event: ResponseGenerated, stream: StreamId) -> list[str]:
+        generated = self._generated[stream]
+        if event.response_key in generated:
+            return [_PAID_TWICE]
+        generated.add(event.response_key)
+        return []
 
     def _faults_of_answer(self, query_key: Digest) -> list[str]:
         if query_key in self._asked:

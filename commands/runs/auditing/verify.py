@@ -17,6 +17,7 @@ from commands.runs.auditing.replay import (
     rebuilt_runs,
 )
 from ledger.audit import (
+    ChainAudit,
     Fault,
     Redaction,
     audit_chain,
@@ -82,16 +83,29 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     claims = claims_in(ledger, head.position)
     ours = [each for each in claims if each.is_of(ledger)]
     foreign = [each for each in claims if each.is_foreign and each not in ours]
-    faults = [*audit_file(ledger), *_faults_of_heads(ledger, head, noted)]
+    faults = [*_faults_of_heads(ledger, head, noted)]
     faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
-    with ThreadPoolExecutor(max_workers=1) as beside:  # the hashing is done by other processes
-        hashing = beside.submit(audit_chain, ledger, head, n_spared=1)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        bytes_audit = beside.submit(_audit_bytes, ledger, head)
         found = _faults_of_meaning(ledger, head, ours, on_progress)
-        chain = hashing.result()
+        faults_of_file, chain = bytes_audit.result()
     unmade = tuple(each for each in found if isinstance(each, Difference))
-    faults += [*chain.faults, *(each for each in found if isinstance(each, Fault))]
+    faults = [*faults_of_file, *faults, *chain.faults]
+    faults += [each for each in found if isinstance(each, Fault)]
     in_order = tuple(sorted(faults, key=lambda fault: fault.position))
     return Verification(head, len(ours), len(foreign), in_order, chain.redactions, unmade)
+
+
+def _audit_bytes(ledger: Ledger, head: Head) -> tuple[tuple[Fault, ...], ChainAudit]:
+    """Audit the chain, then the file: in other processes, and in SQLite, which runs beside Python.
+
+    The file is audited on a connection of its own, so that events can be read meanwhile.
+    """
+    chain = audit_chain(ledger, head, n_spared=1)
+    if not ledger.path.exists():  # it is in memory
+        return tuple(audit_file(ledger)), chain
+    with Ledger.read_only(ledger.path) as again:
+        return tuple(audit_file(again)), chain
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
