@@ -1,5 +1,6 @@
 """Fixtures that every package's tests may use."""
 
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPResponse
@@ -13,6 +14,10 @@ from hypothesis import HealthCheck, settings
 from ledger.store import Ledger
 from tests.providers.loopback import TOO_LATE
 from tests.support.builders.events import NOON
+
+# The fakes speak plain HTTP. Reading the certificates of all authorities takes each client 20 ms;
+# here, and in every process that is begun from here, clients read that of nobody.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pem")
 
 # A busy machine draws examples slowly, and finds no other fault for that.
 _AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
