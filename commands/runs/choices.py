@@ -14,8 +14,7 @@ from ledger.events.imports import set_of
 from ledger.events.registration import JudgeSettings
 from ledger.identity import EntrantId, PromptId, StreamId
 from ledger.store import Ledger
-from projections.fold import both, fold
-from projections.tournament.spend import Spend, spend_of
+from projections.fold import fold
 from projections.tournament.state import Tournament, tournament_of
 from projections.verdicts.parsers import PARSERS, newest_parser
 from projections.verdicts.policies import MAJORITY, POLICY_NAMES, Rule
@@ -92,26 +91,8 @@ def tournament_at(
         state = tournament_with_outcomes(ledger, stream, until)
     else:
         state = fold(tournament_of(stream), ledger.read(until=until))
-    return _opened(state, ledger, until, said)
-
-
-def tournament_and_spend_at(
-    ledger: Ledger, stream: StreamId, until: int | None, said: str | None = None
-) -> tuple[Tournament, Spend]:
-    """Fold the same and what was spent, from one reading of the ledger.
-
-    Raises:
-        ConfigurationError: It was opened after that position.
-        NothingRecorded: It was never opened.
-    """
-    projection = both(tournament_of(stream), spend_of(stream))
-    state, spend = fold(projection, ledger.read(until=until))
-    return _opened(state, ledger, until, said), spend
-
-
-def _opened(state: Tournament, ledger: Ledger, until: int | None, said: str | None) -> Tournament:
     if state.opening is None:
-        raise _not_there(ledger, state.stream, until, said)
+        raise _not_there(ledger, stream, until, said)
     return state
 
 

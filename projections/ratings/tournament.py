@@ -102,6 +102,8 @@ def style_controlled(
 ) -> tuple[StyleControlled, ...]:
     """Rate a tournament's entrants on each dimension, controlling for style features.
 
+    A pair with a redacted response does not count: its style is not known any more.
+
     Args:
         groups: Settlements by dimension.
         features: Some of FEATURES.
@@ -116,7 +118,7 @@ def style_controlled(
         dimension: rate_adjusted(
             settled_battles(group, ties="half"), _features(group, features), parameters
         )
-        for dimension, group in groups.items()
+        for dimension, group in ((name, with_texts(group)) for name, group in groups.items())
     }
     return tuple(
         StyleControlled(board_of(dimension, each.ratings, roster), each)
@@ -124,9 +126,14 @@ def style_controlled(
     )
 
 
+def with_texts(group: Iterable[Settlement]) -> list[Settlement]:
+    """Return the decided and tied pairs of which both responses can be read."""
+    return [each for each in decided_or_tied(group) if each.match is not None]
+
+
 def _features(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
     """Return each battle's difference in style, a's response minus b's."""
-    matches = [each.match for each in decided_or_tied(group) if each.match is not None]
+    matches = [each.match for each in group if each.match is not None]
     found = differences_in_style(
         [each.response_a.text for each in matches], [each.response_b.text for each in matches]
     )

@@ -19,8 +19,7 @@ from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
 from projections.ratings.judge_bias.panel import Families, jury_figures
 from projections.ratings.judge_bias.transitivity import transitivity
 from projections.ratings.style import Coefficient
-from projections.ratings.tournament import style_controlled
-from projections.tournament.compared import decided_or_tied
+from projections.ratings.tournament import style_controlled, with_texts
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 
@@ -136,6 +135,6 @@ def _length_control(dimension: Dimension, group: Sequence[Settlement]) -> Figure
     return figure(
         "length control",
         Bounded(float(change[most]), None, None),
-        len(decided_or_tied(group)),
+        len(with_texts(group)),
         of=found.ratings.entrants[most],
     )
