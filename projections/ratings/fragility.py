@@ -29,6 +29,7 @@ from projections.ratings.bradley_terry.uncertainty import single_battles
 
 _CLOSE: Final = 1e-4  # of a strength: the square of it is what a fit misses
 _EVEN: Final = 1e-6  # of a strength: a smaller gap is one of rounding
+_FIRST: Final = 256  # prompts that are sorted at first: they decide most gaps
 _AT_ONCE: Final = 2_000_000  # numbers in a table of gaps by prompts
 
 
@@ -96,7 +97,7 @@ class _Turning:
         ahead, behind: The entrants.
         gap: Of their strengths, 0 or more.
         influence: (n_prompts,) of each prompt on the gap.
-        reach: (m + 1,) the sum of the largest influences, of none to all m that are positive.
+        n_positive: How many influences are positive.
         fewest: The fewest prompts known to turn the gap.
         most: The most known not to.
         tried: How many to leave out next.
@@ -106,15 +107,15 @@ class _Turning:
     behind: int
     gap: float
     influence: Floats
-    reach: Floats = field(init=False)
+    n_positive: int = field(init=False)
     fewest: int | None = field(init=False)
     most: int = 0
     tried: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with as many as should be enough."""
-        positive = np.sort(self.influence[self.influence > 0])[::-1]
-        self.reach = np.concatenate(([0.0], np.cumsum(positive)))
+        self.n_positive = int(np.count_nonzero(self.influence > 0))
+        self._lead, self._reach = self._most_influential(_FIRST)
         self.fewest = 0 if self.gap < _EVEN else None
         self.tried = self._enough_for(self.gap)
 
@@ -122,7 +123,7 @@ class _Turning:
     def is_settled(self) -> bool:
         """Whether one prompt fewer does not turn the gap, or all do not."""
         if self.fewest is None:
-            return self.most == len(self.reach) - 1
+            return self.most == self.n_positive
         return self.fewest <= self.most + 1
 
     @property
@@ -132,11 +133,8 @@ class _Turning:
 
     def first(self, n: int) -> NDArray[np.intp]:
         """Return the n most influential prompts, of equals those that come first."""
-        least = np.partition(self.influence, -n)[-n] if n else np.inf
-        above = np.flatnonzero(self.influence > least)
-        equal = np.flatnonzero(self.influence == least)
-        chosen = np.concatenate((above, equal[: n - len(above)]))
-        return chosen[np.argsort(-self.influence[chosen], kind="stable")]
+        self._look_at(n)
+        return self._lead[:n]
 
     def learn(self, gap: float) -> None:
         """Take in what the gap is without those prompts, and choose how many to try next."""
@@ -144,13 +142,30 @@ class _Turning:
             self.fewest = self.tried
         else:
             self.most = self.tried
-        ceiling = len(self.reach) - 1 if self.fewest is None else self.fewest - 1
-        further = self._enough_for(self.reach[self.tried] + max(gap, -self.gap))
+        ceiling = self.n_positive if self.fewest is None else self.fewest - 1
+        further = self._enough_for(self._reach[self.tried] + max(gap, -self.gap))
         self.tried = min(max(further, self.most + 1), ceiling)
+        self._look_at(self.tried)
 
     def _enough_for(self, gap: float) -> int:
         """Return how many prompts have influences that add up to more than a gap."""
-        return min(int(np.searchsorted(self.reach, gap, side="right")), len(self.reach) - 1)
+        while self._reach[-1] <= gap and len(self._lead) < self.n_positive:
+            self._look_at(2 * len(self._lead))
+        return min(int(np.searchsorted(self._reach, gap, side="right")), self.n_positive)
+
+    def _look_at(self, n: int) -> None:
+        """Sort so many prompts at least, if there are as many of positive influence."""
+        if len(self._lead) < min(n, self.n_positive):
+            self._lead, self._reach = self._most_influential(n)
+
+    def _most_influential(self, n: int) -> tuple[NDArray[np.intp], Floats]:
+        """Return at least n prompts in order, and the sums of what none to all of them move."""
+        least = np.nextafter(0.0, 1.0)
+        if n < self.n_positive:
+            least = np.partition(self.influence, -n)[-n]
+        chosen = np.flatnonzero(self.influence >= least)
+        lead = chosen[np.argsort(-self.influence[chosen], kind="stable")]
+        return lead, np.concatenate(([0.0], np.cumsum(self.influence[lead])))
 
 
 @dataclass(frozen=True)
