@@ -1,6 +1,5 @@
 """The versions of tourney and of the packages that a tournament's opening records."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 VERSION: Final = "0.1.0"
@@ -9,6 +8,11 @@ _RECORDED_PACKAGES: Final = ("torch", "transformers", "peft", "sacrebleu", "nump
 
 def package_versions() -> tuple[tuple[str, str], ...]:
     """Return the versions of installed packages that a tournament's opening records."""
+    from importlib.metadata import (  # noqa: PLC0415  # most commands record no versions
+        PackageNotFoundError,
+        version,
+    )
+
     found = [("tourney", VERSION)]
     for package in _RECORDED_PACKAGES:
         try:

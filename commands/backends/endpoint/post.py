@@ -5,7 +5,6 @@ object of each part of both. The standard library's client takes a quarter of th
 processor time alone. The SDK's headers, settings and errors are used all the same.
 """
 
-import json
 import select
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import Final, TypeAlias
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
+import msgspec
 import openai
 
 from commands.backends.remote.quiet import quieted
@@ -28,6 +28,7 @@ It raises openai.APIConnectionError if no answer came, and openai.APIStatusError
 refused or failed. Threads may share it.
 """
 
+_encode: Final = msgspec.json.Encoder().encode  # a tenth of the standard library's time
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 _ERRORS: Final[Mapping[int, type[openai.APIStatusError]]] = {
     HTTPStatus.UNAUTHORIZED: openai.AuthenticationError,
@@ -65,7 +66,7 @@ class _Connections:
 
     def post(self, path: str, body: Mapping[str, Json]) -> bytes:
         """Send a body and return the answer's, as `Post` says."""
-        content = json.dumps(body, ensure_ascii=False).encode()
+        content = _encode(body)
         target = self._url.raw_path.decode().removesuffix("/") + path
         connection = self._kept() or self._new()
         try:
