@@ -40,7 +40,7 @@ weights: $(INSTALLED)  ## train the quickstart's weights again
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,endpoint,docs,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,endpoint,ray,docs,dev]'
 	touch $@
 
 clean:  ## remove what the targets made

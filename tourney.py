@@ -34,8 +34,8 @@ from commands.settings.version import VERSION
 from ledger.errors import TourneyError
 
 if TYPE_CHECKING:
-    from commands.backends.evaluator import Evaluator
-    from commands.backends.job import ExecutionSpec
+    from commands.backends.jobs.evaluator import Evaluator
+    from commands.backends.jobs.job import ExecutionSpec
     from commands.evaluating.comparison import PerplexityComparisonEvaluation
     from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
     from commands.evaluating.rollout import RolloutEvaluation
@@ -76,8 +76,8 @@ _DOOR: Final[Mapping[str, str]] = {
     "PerplexityEvaluation": "commands.evaluating.likelihoods",
     "PerplexityComparisonEvaluation": "commands.evaluating.comparison",
     "Inference": "commands.evaluating.samples",
-    "Evaluator": "commands.backends.evaluator",
-    "ExecutionSpec": "commands.backends.job",
+    "Evaluator": "commands.backends.jobs.evaluator",
+    "ExecutionSpec": "commands.backends.jobs.job",
     "Rows": "commands.runs.reading.views",
     "SetView": "commands.runs.reading.views",
     "TournamentView": "commands.runs.reading.views",

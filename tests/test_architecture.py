@@ -15,7 +15,7 @@ from commands.cli.app import COMMANDS, Entry, Group, command_line
 
 ROOT = Path(__file__).parent.parent
 ENTRIES = [entry for entries in COMMANDS.values() for entry in entries]
-HEAVY = ("torch", "transformers", "peft", "anthropic", "openai", "sacrebleu")
+HEAVY = ("torch", "transformers", "peft", "ray", "anthropic", "openai", "sacrebleu")
 
 
 def modules_after(*arguments: str, folder: Path) -> set[str]:

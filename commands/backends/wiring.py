@@ -4,23 +4,31 @@ Imports are inside functions, so that commands that need no torch do not load it
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from commands.backends.huggingface.launcher import n_processes
+from commands.backends.engines import (
+    Engine,
+    EngineGenerator,
+    LocalBackends,
+    engine_for,
+    in_process,
+    local_backends,
+    needs_extra,
+)
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.errors import MissingExtra
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields
 from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
-from commands.ports import BatchJudge, Generator, Judge, LikelihoodModel, Tell, Till, TokenCounter
+from commands.ports import BatchJudge, Generator, Judge, Tell, Till, TokenCounter
+from commands.settings.environment import EngineName
 from commands.settings.keys import key_in
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection
@@ -31,16 +39,6 @@ from ledger.identity import EntrantId
 if TYPE_CHECKING:
     from commands.backends.endpoint.generator import EndpointGenerator
     from commands.backends.endpoint.server import Endpoint
-    from commands.backends.huggingface.replicas import ReplicaGroup
-
-
-@contextmanager
-def _extra(name: str, package: str) -> Iterator[None]:
-    """Name the extra that is missing when an import inside fails."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or package, name) from error
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,12 @@ class ConfiguredBackends:
     settings: Settings
     folder: Path  # start of relative paths
     tell: Tell | None = None  # hears of long waits for an entrant's server; None: there are none
+    engine: Engine | None = None  # of entrants' weights; None: this process
 
     def generator(self, till: Till) -> Generator:
         """Return the generator of all entrants; each loader is imported with its first task."""
         return GeneratorByLoader(
-            lambda: _local(self.settings, self.settings.generation.device).generator,
+            lambda: EngineGenerator(self.engine or in_process(self.settings.generation)),
             lambda: _endpoint_generator(self.settings, self.tell).paying(till),
         )
 
@@ -95,7 +94,7 @@ class ConfiguredBackends:
 
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> "EndpointGenerator":
-    with _extra("endpoint", "openai"):
+    with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
         from commands.backends.endpoint.server import Endpoint
     served = {}
@@ -108,40 +107,48 @@ def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> "
     return EndpointGenerator(served, tell)
 
 
-class _LocalBackends(NamedTuple):
-    """The generator and the likelihood model with weights on this machine."""
+@contextmanager
+def backends_on(
+    engine: EngineName, settings: Settings, folder: Path, tell: Tell
+) -> Iterator[ConfiguredBackends | None]:
+    """Yield the backends of a tournament, whose weights run on an engine.
 
-    generator: Generator
-    reader: LikelihoodModel
+    Other processes of a launcher than the first do their shares of the work here, and get None.
+
+    Raises:
+        ConfigurationError: The engine cannot be used as this process was started.
+        MissingExtra: The packages for local models are not installed.
+    """
+    with engine_for(engine, settings.generation, tell) as chosen:
+        yield None if chosen is None else ConfiguredBackends(settings, folder, tell, chosen)
 
 
 @contextmanager
-def inferences_on_replicas(
-    settings: AskingSettings,
+def inferences_on(
+    engine: EngineName, settings: AskingSettings, tell: Tell
 ) -> Iterator[Callable[[Entrant], Inference] | None]:
-    """Yield a factory of entrants' inferences that uses all processes of a launcher.
+    """Yield a factory of entrants' inferences, whose weights run on an engine until the end.
 
-    Other processes than the first do their shares of the work here, and get None.
+    Other processes of a launcher than the first do their shares of the work here, and get None.
 
     Raises:
-        ConfigurationError: Several processes were asked for, and one was started.
+        ConfigurationError: The engine cannot be used as this process was started.
         MissingExtra: The packages for local models are not installed.
     """
-    if n_processes() == 1:
-        yield make_inference_factory(settings)
-    elif not (replicas := _replicas(settings)).is_main:
-        replicas.serve()
-        yield None
-    else:
-        with replicas.leading():
-            yield make_inference_factory(settings, lambda: _LocalBackends(replicas, replicas))
+    with ExitStack() as closing:
+        chosen = closing.enter_context(engine_for(engine, settings.generation, tell))
+        if chosen is None:
+            yield None
+        else:
+            yield make_inference_factory(settings, lambda: closing.enter_context(chosen()))
 
 
 def make_inference_factory(
-    settings: AskingSettings, make_local: Callable[[], _LocalBackends] | None = None
+    settings: AskingSettings, make_local: Callable[[], LocalBackends] | None = None
 ) -> Callable[[Entrant], Inference]:
     """Return a factory of entrants' inferences, each of which loads its weights once, when used."""
-    local = cache(make_local or (lambda: _local(settings, settings.generation.device)))
+    here = settings.generation
+    local = cache(make_local or (lambda: local_backends(here, here.device)))
     served = cache(lambda: _endpoint_generator(settings))
 
     def inference(entrant: Entrant) -> Inference:
@@ -152,29 +159,13 @@ def make_inference_factory(
     return inference
 
 
-def _replicas(settings: AskingSettings) -> "ReplicaGroup":
-    with _extra("models", "accelerate"):
-        from commands.backends.huggingface.replicas import ReplicaGroup
-    return ReplicaGroup(lambda device: _local(settings, device))
-
-
-def _local(settings: AskingSettings, device: str) -> _LocalBackends:
-    with _extra("models", "torch"):
-        from commands.backends.huggingface.generator import HfGenerator
-        from commands.backends.huggingface.reader import HfLikelihoodModel
-        from commands.backends.huggingface.worker import LastLoaded
-    chosen = settings.generation
-    options = (chosen.batch_tokens, device, chosen.cpu_threads, LastLoaded())
-    return _LocalBackends(HfGenerator(*options), HfLikelihoodModel(*options))
-
-
 def make_shard_reader() -> ToPeft:
     """Return the reader of a Hydra's shards.
 
     Raises:
         MissingExtra: The packages for local models are not installed.
     """
-    with _extra("models", "torch"):
+    with needs_extra("models", "torch"):
         from commands.backends.hydra.pt_lora import as_peft_folder
     return as_peft_folder
 
@@ -186,7 +177,7 @@ def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
         MissingExtra: pyarrow is not installed.
         ConfigurationError: The file is not Parquet.
     """
-    with _extra("parquet", "pyarrow"):
+    with needs_extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.open_parquet(path, columns)
 
@@ -197,7 +188,7 @@ def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> byte
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    with _extra("parquet", "pyarrow"):
+    with needs_extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.parquet_content(columns, rows)
 
@@ -221,7 +212,7 @@ def reach(server: Server) -> str | None:
 
         require_reachable()
         return None
-    with _extra("endpoint", "openai"):
+    with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.server import Endpoint
     url, name = server.base_url or OPENAI_URL, server.api_key_env
     return Endpoint(url, server.asked, key_in(name), name).doubt(server.models)
@@ -256,7 +247,7 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 
 
 def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
-    with _extra("endpoint", "openai"):
+    with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
     section, n_at_a_time = section_of(settings, judge), settings.judge.concurrency
     server, name = _server_of(settings, judge), section.key_of_max_tokens
@@ -264,7 +255,7 @@ def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
 
 
 def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
-    with _extra("endpoint", "openai"):
+    with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.batches import OpenAIBatches
     section, server = section_of(settings, judge), _server_of(settings, judge)
     require_key(judge, section)
@@ -272,7 +263,7 @@ def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
 
 
 def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
-    with _extra("endpoint", "openai"):
+    with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.server import Endpoint
     section = section_of(settings, judge)
     return Endpoint(
@@ -285,7 +276,7 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
 
 
 def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
-    with _extra("models", "torch"):
+    with needs_extra("models", "torch"):
         from commands.backends.huggingface.judge import HfJudge
     parameters = dict(judge.parameters)
     return HfJudge(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import ConfiguredBackends, inferences_on_replicas
+from commands.backends.wiring import ConfiguredBackends, backends_on, inferences_on
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import say
@@ -35,6 +35,7 @@ def generate(
     max_usd: options.MaxUsd = None,
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
+    engine: options.Engine = "local",
 ) -> None:
     """Generate the missing responses.
 
@@ -43,12 +44,15 @@ def generate(
     place = workspace(paths)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    make_generator = ConfiguredBackends(place.settings, place.folder, say).generator
-    book = price_book(place.settings, place.folder)
-    with place.recorder(say) as recorder, console() as talk:
-        recorder.record(place.opening)
-        done = generate_with_consent(recorder, prompts, make_generator, book, spending, talk)
-        responses = response_counts(recorder.state, prompts)
+    with backends_on(engine, place.settings, place.folder, say) as backends:
+        if backends is None:  # a replica, whose share is done
+            return
+        book = price_book(place.settings, place.folder)
+        with place.recorder(say) as recorder, console() as talk:
+            recorder.record(place.opening)
+            make = backends.generator
+            done = generate_with_consent(recorder, prompts, make, book, spending, talk)
+            responses = response_counts(recorder.state, prompts)
     say(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"
         f" {done.n_failed} failed"
@@ -134,6 +138,7 @@ def evaluate(
     max_usd: options.MaxUsd = None,
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
+    engine: options.Engine = "local",
 ) -> None:
     """Run the missing evaluation samples.
 
@@ -141,7 +146,7 @@ def evaluate(
     """
     place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    with inferences_on_replicas(place.settings) as inference_of:
+    with inferences_on(engine, place.settings, say) as inference_of:
         if inference_of is None:  # a replica, whose share is done
             return
         planned = plan_evaluations(

@@ -6,7 +6,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.backends.wiring import inferences_on_replicas
+from commands.backends.wiring import inferences_on
+from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import progress_on_stderr
@@ -52,6 +53,7 @@ def evaluate(
     ledger: Annotated[
         Path, typer.Option("--ledger", "-l", help="The ledger file, for any number of weights.")
     ] = Path("evaluations.db"),
+    engine: options.Engine = "local",
 ) -> None:
     """Evaluate weights by themselves, without a tournament.
 
@@ -61,7 +63,7 @@ def evaluate(
     """
     generation = GenerationSection()
     entrant = read_checkpoint(weights, _label(weights, adapter or ()), generation, adapter or ())
-    with inferences_on_replicas(_Alone(generation)) as inference_of:
+    with inferences_on(engine, _Alone(generation), say) as inference_of:
         if inference_of is None:  # a replica, whose share is done
             return
         planned = plan_alone(uses, inference_of(entrant), limit)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import ConfiguredBackends, reach
+from commands.backends.wiring import backends_on, reach
 from commands.cli.plan import generate
 from commands.cli.shared import options
 from commands.cli.shared.command import command
@@ -44,6 +44,7 @@ def run(
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
     allow_gaps: options.AllowGaps = False,
+    engine: options.Engine = "local",
 ) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
 
@@ -52,9 +53,12 @@ def run(
     place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd)
     how = JudgingOptions(mode, waits=not no_wait, spending=spending)
-    backends = ConfiguredBackends(place.settings, place.folder, say)
-    with place.recorder(say) as recorder, console() as talk:
-        summary = run_tournament(recorder, place, how, backends, talk, now=utc_now(), reach=reach)
+    with backends_on(engine, place.settings, place.folder, say) as backends:
+        if backends is None:  # a replica, whose share is done
+            return
+        with place.recorder(say) as recorder, console() as talk:
+            now = utc_now()
+            summary = run_tournament(recorder, place, how, backends, talk, now=now, reach=reach)
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)

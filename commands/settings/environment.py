@@ -1,8 +1,15 @@
-"""Environment variables that override keys of the settings."""
+"""Environment variables that override keys of the settings, and the one that is of the machine."""
 
 import tomllib
+from typing import Final, Literal, TypeAlias
 
 from commands.settings.toml import Location, parsed
+
+EngineName: TypeAlias = Literal["local", "ray"]
+"""What runs entrants' weights: this machine, or the accelerators that Ray knows."""
+
+ENGINE: Final = "TOURNEY_ENGINE"
+"""Sets `--engine`. It is no key of the settings: these are recorded, and a machine is not."""
 
 
 def variable(location: Location) -> str:

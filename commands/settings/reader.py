@@ -9,14 +9,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError
-from commands.settings.environment import value, variable
+from commands.settings.environment import ENGINE, value, variable
 from commands.settings.schema import Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.settings.servers import not_an_address
 from commands.settings.toml import Location, Table, line_of, nearest, owner_and_name, read_toml
 
 _CLOSE: Final = 0.8  # of the letters
-_OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER"})  # the command line reads it as --ledger
+_OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER", ENGINE})  # --ledger and --engine
 
 
 class _Source(NamedTuple):

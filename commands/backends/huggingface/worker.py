@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import torch
 
+from commands.backends.huggingface.shares import load_key
 from commands.backends.hydra.weights import LoadedHydra, check_hydra, load_hydra
 from commands.backends.weights.batching import group_by
 from commands.backends.weights.loaded import (
@@ -40,18 +41,6 @@ def check_hydras(entrants: Iterable[Entrant]) -> None:
     for entrant in entrants:
         if entrant.hydra is not None:
             check_hydra(entrant, entrant.hydra)
-
-
-def load_key(entrant: Entrant) -> Hashable:
-    """Return a key that is equal for entrants that load the same files."""
-    adapters = tuple(adapter.digest for adapter in entrant.adapters)
-    heads = entrant.hydra and (
-        entrant.hydra.heads_depth,
-        tuple(shard.digest for shard in entrant.hydra.security),
-        tuple(shard.digest for shard in entrant.hydra.robustness),
-        entrant.hydra.uncertainty and entrant.hydra.uncertainty.digest,
-    )
-    return entrant.weights_digest, adapters, heads, entrant.dtype
 
 
 class LastLoaded:

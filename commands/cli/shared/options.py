@@ -8,6 +8,7 @@ import typer
 
 from commands.cli.shared import completion
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
+from commands.settings.environment import ENGINE, EngineName
 from ledger.events import ratings, registration
 
 Config: TypeAlias = Annotated[
@@ -76,6 +77,13 @@ AskedJudge: TypeAlias = Annotated[
 ]
 Provider: TypeAlias = Annotated[
     registration.Provider | None, typer.Option(help="Use this instead of [judge] provider.")
+]
+Engine: TypeAlias = Annotated[
+    EngineName,
+    typer.Option(
+        envvar=ENGINE,
+        help="What runs weights. local: this machine; ray: all accelerators that Ray knows.",
+    ),
 ]
 Yes: TypeAlias = Annotated[
     bool, typer.Option("--yes", help="Agree to the cost in advance, within the cap.")

@@ -16,7 +16,7 @@ from commands.backends.huggingface.judge import HfJudge
 from commands.backends.huggingface.launcher import n_processes
 from commands.backends.wiring import (
     ConfiguredBackends,
-    inferences_on_replicas,
+    inferences_on,
     make_inference_factory,
     make_token_counter,
     reach,
@@ -440,7 +440,7 @@ def test_processes_that_were_not_started_are_told_of(monkeypatch: pytest.MonkeyP
 
     with (
         pytest.raises(ConfigurationError, match=r"starts one process.*torchrun --nproc-per-node N"),
-        inferences_on_replicas(settings()),
+        inferences_on("local", settings(), print),
     ):
         pass
 

@@ -56,7 +56,7 @@ class Answering:
         return sum(len(each.asked) for each in self.generators)
 
     @contextmanager
-    def inferences(self, _: object) -> Iterator[Callable[[Entrant], Inference]]:
+    def inferences(self, *_: object) -> Iterator[Callable[[Entrant], Inference]]:
         """Stand for the backends."""
 
         def inference(who: Entrant) -> Inference:
@@ -77,7 +77,7 @@ def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answering:
     (tmp_path / "longest_of_mine.py").write_text("LONGEST = 1\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     found = Answering()
-    monkeypatch.setattr(module, "inferences_on_replicas", found.inferences)
+    monkeypatch.setattr(module, "inferences_on", found.inferences)
     return found
 
 
@@ -149,10 +149,10 @@ def test_another_process_does_its_share_and_writes_nothing(
     """Several are started on several GPUs."""
 
     @contextmanager
-    def nothing(_: object) -> Iterator[None]:
+    def nothing(*_: object) -> Iterator[None]:
         yield None
 
-    monkeypatch.setattr(module, "inferences_on_replicas", nothing)
+    monkeypatch.setattr(module, "inferences_on", nothing)
 
     evaluate(weights=Path("a"), uses=["mine.py:Doses"])
 

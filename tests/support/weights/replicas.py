@@ -33,10 +33,10 @@ PASSAGES = tuple(
 def answer(task: GenerationTask) -> str:
     """Say which process answered; two prompts cannot be answered."""
     match task.prompt_text:
-        case "broken":
+        case "x":
             raise WeightsError(Path("weights"), "torn", "mend it")
-        case "bug":
-            raise RuntimeError(task.prompt_text)
+        case "!":
+            raise RuntimeError("bug")
     return RANK
 
 
@@ -58,7 +58,7 @@ def lead(replicas: ReplicaGroup) -> None:
     said["read"] = {e.key: e.log_likelihood for e in read if isinstance(e, ContinuationLikelihood)}
     answered: dict[str, str] = {}
     try:
-        for batch in replicas.generate(tasks("a", "b", "c", "broken")):
+        for batch in replicas.generate(tasks("a", "b", "c", "x")):
             answered |= {e.response_key: e.text for e in batch if isinstance(e, GeneratedText)}
     except ReplicaFailed as error:
         said["failure"] = str(error)
@@ -67,12 +67,12 @@ def lead(replicas: ReplicaGroup) -> None:
 
 
 if __name__ == "__main__":
-    every = ReplicaGroup(made)
+    every = ReplicaGroup(made, batch_tokens=8192)
     if not every.is_main:
         every.serve()
     elif sys.argv[1:]:
         with every.leading():
-            list(every.generate(tasks("bug", "b")))  # the first of them is dealt to the first
+            list(every.generate(tasks("!", "b")))  # the first of them is dealt to the first
     else:
         with every.leading():
             lead(every)

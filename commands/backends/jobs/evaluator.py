@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
-from commands.backends._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.ranks import on_first_rank
 from commands.backends.huggingface.reader import HfLikelihoodModel
-from commands.backends.job import (
+from commands.backends.jobs._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
+from commands.backends.jobs.job import (
     EvaluationArgument,
     EvaluatorConfig,
     ExecutionSpec,

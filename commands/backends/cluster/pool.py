@@ -1,0 +1,184 @@
+"""Spread work over Ray actors, one for each accelerator and load of weights.
+
+This process cuts the work into chunks, hands them out and yields what comes back; actors know
+nothing of the ledger. An actor that dies is replaced, and only its chunk is done again.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from commands import ports
+from commands.backends.cluster._seats import ChunkQueue, Seat, WorkChunk
+from commands.backends.cluster.session import Place, connected, places
+from commands.backends.huggingface.shares import (
+    Assignment,
+    Backends,
+    chunk_budget,
+    chunks,
+    n_tokens,
+)
+from commands.backends.huggingface.worker import check_hydras
+from commands.errors import ReplicaFailed, counted
+from commands.settings.schema import GenerationSection
+
+logger = logging.getLogger(__name__)
+
+_MOST_DEATHS: Final = 3  # at one chunk, or at starting in one place
+_TURNS: Final = 2  # chunks of each actor at least, so that none waits long for the last
+_SILENCE_S: Final = 60.0  # after which the user is told that no accelerator is free
+
+
+@contextmanager
+def ray_pool(
+    make: Callable[[], Backends], generation: GenerationSection, tell: ports.Tell
+) -> Iterator["RayPool"]:
+    """Connect to Ray, and yield the actors of all its accelerators.
+
+    Args:
+        make: Makes an actor's backends; it is called in their processes.
+        generation: Names the device and the token budget of a batch.
+        tell: Hears of long waits for an accelerator.
+
+    Raises:
+        ConfigurationError: The cluster does not answer, or has nothing to compute on.
+    """
+    with connected():
+        pool = RayPool(make, places(_nodes(), generation), generation.batch_tokens, tell)
+        try:
+            yield pool
+        finally:
+            pool.close()
+
+
+def _nodes() -> list[dict[str, Any]]:
+    return ray.nodes()  # type: ignore[no-untyped-call,no-any-return]  # Ray does not type it
+
+
+class RayPool:
+    """A `Generator` and a `LikelihoodModel`, one of each in every actor."""
+
+    def __init__(
+        self,
+        make: Callable[[], Backends],
+        where: Sequence[Place],
+        batch_tokens: int,
+        tell: ports.Tell,
+    ) -> None:
+        """Take the places for actors, which start with the first work."""
+        self._seats = [Seat(place, make) for place in where]
+        self._batch_tokens = batch_tokens
+        self._tell = tell
+
+    def generate(
+        self, tasks: Sequence[ports.GenerationTask]
+    ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
+        """Answer tasks on all actors, and yield each chunk when it is done.
+
+        Raises:
+            ReplicaFailed: An actor failed, or a chunk's actors keep dying.
+            WeightsError: A Hydra's files do not fit; nothing was generated.
+        """
+        yield from self._do("generate", tasks)
+
+    def log_likelihoods(
+        self, continuations: Sequence[ports.Continuation]
+    ) -> Iterator[tuple[ports.ContinuationLikelihood | ports.LikelihoodFailure, ...]]:
+        """Have actors weigh continuations; those of one context stay together.
+
+        Raises:
+            ReplicaFailed: An actor failed, or a chunk's actors keep dying.
+            WeightsError: A Hydra's files do not fit; nothing was weighed.
+        """
+        yield from self._do("log_likelihoods", continuations)
+
+    def close(self) -> None:
+        """End all actors."""
+        for seat in self._seats:
+            seat.empty()
+
+    def _do(
+        self, what: Literal["generate", "log_likelihoods"], work: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        check_hydras({each.entrant.digest: each.entrant for each in work}.values())
+        queue = ChunkQueue(
+            WorkChunk(Assignment(what, cut)) for cut in chunks(work, self._budget(work))
+        )
+        failures: list[str] = []
+        try:
+            while (queue and not failures) or any(seat.chunk for seat in self._seats):
+                if not failures:
+                    self._fill(queue)
+                yield from self._next(queue, failures)
+        finally:  # what nobody waits for any more
+            for seat in self._seats:
+                if seat.chunk is not None:
+                    seat.empty()
+        if failures:
+            raise ReplicaFailed(failures)
+
+    def _budget(self, work: Sequence[Any]) -> int:
+        share = sum(map(n_tokens, work)) // (_TURNS * len(self._seats))
+        return min(chunk_budget(self._batch_tokens), share)
+
+    def _fill(self, queue: ChunkQueue) -> None:
+        for seat in self._seats:
+            seat.fill(queue, self._seats)
+
+    def _next(self, queue: ChunkQueue, failures: list[str]) -> Iterator[tuple[Any, ...]]:
+        """Wait for the next actor that has done something, and yield what it made."""
+        seat = self._first_done()
+        try:
+            made = seat.result()
+        except RayTaskError:
+            raise  # a bug, which keeps its traceback
+        except RayError as error:
+            self._replace(seat, queue, error)
+            return
+        if made is None:
+            return
+        if made.failure is not None:
+            failures.append(made.failure)
+        else:
+            self._fill(queue)  # before anything is recorded: nobody should wait for that
+        yield from made.batches
+
+    def _first_done(self) -> Seat:
+        by_pending = {seat.pending: seat for seat in self._seats if seat.pending is not None}
+        is_idle = all(seat.chunk is None for seat in self._seats)
+        done, _ = ray.wait(list(by_pending), timeout=_SILENCE_S if is_idle else None)
+        if not done:
+            self._tell("waiting until Ray has a free accelerator; see `ray status`")
+            done, _ = ray.wait(list(by_pending))
+        return by_pending[done[0]]
+
+    def _replace(self, seat: Seat, queue: ChunkQueue, error: RayError) -> None:
+        """Empty the seat of an actor that died, and put its chunk back.
+
+        Raises:
+            ReplicaFailed: It was one too many.
+        """
+        logger.info("an actor died: %s", error)
+        why = " ".join(str(error).split())
+        chunk = seat.chunk
+        seat.empty()
+        if chunk is None:
+            seat.n_failed_starts += 1
+            if seat.n_failed_starts == _MOST_DEATHS:
+                raise ReplicaFailed([f"{_NO_START}; the last time: {why}"])
+            return
+        chunk.n_deaths += 1
+        if chunk.n_deaths == _MOST_DEATHS:
+            work = counted(len(chunk.assignment.work), "response or sample", "responses or samples")
+            raise ReplicaFailed([f"{_MOST_DEATHS} processes died at the same {work}: {why}"])
+        queue.put_back(chunk)
+
+
+_NO_START: Final = (
+    f"a process did not start on the cluster, {_MOST_DEATHS} times: install the same version of"
+    " tourney-ledger[models,ray] on all its machines"
+)

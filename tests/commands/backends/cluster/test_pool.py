@@ -1,0 +1,167 @@
+"""Two actors of Ray leave what one process would leave, whoever is killed on the way."""
+
+import signal
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import cycle, islice
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from commands.backends.cluster.pool import RayPool
+from commands.backends.huggingface.shares import Backends
+from commands.errors import ReplicaFailed, WeightsError
+from commands.ports import GeneratedText, GenerationTask
+from ledger.store import Ledger
+from tests.support.builders.events import key
+from tests.support.faults.death import Death, before
+from tests.support.scripted import ScriptedGenerator, ScriptedReader
+from tests.support.weights.mortal import (
+    OF_ACTORS,
+    OF_DRIVERS,
+    PLACES,
+    ROSTER,
+    answer,
+    backends,
+    cluster,
+    contents,
+    do_all,
+    driver,
+)
+
+
+@pytest.fixture(scope="module")
+def variables() -> Iterator[Mapping[str, str]]:
+    """Give the address of a Ray that all drivers use, this process too."""
+    with cluster() as address:
+        yield address
+
+
+def expected(folder: Path) -> Counter[bytes]:
+    """Return what one process leaves that nobody disturbs."""
+    do_all(folder / "undisturbed.db", *backends())
+    return contents(folder / "undisturbed.db")
+
+
+def dig(folder: Path, *deaths: Death) -> Path:
+    """Write each death into a file of its own."""
+    folder.mkdir()
+    for n, death in enumerate(deaths):
+        (folder / f"{n}").write_bytes(msgspec.json.encode(death))
+    return folder
+
+
+def test_killed_actors_and_drivers_leave_what_one_process_does(
+    tmp_path: Path, variables: Mapping[str, str]
+) -> None:
+    """Each response, sample and evaluation once; what was recorded is not done again."""
+    path, graves = tmp_path / "killed.db", dig(tmp_path / "graves", OF_ACTORS[0], OF_ACTORS[3])
+
+    killed = driver(path, graves, variables, before(Ledger.append, call=6))
+    n_recorded = contents(path).total()
+    done = driver(path, graves, variables, None)
+
+    assert (killed.exitcode, done.exitcode) == (-signal.SIGKILL, 0)
+    assert n_recorded > 0
+    assert not list(graves.iterdir())  # each actor's death came
+    assert contents(path) == expected(tmp_path)
+
+
+@pytest.mark.nightly
+def test_fifty_kills_change_nothing(tmp_path: Path, variables: Mapping[str, str]) -> None:
+    """Of actors and drivers, at every named point."""
+    n_rounds, same = 13, expected(tmp_path)
+    of_actors, of_drivers = cycle(OF_ACTORS), cycle(OF_DRIVERS)
+    killed = Counter[str]()
+
+    for n in range(n_rounds):
+        path = tmp_path / f"{n}.db"
+        graves = dig(tmp_path / f"graves of {n}", *islice(of_actors, 3))
+        for death in (*islice(of_drivers, 2), None):
+            code = driver(path, graves, variables, death).exitcode
+            assert code in {0, -signal.SIGKILL}
+            killed["drivers"] += code != 0
+        killed["actors"] += 3 - len(list(graves.iterdir()))
+        assert contents(path) == same
+
+    print(dict(killed))  # noqa: T201  # the report of a long test
+    assert killed.total() >= 50
+
+
+TASKS = [GenerationTask(key(str(n)), ROSTER[0], f"{n}", 0) for n in range(4)]
+
+
+def breaking(how: str) -> Backends:
+    """Return what cannot answer the prompt 2."""
+
+    def broken(task: GenerationTask) -> str:
+        if task.prompt_text == "2" and how == "bug":
+            raise LookupError("a bug")
+        if task.prompt_text == "2":
+            raise WeightsError(Path("weights"), "torn", "mend it")
+        return answer(task)
+
+    return ScriptedGenerator(broken), ScriptedReader(lambda _: 0.0)
+
+
+def dying() -> Backends:
+    """Return what takes its process with it."""
+
+    def die(_: GenerationTask) -> str:
+        signal.raise_signal(signal.SIGKILL)
+        raise AssertionError
+
+    return ScriptedGenerator(die), ScriptedReader(lambda _: 0.0)
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_failure_in_an_actor_is_told_and_the_rest_is_kept() -> None:
+    """Weights that are torn stop the command; what was answered is recorded."""
+    pool = RayPool(lambda: breaking("failure"), PLACES[:1], batch_tokens=8192, tell=print)
+    made: list[object] = []
+
+    with pytest.raises(ReplicaFailed, match="weights: torn; mend it"):
+        made.extend(pool.generate(TASKS))
+    pool.close()
+
+    assert len(made) == 2
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_bug_in_an_actor_keeps_its_name() -> None:
+    """It is nobody's fault but ours, and its traceback is needed."""
+    pool = RayPool(lambda: breaking("bug"), PLACES[:1], batch_tokens=8192, tell=print)
+
+    with pytest.raises(LookupError, match="a bug"):
+        list(pool.generate(TASKS))
+    pool.close()
+
+
+@pytest.mark.usefixtures("variables")
+def test_work_that_kills_its_actors_is_given_up() -> None:
+    """Memory that is too small for one chunk would end actors for ever."""
+    pool = RayPool(dying, PLACES[:1], batch_tokens=8192, tell=print)
+
+    with pytest.raises(ReplicaFailed, match="3 processes died at the same 2 responses"):
+        list(pool.generate(TASKS))
+
+    assert all(seat.pending is None for seat in pool._seats)
+
+
+@pytest.mark.usefixtures("variables")
+def test_an_actor_stays_for_the_next_call_and_goes_with_its_load() -> None:
+    """Loading takes minutes; two loads in one place would not fit."""
+    pool = RayPool(backends, PLACES[:1], batch_tokens=8192, tell=print)
+    [seat] = pool._seats
+    actors = []
+
+    for who in (ROSTER[0], ROSTER[1], ROSTER[2]):
+        [[done]] = pool.generate([GenerationTask(key("one"), who, "one", 0)])
+        assert isinstance(done, GeneratedText)
+        assert done.text == f"{who.entrant_id} on one by 0"
+        actors.append(seat._actor)
+    pool.close()
+
+    assert actors[0] is actors[1]
+    assert actors[1] is not actors[2]

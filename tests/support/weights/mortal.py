@@ -1,0 +1,165 @@
+"""A tournament whose work two actors of Ray do, while actors and the driver are killed.
+
+Actors take the place of weights by a function of the task, so that a process starts in a second.
+A death is a file that one actor takes, so each comes once, however many processes there are.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import ray
+
+from commands.backends.cluster._actor import ShareActor
+from commands.backends.cluster._seats import Seat
+from commands.backends.cluster.pool import RayPool
+from commands.backends.cluster.session import Place, connected
+from commands.backends.huggingface.shares import Backends
+from commands.decisions.recorder import EvaluationRecorder, Recorder
+from commands.entrants.generate import generate_missing
+from commands.evaluating.evaluate import evaluate_all, plan_evaluation
+from commands.evaluating.samples import Inference
+from commands.ports import (
+    Continuation,
+    GenerationTask,
+    Generator,
+    LikelihoodModel,
+    no_progress,
+)
+from commands.settings.sections import EvaluationOptions
+from ledger.audit import audit
+from ledger.identity import canonical_json
+from ledger.store import Ledger
+from tests.support.builders.commands import open_tournament
+from tests.support.builders.evaluating import Capitals, Letters
+from tests.support.builders.events import STREAM, entrant, opened, prompt
+from tests.support.faults.death import Death, before, die
+from tests.support.scripted import ScriptedGenerator, ScriptedReader
+
+ROSTER: Final = (
+    entrant("base"),
+    entrant("warm", weights_digest=entrant("base").weights_digest, temperature=0.5),
+    entrant("other"),
+)  # of two loads
+PROMPTS: Final = tuple(prompt(f"p{n}", text=n * "word ") for n in range(1, 9))
+EVALUATIONS: Final = (
+    Capitals(*((f"Capital of country {n}?", f"{n}") for n in range(12))),
+    Letters(*(n * "letter " for n in range(1, 13))),
+)
+PLACES: Final = (Place(0), Place(0))  # of a machine with any number of CPUs
+
+
+def answer(task: GenerationTask) -> str:
+    """Answer by who is asked what, and by which seed."""
+    return f"{task.entrant.entrant_id} on {task.prompt_text} by {task.seed}"
+
+
+def weigh(passage: Continuation) -> float:
+    """Weigh by the length of a text."""
+    return -1.0 * len(passage.text)
+
+
+def backends() -> Backends:
+    """Return what stands for weights."""
+    return ScriptedGenerator(answer, batch=2), ScriptedReader(weigh, batch=2)
+
+
+def mortal(graves: Path) -> Backends:
+    """Return the same, in a process that dies as the first file says, which it takes."""
+    for grave in sorted(graves.iterdir()):
+        death = msgspec.json.decode(grave.read_bytes(), type=Death)
+        try:
+            grave.unlink()
+        except FileNotFoundError:  # another process took it
+            continue
+        die(death)
+        break
+    return backends()
+
+
+OF_ACTORS: Final = (
+    before(answer),
+    before(answer, call=4),
+    before(weigh),
+    before(weigh, call=3),
+    before(ShareActor.share),
+    before(ShareActor.share, call=2),
+    before(ScriptedGenerator._result, call=2),
+)
+OF_DRIVERS: Final = (
+    before(Ledger.append, call=2),
+    before(Ledger.append, call=5),
+    before(Ledger.append, call=9),
+    before(Seat.fill, call=9),
+    before(Seat.result, call=3),
+    before(Seat.result, call=6),
+    before(Recorder._add, call=3),
+    before(EvaluationRecorder._catch_up, call=3),
+)
+
+
+def do_all(path: Path, generator: Generator, reader: LikelihoodModel) -> None:
+    """Generate and evaluate all that a ledger lacks."""
+    with Ledger.open(path) as ledger:
+        recorder = Recorder(ledger, STREAM)
+        recorder.record(open_tournament(opened(entrants=ROSTER, prompts=PROMPTS)))
+        prompts = [each.prompt_id for each in PROMPTS]
+        generate_missing(recorder, lambda: generator, prompts, on_progress=no_progress)
+        planned = [
+            plan_evaluation(
+                evaluation,
+                Inference(who, lambda: generator, lambda: reader),
+                EvaluationOptions(chunk_size=6),
+            )
+            for who in ROSTER
+            for evaluation in EVALUATIONS
+        ]
+        evaluate_all(EvaluationRecorder(ledger, STREAM), planned, on_progress=no_progress)
+
+
+def drive(path: Path, graves: Path, variables: Mapping[str, str], death: Death | None) -> None:
+    """Do all on two actors of a cluster; this process is the driver, and may be killed."""
+    os.environ.update(variables)
+    with connected():
+        pool = RayPool(partial(mortal, graves), PLACES, batch_tokens=20, tell=print)
+        if death is not None:
+            die(death)
+        do_all(path, pool, pool)
+        pool.close()
+
+
+def driver(
+    path: Path, graves: Path, variables: Mapping[str, str], death: Death | None
+) -> BaseProcess:
+    """Return a finished driver, forked of a process that has done the imports."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    process = context.Process(target=drive, args=(path, graves, variables, death))
+    process.start()
+    process.join()
+    return process
+
+
+def contents(path: Path) -> Counter[bytes]:
+    """Count what a sound ledger's events say, in whatever order they came."""
+    with Ledger.read_only(path) as ledger:
+        assert audit(ledger) == ()
+        return Counter(
+            canonical_json(msgspec.to_builtins(recorded.event)) for recorded in ledger.read()
+        )
+
+
+@contextmanager
+def cluster() -> Iterator[Mapping[str, str]]:
+    """Start a Ray of this process, and yield the variables by which others reach it."""
+    with connected():
+        address = ray.get_runtime_context().gcs_address
+        token = os.environ["RAY_AUTH_TOKEN"]
+        yield {"RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
