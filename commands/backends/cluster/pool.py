@@ -4,7 +4,6 @@ This process cuts the work into chunks, hands them out and yields what comes bac
 nothing of the ledger. An actor that dies is replaced, and only its chunk is done again.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal
@@ -25,8 +24,6 @@ from commands.backends.huggingface.shares import (
 from commands.backends.huggingface.worker import check_hydras
 from commands.errors import ReplicaFailed, counted
 from commands.settings.schema import GenerationSection
-
-logger = logging.getLogger(__name__)
 
 _MOST_DEATHS: Final = 3  # at one chunk, or at starting in one place
 _TURNS: Final = 2  # chunks of each actor at least, so that none waits long for the last
@@ -162,7 +159,7 @@ class RayPool:
         Raises:
             ReplicaFailed: It was one too many.
         """
-        logger.info("an actor died: %s", error)
+        self._tell("a process of Ray died; another does its work again")
         why = " ".join(str(error).split())
         chunk = seat.chunk
         seat.empty()

@@ -6,8 +6,9 @@ What is started here listens on this machine only, under a key of its own, and l
 import logging
 import os
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -37,7 +38,8 @@ def connected() -> Iterator[None]:
     Raises:
         ConfigurationError: The cluster does not answer.
     """
-    with _variables({"RAY_USAGE_STATS_ENABLED": "0"}):
+    # Ray writes to the standard output, too, where a command's result belongs
+    with _variables({"RAY_USAGE_STATS_ENABLED": "0"}), redirect_stdout(sys.stderr):
         try:
             if address := os.environ.get("RAY_ADDRESS") or _started_here():
                 _connect(address)

@@ -130,5 +130,8 @@ def move_to_device(module: torch.nn.Module, device: torch.device, folder: Path) 
     try:
         return module.eval().to(device)
     except torch.OutOfMemoryError as error:
-        remedy = "choose a smaller dtype or another --device"
+        remedy = (
+            "choose a smaller [generation] dtype, or serve the weights from several cards and"
+            ' compare them by loader = "endpoint"'
+        )
         raise WeightsError(folder, f"the weights do not fit on {device}", remedy) from error

@@ -138,6 +138,7 @@ def test_a_bug_in_an_actor_keeps_its_name() -> None:
     pool.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("variables")
 def test_work_that_kills_its_actors_is_given_up() -> None:
     """Memory that is too small for one chunk would end actors for ever."""
@@ -149,6 +150,7 @@ def test_work_that_kills_its_actors_is_given_up() -> None:
     assert all(seat.pending is None for seat in pool._seats)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("variables")
 def test_an_actor_stays_for_the_next_call_and_goes_with_its_load() -> None:
     """Loading takes minutes; two loads in one place would not fit."""

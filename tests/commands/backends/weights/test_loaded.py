@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from commands.backends.weights.loaded import load_weights, prepare_device
+from commands.backends.weights.loaded import load_weights, move_to_device, prepare_device
 from commands.errors import ConfigurationError, WeightsError
 from ledger.events.registration import Entrant
 from tests.support.weights.loads import model_of
@@ -181,3 +181,17 @@ def test_a_broken_file_is_refused(entrant: Build, weights: Path, copied: Copied,
 
     with pytest.raises(WeightsError, match="cannot be read"):
         load_weights(entrant(folder=folder), CPU)
+
+
+class Huge(torch.nn.Linear):
+    """Weights that no card holds."""
+
+    def to(self, *_: object, **__: object) -> "Huge":
+        """Find no room."""
+        raise torch.OutOfMemoryError
+
+
+def test_weights_that_no_card_holds_are_sent_to_a_server() -> None:
+    """What splits weights over cards is a server's work, and servers do it well."""
+    with pytest.raises(WeightsError, match=r'70b: .* do not fit on cpu; .* loader = "endpoint"'):
+        move_to_device(Huge(1, 1), torch.device("cpu"), Path("70b"))
