@@ -28,6 +28,7 @@ class GenerationOptions:
     top_p: float = 1.0  # sample from the smallest set of likeliest tokens that reaches this
     stop: tuple[str, ...] = ()  # texts that end a response and are not part of it
     may_truncate: bool = False  # drop the beginning of a prompt that is too long
+    bos: bool = True  # as of a `Continuation`; of no account in a chat, which the template begins
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Continuation:
     context: str
     text: str
     rolls: bool = False  # split a text that is too long into windows instead of failing
+    bos: bool = True  # begin with the BOS token; False: only if the tokenizer does so by itself
 
 
 @dataclass(frozen=True)

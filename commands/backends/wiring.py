@@ -170,12 +170,12 @@ def make_shard_reader() -> ToPeft:
     return as_peft_folder
 
 
-def open_parquet(path: Path, columns: Collection[str]) -> Sheet:
-    """Open a Parquet file; pyarrow is imported only now.
+def open_parquet(path: Path, columns: Collection[str] | None) -> Sheet:
+    """Open a Parquet file, or an Arrow stream; pyarrow is imported only now.
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        ConfigurationError: The file is not Parquet.
+        ConfigurationError: The file is neither.
     """
     with needs_extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows

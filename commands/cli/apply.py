@@ -4,7 +4,12 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import ConfiguredBackends, backends_on, inferences_on
+from commands.backends.wiring import (
+    ConfiguredBackends,
+    backends_on,
+    inferences_on,
+    open_parquet,
+)
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import say
@@ -154,6 +159,7 @@ def evaluate(
             place.folder,
             place.opening,
             inference_of,
+            open_parquet,
             entrant=entrant,
             evaluation=evaluation,
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.backends.wiring import inferences_on
+from commands.backends.wiring import inferences_on, open_parquet
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
@@ -40,7 +40,8 @@ def evaluate(
         list[str],
         typer.Option(
             metavar="EVALUATION",
-            help="file.py:Class, module:Class, or the name of a shipped evaluation. Repeatable.",
+            help="file.py:Class, module:Class, a task file of lm-evaluation-harness (.yaml), or"
+            " the name of a shipped evaluation. Repeatable.",
         ),
     ],
     adapter: Annotated[
@@ -66,7 +67,7 @@ def evaluate(
     with inferences_on(engine, _Alone(generation), say) as inference_of:
         if inference_of is None:  # a replica, whose share is done
             return
-        planned = plan_alone(uses, inference_of(entrant), limit)
+        planned = plan_alone(uses, inference_of(entrant), open_parquet, length=limit)
         with progress_on_stderr() as on_progress:
             every, facts = _evaluated(ledger, planned, on_progress)
     writer.write(metrics_table(every, facts))

@@ -11,6 +11,7 @@ from commands.backends.wiring import (
     make_inference_factory,
     make_request_builder,
     make_token_counter,
+    open_parquet,
 )
 from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
@@ -158,6 +159,7 @@ def evaluate(
         place.folder,
         place.opening,
         make_inference_factory(place.settings),
+        open_parquet,
         entrant=entrant,
         evaluation=evaluation,
     )

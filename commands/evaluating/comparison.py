@@ -66,12 +66,15 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         """Return the continuations after their prefix, then, for PMI, without it."""
         prefix, texts, _ = self.item(sample.index)
         conditional = (
-            Continuation(f"{sample.item}:{index}", entrant, prefix, each)
+            Continuation(f"{sample.item}:{index}", entrant, prefix, each, bos=self.bos)
             for index, each in enumerate(texts)
         )
         if not self.asks_unconditional:
             return tuple(conditional)
-        alone = (Continuation(f"alone:{digest_of(each)}", entrant, "", each) for each in texts)
+        alone = (
+            Continuation(f"alone:{digest_of(each)}", entrant, "", each, bos=self.bos)
+            for each in texts
+        )
         return (*conditional, *alone)
 
     def observation_of(

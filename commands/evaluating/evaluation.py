@@ -22,7 +22,7 @@ from commands.evaluating.samples import (
     subset,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Item, require_text
+from commands.evaluating.values import Item, require_boolean, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import EvaluationKind, Observation, SampleObserved
 from ledger.events.registration import Entrant
@@ -48,6 +48,7 @@ class Evaluation(ABC):
 
     kind: ClassVar[EvaluationKind]
     higher_is_better: ClassVar[bool] = True
+    bos: bool = True  # begin texts with the BOS token; False: if the tokenizer does so by itself
     _id: str | None = None  # of the table that it is made from
 
     @property
@@ -103,6 +104,15 @@ class Evaluation(ABC):
             ConfigurationError: The entrant does not support this evaluation.
         """
 
+    def beginning(self) -> Mapping[str, Json]:
+        """Return the setting of how texts begin; empty if as by default.
+
+        Raises:
+            TypeError: `bos` is neither True nor False.
+        """
+        begins = require_boolean(self.bos, f"{type(self).__name__}.bos is")
+        return {} if begins else {"bos": False}
+
     def n_samples(self, options: EvaluationOptions) -> int:  # noqa: ARG002  # rollouts use them
         """Return the number of samples per item."""
         return 1
@@ -140,9 +150,13 @@ class Evaluation(ABC):
             index_of = {each.item: index for index, each in enumerate(named)}
             return tuple(
                 sample
-                for item in subset([*index_of], options.length, options.seed)
+                for item in self.drawn([*index_of], options)
                 for sample in self._samples_of(named[index_of[item]], index_of[item], options)
             )
+
+    def drawn(self, items: Sequence[Digest], options: EvaluationOptions) -> tuple[Digest, ...]:
+        """Return the items to observe, in their order."""
+        return subset(items, options.length, options.seed)
 
     def _samples_of(
         self, named: NamedItem, index: int, options: EvaluationOptions

@@ -58,13 +58,14 @@ class LikelihoodEvaluation(Evaluation):
         return replace(inference.entrant, temperature=None, max_new_tokens=1)
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:  # noqa: ARG002  # as rollouts
-        """Return no settings: the entrant and the items determine the log-likelihoods.
+        """Return how texts begin; else the entrant and the items determine the log-likelihoods.
 
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
+            TypeError: `bos` is neither True nor False.
         """
         inference.require_likelihoods(self.id)
-        return {}
+        return self.beginning()
 
     def observe(
         self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
@@ -145,7 +146,7 @@ class TextEvaluation(LikelihoodEvaluation):
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, without a context."""
         text = self.item(sample.index)
-        return (Continuation(sample.item, entrant, "", text, rolls=self.rolls),)
+        return (Continuation(sample.item, entrant, "", text, rolls=self.rolls, bos=self.bos),)
 
 
 class EncodingEvaluation(ScoredEvaluation, TextEvaluation):

@@ -12,8 +12,13 @@ from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.errors import ConfigurationError
 from commands.evaluating import evaluate
 from commands.evaluating.evaluation import Evaluation
-from commands.evaluating.registry import evaluation_of, unnamed_evaluation
+from commands.evaluating.registry import (
+    EvaluationSources,
+    table_evaluations,
+    unnamed_evaluations,
+)
 from commands.evaluating.samples import Inference
+from commands.importing.formats.files import OpenParquet
 from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
@@ -37,6 +42,7 @@ def plan_evaluations(
     folder: Path,
     opening: OpenTournament,
     inference_of: Callable[[Entrant], Inference],
+    open_parquet: OpenParquet,
     *,
     entrant: str | None,
     evaluation: str | None,
@@ -52,7 +58,8 @@ def plan_evaluations(
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     entrants = _chosen("entrant", entrant, roster, "on the roster")
-    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, folder, opening))
+    sources = EvaluationSources(folder, opening.bank, open_parquet)
+    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, sources))
     planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
@@ -68,7 +75,7 @@ def plan_evaluations(
 
 
 def plan_alone(
-    uses: Iterable[str], inference: Inference, length: int | None
+    uses: Iterable[str], inference: Inference, open_parquet: OpenParquet, *, length: int | None
 ) -> tuple[evaluate.PlannedEvaluation, ...]:
     """Plan evaluations of one entrant that belongs to no tournament, by what `uses` can say.
 
@@ -79,10 +86,9 @@ def plan_alone(
             not support one.
     """
     options = EvaluationOptions(length=length)
-    made = [
-        unnamed_evaluation(EvaluationSection(id=Path(each).stem, uses=each), Path(), ())
-        for each in uses
-    ]
+    sources = EvaluationSources(Path(), (), open_parquet)
+    tables = [EvaluationSection(id=Path(each).stem, uses=each) for each in uses]
+    made = [each for table in tables for each in unnamed_evaluations(table, sources)]
     names = [each.id for each in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
@@ -100,7 +106,7 @@ def _chosen(
 
 
 def _make_evaluations(
-    sections: Sequence[EvaluationSection], name: str | None, folder: Path, opening: OpenTournament
+    sections: Sequence[EvaluationSection], name: str | None, sources: EvaluationSources
 ) -> Iterator[tuple[Evaluation, EvaluationOptions]]:
     """Make the evaluations with a name, or all; raise for all faulty ones together at the end."""
     if not sections:
@@ -110,12 +116,12 @@ def _make_evaluations(
     by_id = {section.id: section for section in sections}
     for section in _chosen("evaluation", name, by_id, "configured"):
         try:
-            evaluation = evaluation_of(section, folder, opening.bank)
+            made = table_evaluations(section, sources)
         except ConfigurationError as error:
             prefix = f"evaluation {section.id!r}: "
             faults += (f"{prefix}{fault.removeprefix(prefix)}" for fault in error.faults)
         else:
-            yield evaluation, section.options
+            yield from ((each, section.options) for each in made)
     if faults:
         raise ConfigurationError(faults)
 

@@ -1,21 +1,29 @@
 """Find the class that an [[evaluations]] table uses, and make the evaluation from it."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from inspect import Parameter, isabstract, signature
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation
-from commands.evaluating.shipped import multiple_choice
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
+from commands.evaluating.shipped.items import DividedEvaluation
+from commands.evaluating.shipped.layouts import ChoicesLayout, RolloutLayout
 from commands.evaluating.shipped.synthetic import Composition, Copying
+from commands.evaluating.shipped.task_files.reading import (
+    NamedEvaluation,
+    TaskFileParameters,
+    read_task_file,
+)
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
+from commands.importing.formats.files import OpenParquet
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Prompt
 
@@ -25,12 +33,8 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
     "text-perplexity": TextPerplexity,
     "copying": Copying,
     "composition": Composition,
-    "mmlu-choices": multiple_choice.MmluChoices,
-    "mmlu-rollout": multiple_choice.MmluRollout,
-    "medmcqa-choices": multiple_choice.MedMcqaChoices,
-    "medmcqa-rollout": multiple_choice.MedMcqaRollout,
-    "medqa-choices": multiple_choice.MedQaChoices,
-    "medqa-rollout": multiple_choice.MedQaRollout,
+    "choices": ChoicesLayout,
+    "rollout": RolloutLayout,
     "blimp": Blimp,
 }
 
@@ -38,32 +42,81 @@ GROUP: Final = "tourney.evaluations"
 """The entry-point group through which other packages offer evaluations."""
 
 
-def evaluation_of(section: EvaluationSection, folder: Path, bank: Sequence[Prompt]) -> Evaluation:
-    """Make the evaluation that a table describes; the table's id is its name.
+class EvaluationSources(NamedTuple):
+    """What evaluations are made from besides their table."""
+
+    folder: Path  # of the settings, where relative paths start
+    bank: Sequence[Prompt]  # the tournament's prompts
+    open_parquet: OpenParquet
+
+
+def table_evaluations(
+    section: EvaluationSection, sources: EvaluationSources
+) -> tuple[Evaluation, ...]:
+    """Make the evaluations that a table describes; its id is their name, or how it begins.
+
+    There are several if the items have subjects, or if a task file has several tasks or filters.
 
     Raises:
-        ConfigurationError: As `unnamed_evaluation`.
+        ConfigurationError: As `unnamed_evaluations`.
         EvaluationFault: The evaluation's code fails.
     """
-    return unnamed_evaluation(section, folder, bank).called(section.id)
+    return _called(_made(section, sources), section.id)
 
 
-def unnamed_evaluation(
-    section: EvaluationSection, folder: Path, bank: Sequence[Prompt]
-) -> Evaluation:
-    """Make the evaluation that a table describes, under the name that its class gives it.
+def unnamed_evaluations(
+    section: EvaluationSection, sources: EvaluationSources
+) -> tuple[Evaluation, ...]:
+    """Make the evaluations that a table describes, under the name of the class or task.
 
-    The constructor gets the table's parameters and, if it has parameters of these names, `folder`
-    (of the settings) and `bank` (the tournament's prompts). Relative paths start from the folder.
+    The constructor gets the table's parameters and, if it has parameters of these names, the
+    sources.
 
     Raises:
         ConfigurationError: No evaluation has the name, the class is not an evaluation, it rejects
             the parameters, or a file is missing or wrong.
         EvaluationFault: The evaluation's code fails.
     """
-    with blame_evaluation(section.id, f"using {section.uses!r}"):
-        kind = _class_of(section, folder)
-        return _make(kind, section, {"folder": folder, "bank": bank})
+    made = _made(section, sources)
+    file = Path(section.uses)
+    return _called(made, file.stem if _is_task_file(file) else made[0].evaluation.id)
+
+
+def _called(made: Sequence[NamedEvaluation], name: str) -> tuple[Evaluation, ...]:
+    return tuple(
+        each.evaluation.called(f"{name}.{each.suffix}" if each.suffix else name) for each in made
+    )
+
+
+def _made(section: EvaluationSection, sources: EvaluationSources) -> Sequence[NamedEvaluation]:
+    with blame_evaluation(section.id, f"using {section.uses!r}"), _told_parameters(section):
+        if _is_task_file(file := sources.folder / section.uses):
+            parameters = TaskFileParameters.model_validate(section.parameters)
+            return read_task_file(file, parameters, sources.open_parquet)
+        whole = _make(_class_of(section, sources.folder), section, sources._asdict())
+        if not isinstance(whole, DividedEvaluation):
+            return [NamedEvaluation("", whole)]
+        parts = whole.called(section.id).parts().items()
+        return [NamedEvaluation("", whole), *(NamedEvaluation(*part) for part in parts)]
+
+
+def _is_task_file(path: Path) -> bool:
+    return path.suffix in {".yaml", ".yml"}
+
+
+@contextmanager
+def _told_parameters(section: EvaluationSection) -> Iterator[None]:
+    """Turn pydantic's errors of parameters into one that names them."""
+    try:
+        yield
+    except ValidationError as error:
+        raise ConfigurationError(
+            [
+                f"evaluation {section.id!r}: parameters.{'.'.join(map(str, each['loc']))} is"
+                f" {each['input']!r}: {each['msg']}"
+                for each in error.errors()
+            ]
+        ) from error
 
 
 def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:
@@ -91,7 +144,8 @@ def _find(section: EvaluationSection, folder: Path) -> object:
     if section.uses in offered:
         return offered[section.uses].load()
     known = sorted({*SHIPPED, *offered})
-    choices = f"choose one of {', '.join(known)}, or your own as file.py:Class or module:Class"
+    own = "your own as file.py:Class or module:Class, or a task file such as mmlu.yaml"
+    choices = f"choose one of {', '.join(known)}, {own}"
     close = difflib.get_close_matches(section.uses, known, n=1)
     suggestion = f"did you mean {close[0]!r}?" if close else choices
     raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
@@ -106,16 +160,7 @@ def _make(
         raise ConfigurationError([f"evaluation {section.id!r}: {each}" for each in faults])
     given = {name: value for name, value in offered.items() if name in takes}
     make: Callable[..., Evaluation] = kind  # its parameters were checked just now
-    try:
-        return make(**given, **section.parameters)
-    except ValidationError as error:
-        raise ConfigurationError(
-            [
-                f"evaluation {section.id!r}: parameters.{'.'.join(map(str, each['loc']))} is"
-                f" {each['input']!r}: {each['msg']}"
-                for each in error.errors()
-            ]
-        ) from error
+    return make(**given, **section.parameters)
 
 
 def _parameter_faults(

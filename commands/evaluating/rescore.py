@@ -1,12 +1,13 @@
 """Score recorded samples again with the present code of the evaluations; no entrant runs."""
 
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation, rescored
-from commands.evaluating.registry import evaluation_of
+from commands.evaluating.registry import EvaluationSources, table_evaluations
+from commands.importing.formats.files import OpenParquet
 from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
@@ -14,7 +15,9 @@ from ledger.identity import StreamId
 from projections.evaluations.state import EvaluationRun
 
 
-def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun, ...]:
+def rescore(
+    runs: Sequence[EvaluationRun], config: Path, open_parquet: OpenParquet
+) -> tuple[EvaluationRun, ...]:
     """Return runs with their samples scored again.
 
     Raises:
@@ -22,7 +25,7 @@ def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun,
         EvaluationFault: An evaluation's own code fails.
     """
     needed = {run.plan.evaluation for run in runs}
-    known = _configured(needed, read_settings(config, os.environ), config.parent)
+    known = _configured(needed, read_settings(config, os.environ), config.parent, open_parquet)
     if lacking := needed - known.keys():
         names = ", ".join(sorted(lacking))
         fault = f"--rescore: {config} has no [[evaluations]] with id {names}"
@@ -31,7 +34,7 @@ def rescore(runs: Sequence[EvaluationRun], config: Path) -> tuple[EvaluationRun,
 
 
 def rescore_changed(
-    runs: Sequence[EvaluationRun], tournament: StreamId, config: Path
+    runs: Sequence[EvaluationRun], tournament: StreamId, config: Path, open_parquet: OpenParquet
 ) -> Iterator[EvaluationRun]:
     """Yield runs, those scored again whose evaluation's code changed since.
 
@@ -47,7 +50,7 @@ def rescore_changed(
     if scored and config.exists():
         settings = read_settings(config, os.environ)
         is_own = settings.tournament.id == tournament
-        known = _configured(scored, settings, config.parent) if is_own else {}
+        known = _configured(scored, settings, config.parent, open_parquet) if is_own else {}
     for run in runs:
         evaluation = known.get(run.plan.evaluation)
         is_changed = evaluation is not None and evaluation.scorer != run.plan.scorer
@@ -55,12 +58,18 @@ def rescore_changed(
 
 
 def _configured(
-    names: Container[str], settings: Settings, folder: Path
+    names: Collection[str], settings: Settings, folder: Path, open_parquet: OpenParquet
 ) -> Mapping[str, Evaluation]:
-    """Return the evaluations of some names that the settings have."""
-    sections = [section for section in settings.evaluations if section.id in names]
+    """Return the evaluations of some names that the settings have, and their parts."""
+    sections = [
+        section
+        for section in settings.evaluations
+        if any(name == section.id or name.startswith(f"{section.id}.") for name in names)
+    ]
     bank = read_bank(folder / settings.prompts.bank) if sections else ()
-    return {section.id: evaluation_of(section, folder, bank) for section in sections}
+    sources = EvaluationSources(folder, bank, open_parquet)
+    made = (each for section in sections for each in table_evaluations(section, sources))
+    return {each.id: each for each in made}
 
 
 def _rescored_run(run: EvaluationRun, evaluation: Evaluation) -> EvaluationRun:

@@ -165,8 +165,8 @@ class RolloutEvaluation(ScoredEvaluation):
     """Base of evaluations that let an entrant answer prompts and compare with expected answers."""
 
     kind: ClassVar[EvaluationKind] = "rollout"
-    is_chat: ClassVar[bool] = True  # show prompts as a user's turn; False: as plain text
-    stop: ClassVar[tuple[str, ...]] = ()  # texts that end an answer, besides the end of the turn
+    is_chat: bool = True  # show prompts as a user's turn; False: as plain text
+    stop: tuple[str, ...] = ()  # texts that end an answer, besides the end of the turn
 
     @abstractmethod
     def get(self, index: int) -> tuple[str, str]:
@@ -214,6 +214,7 @@ class RolloutEvaluation(ScoredEvaluation):
             "scored_by": self.id,
             "is_chat": require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is"),
             "stop": list(self._stop()),
+            **self.beginning(),
             **(sampling if is_seeded else {}),
         }
 
@@ -246,7 +247,9 @@ class RolloutEvaluation(ScoredEvaluation):
             entrant=entrant,
             prompt_text=prompt,
             seed=sample_seed(options.seed, sample),
-            options=GenerationOptions(self.is_chat, options.top_p, stop, may_truncate=True),
+            options=GenerationOptions(
+                self.is_chat, options.top_p, stop, may_truncate=True, bos=self.bos
+            ),
         )
         return _RolloutTask(sample, expected, task)
 

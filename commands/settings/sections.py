@@ -60,8 +60,8 @@ class EvaluationSection(EvaluationOptions):
     id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     """Name of the evaluation in tables."""
     uses: str = Field(min_length=1)
-    """A shipped evaluation's name, `file.py:Class` beside the settings, `module:Class`, or an entry
-    point of group `tourney.evaluations`."""
+    """A shipped evaluation's name, `file.py:Class` beside the settings, `module:Class`, an entry
+    point of group `tourney.evaluations`, or a task file of lm-evaluation-harness (`mmlu.yaml`)."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments of the evaluation's constructor."""
 

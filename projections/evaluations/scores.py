@@ -76,13 +76,18 @@ def _shaped(samples: Sequence[SampleObserved], shape: type[Shape]) -> list[Shape
 
 
 def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
-    """Score choices by total log-likelihood, per token, per byte, and minus the unconditional one.
+    """Score choices by log-likelihood: in total, per token, character and byte, and as information.
 
-    The last is pointwise mutual information, if it was observed.
+    The last is minus the unconditional one (pointwise mutual information), if it was observed. A
+    lone text is right if each of its tokens is the likeliest: as the only choice it always wins.
     """
+    if observed and all(len(each.choices) == 1 for each in observed):
+        yield from _of_lone_texts(observed)
+        return
     weights: dict[str, Callable[[Choice], float]] = {
         "acc": lambda choice: choice.log_likelihood,
         "acc_tok": lambda choice: choice.log_likelihood / choice.n_tokens,
+        "acc_norm": lambda choice: choice.log_likelihood / choice.n_chars,
         "acc_bytes": lambda choice: choice.log_likelihood / choice.n_bytes,
     }
     for name, weight in weights.items():
@@ -92,6 +97,18 @@ def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
         yield MetricRatio("acc_pmi", "share", _mean(map(_pmi_credit, observed)))
     yield MetricRatio(
         "exact_match", "share", _mean(each.choices[each.correct].is_greedy for each in observed)
+    )
+
+
+def _of_lone_texts(observed: Sequence[ChoicesObserved]) -> tuple[MetricRatio, ...]:
+    """Return how often a text is what greedy decoding gives, and exp(mean nats of a text).
+
+    As `acc` and `perplexity` of lm-evaluation-harness's loglikelihood tasks, such as LAMBADA.
+    """
+    nats = _mean(-each.choices[0].log_likelihood for each in observed)
+    return (
+        MetricRatio("acc", "share", _mean(each.choices[0].is_greedy for each in observed)),
+        MetricRatio("perplexity", "per text", nats, "exponential", False),
     )
 
 
@@ -110,13 +127,15 @@ def _of_documents(observed: Sequence[DocumentObserved]) -> tuple[MetricRatio, ..
     Bits per byte come first, as they do not depend on the tokenizer.
     """
     nats = _floats(-each.log_likelihood for each in observed)
-    bits = RatioTerms(nats / _NATS_PER_BIT, _floats(each.n_bytes for each in observed))
+    n_bytes = _floats(each.n_bytes for each in observed)
+    bits = RatioTerms(nats / _NATS_PER_BIT, n_bytes)
     by_token = RatioTerms(nats, _floats(each.n_tokens for each in observed))
     by_word = RatioTerms(nats, _floats(each.n_words for each in observed))
     return (
         MetricRatio("bits_per_byte", "bits per byte", bits, "plain", False),
         MetricRatio("perplexity", "per token", by_token, "exponential", False),
         MetricRatio("word_perplexity", "per word", by_word, "exponential", False),
+        MetricRatio("byte_perplexity", "per byte", RatioTerms(nats, n_bytes), "exponential", False),
     )
 
 

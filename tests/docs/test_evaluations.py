@@ -2,13 +2,17 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
-from commands.evaluating.registry import SHIPPED, evaluation_of
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+from pyarrow import parquet
+
+from commands.evaluating.registry import SHIPPED
 from commands.ports import GenerationTask
 from commands.settings.sections import EvaluationSection
 from tests.docs.evaluations import PAGE, blocks
-from tests.support.builders.evaluating import answering
+from tests.support.builders.evaluating import answering, make, write_lines
 
 
 def convert(task: GenerationTask) -> str:
@@ -21,13 +25,44 @@ def test_the_class_of_the_page_runs_as_its_table_says(tmp_path: Path) -> None:
     """An example that does not run costs its reader the first hour."""
     (code, *_), tables = blocks("python"), [tomllib.loads(each) for each in blocks("toml")]
     (tmp_path / "evaluations.py").write_text(code, encoding="utf-8")
-    section = EvaluationSection.model_validate(tables[1]["evaluations"][0])
+    section = EvaluationSection.model_validate(tables[-1]["evaluations"][0])
 
-    evaluation = evaluation_of(section, tmp_path, ())
+    evaluation = make(section.uses, tmp_path, (), **section.parameters)
 
     assert len(evaluation) == 50
     assert evaluation(answering(convert)[0], reduce="sum") == 5.0
     assert len(evaluation.samples(section.options)) == 10
+
+
+CHOICES = {"text": ["x", "y"], "label": ["A", "B"]}
+DATA: Mapping[str, Mapping[str, object]] = {
+    "mmlu": {"question": "?", "choices": ["x", "y"], "answer": 1, "subject": "law"},
+    "arc": {"question": "?", "choices": CHOICES, "answerKey": "B"},
+    "hellaswag": {"ctx": "?", "endings": ["x", "y"], "label": "1"},
+    "pubmedqa": {"question": "?", "context": {"contexts": ["a"]}, "final_decision": "no"},
+    "gsm8k": {"question": "?", "answer": "1 + 1 = 2 #### 2"},
+}
+
+
+def test_data_sets_of_the_page_need_six_lines_and_no_python(tmp_path: Path) -> None:
+    """A field's name is all that is asked of who has a data set."""
+    for name, row in DATA.items():
+        write_lines(tmp_path / f"{name}.jsonl", row)
+    write_lines(tmp_path / "mmlu-dev.jsonl", *[DATA["mmlu"]] * 5)
+    parquet.write_table(pa.Table.from_pylist([DATA["mmlu"]]), tmp_path / "mmlu.parquet")
+    layouts = [each for each in blocks("toml") if "file =" in each]
+
+    made = {}
+    for layout in layouts:
+        section = EvaluationSection.model_validate(tomllib.loads(layout)["evaluations"][0])
+        made[section.id] = make(section.uses, tmp_path, (), **section.parameters)
+
+    assert made.keys() == {*DATA, "mmlu-parquet"}
+    assert all(len(each.splitlines()) <= 6 for each in layouts)
+    assert {name: each.item(0)[-1] for name, each in made.items()} == {
+        **dict.fromkeys(made, 1),
+        "gsm8k": "2",
+    }
 
 
 def test_the_page_lists_every_shipped_evaluation() -> None:

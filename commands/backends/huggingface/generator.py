@@ -16,12 +16,14 @@ from commands.backends.weights.answers import PromptRow, answer_batch
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import encode, encode_prompt, require_chat
 from commands.backends.weights.folder import quiet_transformers
+from commands.backends.weights.windows import own_tokens
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 
 def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
     """Return a task's prompt as tokens, truncated if allowed; it may still be too long."""
-    encoded = partial(encode_prompt if task.options.is_chat else encode_text, loaded.tokenizer)
+    plain = encode_text if task.options.bos else own_tokens
+    encoded = partial(encode_prompt if task.options.is_chat else plain, loaded.tokenizer)
     n_afterwards = n_correctness_tokens(loaded.tokenizer) if is_rated(task) else 0
     row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
     limit = loaded.n_positions

@@ -31,6 +31,7 @@ from commands.backends.weights.windows import (
     TextWindows,
     TokenPair,
     Window,
+    encode_as_tokenizer,
     encode_pairs,
     n_common,
     split_windows,
@@ -230,7 +231,7 @@ class HfLikelihoodModel(HfWorker):
     def _read_load(
         self, loaded: Loaded, continuations: Sequence[Continuation]
     ) -> Iterator[Finished]:
-        for same in group_by(continuations, lambda each: _likelihood_key(each.entrant)):
+        for same in group_by(continuations, _likelihood_key):
             yield from self._read_as_one(loaded, same)
 
     def _read_as_one(
@@ -238,9 +239,7 @@ class HfLikelihoodModel(HfWorker):
     ) -> Iterator[Finished]:
         """Compute continuations of entrants that give the same likelihoods."""
         with quiet_transformers():
-            pairs = encode_pairs(
-                loaded.tokenizer, ((each.context, each.text) for each in continuations)
-            )
+            pairs = _token_pairs(loaded.tokenizer, continuations)
         planned = [
             plan_windows(continuation, pair, loaded.n_positions)
             for continuation, pair in zip(continuations, pairs, strict=True)
@@ -282,6 +281,17 @@ def _batch_likelihoods(loaded: Loaded, entrant: Entrant) -> Callable[[], BatchLi
     return partial(HfBatchLikelihoods, loaded)
 
 
-def _likelihood_key(entrant: Entrant) -> Hashable:
+def _token_pairs(
+    tokenizer: PreTrainedTokenizerBase, continuations: Sequence[Continuation]
+) -> list[TokenPair]:
+    """Return the tokens of continuations that all begin alike."""
+    if continuations[0].bos:
+        return encode_pairs(tokenizer, ((each.context, each.text) for each in continuations))
+    passages = ((each.context, each.text, each.rolls) for each in continuations)
+    return encode_as_tokenizer(tokenizer, passages)
+
+
+def _likelihood_key(continuation: Continuation) -> Hashable:
     """Return the settings that decide a likelihood, besides what an entrant loads."""
-    return entrant.hydra and (entrant.hydra.bypass_jury, entrant.hydra.beta)
+    hydra = continuation.entrant.hydra
+    return continuation.bos, hydra and (hydra.bypass_jury, hydra.beta)

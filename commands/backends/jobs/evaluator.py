@@ -20,6 +20,7 @@ from commands.backends.jobs.job import (
     requests_of,
     write_config,
 )
+from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted
 from commands.evaluating.evaluate import (
@@ -30,7 +31,7 @@ from commands.evaluating.evaluate import (
     plan_evaluation,
 )
 from commands.evaluating.evaluation import require_reduce
-from commands.evaluating.registry import evaluation_of
+from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.samples import Inference
 from commands.ports import OnProgress, no_progress
 from commands.settings.inputs import read_bank
@@ -128,9 +129,11 @@ class Evaluator:
             raise ConfigurationError([fault])
         config = read_config(kept) if runtime_cfg is None else parse_config(runtime_cfg)
         bank = () if config.prompts is None else read_bank(spec.root / config.prompts.bank)
+        sources = EvaluationSources(spec.root, bank, open_parquet)
         evaluations = [
-            (evaluation_of(section, spec.root, bank), section.options.model_dump())
+            (evaluation, section.options.model_dump())
             for section in config.evaluations
+            for evaluation in table_evaluations(section, sources)
         ]
         subject = checkpoint_model(spec.root / suffix, spec.name, config.generation)
         evaluator = cls(spec, subject, evaluations, config.generation)

@@ -37,6 +37,39 @@ def encode_pairs(
     ]
 
 
+def encode_as_tokenizer(
+    tokenizer: PreTrainedTokenizerBase, passages: Iterable[tuple[str, str, bool]]
+) -> list[TokenPair]:
+    """Return the tokens of contexts and of the texts after them, as the tokenizer begins a text.
+
+    So does lm-evaluation-harness 0.4.13 unless it is told to add a BOS token: the special tokens
+    are those that the tokenizer adds by itself, whether BOS or none. An empty context is the BOS
+    or EOS token; a text that rolls, which the third value says, keeps its own BOS token behind it.
+    """
+    prefix = tokenizer.bos_token_id
+    prefix = tokenizer.eos_token_id if prefix is None else prefix
+    start = () if prefix is None else (prefix,)
+    pairs = []
+    for *pair, rolls in passages:
+        context, text = _move_spaces(*pair)
+        if context or not start:
+            before, whole = (own_tokens(tokenizer, each) for each in (context, context + text))
+            n_context = max(1, n_common(before, whole))
+        else:
+            ids = own_tokens(tokenizer, text) if rolls else _encode(tokenizer, [text])[0]
+            whole = ids if not rolls and ids[:1] == start else start + ids
+            n_context = 1
+        pairs.append(TokenPair(whole[:n_context], whole[n_context:], is_marked=False))
+    return pairs
+
+
+def own_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    """Return a text's tokens with those that the tokenizer adds, unless the text begins so."""
+    start = tokenizer.bos_token or tokenizer.eos_token
+    begins = bool(start) and text.startswith(str(start))
+    return tuple(tokenizer(text, add_special_tokens=not begins)["input_ids"])
+
+
 def n_common(one: Sequence[int], other: Sequence[int]) -> int:
     """Count the tokens of the common prefix."""
     pairs = zip(one, other, strict=False)

@@ -99,7 +99,8 @@ def metrics(
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
-        source = source._replace(runs=rescoring.rescore(source.runs, paths.config))
+        opener = import_module("commands.backends.wiring").open_parquet
+        source = source._replace(runs=rescoring.rescore(source.runs, paths.config, opener))
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts)
     else:

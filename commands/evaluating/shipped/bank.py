@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 
 from commands.errors import ConfigurationError
 from commands.evaluating import comparison, rollout, samples
-from commands.evaluating.shipped._items import (
+from commands.evaluating.shipped.items import (
     ListedEvaluation,
     check_arguments,
     read_lines,

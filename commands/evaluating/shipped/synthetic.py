@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from commands.evaluating.likelihoods import EncodingEvaluation
-from commands.evaluating.shipped._items import check_arguments, shuffle
+from commands.evaluating.shipped.items import check_arguments, shuffle
 
 Letters = Annotated[int, Field(ge=2, le=len(ascii_lowercase))]
 

@@ -8,7 +8,7 @@ import msgspec
 from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.shipped._items import (
+from commands.evaluating.shipped.items import (
     ListedEvaluation,
     check_arguments,
     read_lines,

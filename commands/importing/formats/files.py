@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -56,10 +56,14 @@ class Sheet(NamedTuple):
     rows: Iterator[Record | BadRow]
 
 
+OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
+"""Opens a Parquet file, or a stream of Arrow, and reads some columns, or all."""
+
+
 def records_of(
-    path: Path, of: BattleFormat, open_parquet: Callable[[Path, Collection[str]], Sheet]
+    path: Path, of: BattleFormat | None, open_parquet: OpenParquet
 ) -> Iterator[Record | BadRow]:
-    """Yield the rows of a file; `open_parquet` reads only the columns that it is given.
+    """Yield the rows of a file: the columns of a format, or all.
 
     Raises:
         ConfigurationError: The file cannot be read, has an unknown suffix, or lacks a column that
@@ -71,8 +75,8 @@ def records_of(
                 yield from _with_header(path, of, _open_csv(path, ","))
             case ".tsv":
                 yield from _with_header(path, of, _open_csv(path, "\t"))
-            case ".parquet" if path.suffix == ".parquet":
-                columns = {*of.required, *of.optional}
+            case ".parquet" | ".arrow" if path.suffix != ".gz":
+                columns = None if of is None else {*of.required, *of.optional}
                 yield from _with_header(path, of, open_parquet(path, columns))
             case ".jsonl":
                 yield from _json_lines(path)
@@ -91,22 +95,27 @@ def _open(path: Path) -> BufferedReader | gzip.GzipFile:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
-def _with_header(path: Path, of: BattleFormat, sheet: Sheet) -> Iterator[Record | BadRow]:
+def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[Record | BadRow]:
     """Yield a table's rows, after checking that it has the columns of the format."""
+    if of is not None:
+        _require_columns(path, of, sheet.header)
+    yield from sheet.rows
+
+
+def _require_columns(path: Path, of: BattleFormat, header: Sequence[str]) -> None:
     faults = [
         f"{path}: no column {name!r}, which format {of.name} requires; its columns are"
-        f" {', '.join(map(repr, sheet.header))}"
+        f" {', '.join(map(repr, header))}"
         for name in of.required
-        if name not in sheet.header
+        if name not in header
     ]
     faults += [
         f"{path}: there are {n} columns {name!r}; rename all but the one to read"
-        for name, n in Counter(sheet.header).items()
+        for name, n in Counter(header).items()
         if n > 1 and name in (*of.required, *of.optional)
     ]
     if faults:
         raise ConfigurationError(faults)
-    yield from sheet.rows
 
 
 def _open_csv(path: Path, delimiter: str) -> Sheet:

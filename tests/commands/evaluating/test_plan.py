@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, Refused
 from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
@@ -46,7 +47,13 @@ def plan(
     """Plan evaluations on two prompts."""
     opening = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=who))
     return plan_evaluations(
-        chosen, Path(), opening, inference_of, entrant=entrant_id, evaluation=evaluation
+        chosen,
+        Path(),
+        opening,
+        inference_of,
+        open_parquet,
+        entrant=entrant_id,
+        evaluation=evaluation,
     )
 
 

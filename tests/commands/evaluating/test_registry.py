@@ -6,10 +6,11 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 
+from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.registry import SHIPPED, evaluation_of
+from commands.evaluating.registry import SHIPPED, EvaluationSources, table_evaluations
 from commands.evaluating.shipped.synthetic import Copying
 from commands.evaluating.user_code import class_in_file
 from commands.settings.sections import EvaluationSection
@@ -143,7 +144,7 @@ def test_all_wrong_parameters_are_told_at_once(folder: Path) -> None:
     section = EvaluationSection(id="one", uses="text-perplexity", parameters=parameters)
 
     with pytest.raises(ConfigurationError) as caught:
-        evaluation_of(section, folder, ())
+        table_evaluations(section, EvaluationSources(folder, (), open_parquet))
 
     assert [each.removeprefix("evaluation 'one': ") for each in caught.value.faults] == [
         "unknown parameter 'paths'; it takes path",

@@ -427,7 +427,7 @@ def test_the_seven_billions_show_evaluations_that_can_be_asked_for(tmp_path: Pat
 
     shown = read_settings(tmp_path / "tournament.toml", {}).evaluations
 
-    assert [each.uses for each in shown] == ["bank-rollout", "bank-choices", "medqa-choices"]
+    assert [each.uses for each in shown] == ["bank-rollout", "bank-choices", "choices"]
     assert {each.uses for each in shown} < SHIPPED.keys()
 
 

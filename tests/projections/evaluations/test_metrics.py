@@ -46,7 +46,22 @@ def test_choices_are_weighed_by_each_rule() -> None:
 
     found = values(COMPARISON, choices(long, choice(-2.0, "no"), correct=0))
 
-    assert found == {"acc": 0.0, "acc_tok": 1.0, "acc_bytes": 1.0, "exact_match": 0.0}
+    assert found == {
+        "acc": 0.0,
+        "acc_tok": 1.0,
+        "acc_norm": 1.0,
+        "acc_bytes": 1.0,
+        "exact_match": 0.0,
+    }
+
+
+def test_a_lone_text_is_right_if_greedy_decoding_gives_it() -> None:
+    """As the only choice it would always be right."""
+    likeliest, other = choice(-1.0, is_greedy=True), choice(-3.0)
+
+    found = values(COMPARISON, choices(likeliest), choices(other))
+
+    assert found == {"acc": 0.5, "perplexity": pytest.approx(exp(2.0))}
 
 
 def test_choices_that_are_likely_anyway_lose_by_mutual_information() -> None:
@@ -84,7 +99,12 @@ def test_perplexity_counts_each_token_the_same() -> None:
     found = values(PERPLEXITY, document(-2.0, 1, 4, 1), document(-9.0, 9, 44, 5))
 
     assert found == pytest.approx(
-        {"bits_per_byte": 11 / 48 / log(2), "perplexity": exp(1.1), "word_perplexity": exp(11 / 6)}
+        {
+            "bits_per_byte": 11 / 48 / log(2),
+            "perplexity": exp(1.1),
+            "word_perplexity": exp(11 / 6),
+            "byte_perplexity": exp(11 / 48),
+        }
     )
 
 
@@ -226,7 +246,7 @@ def test_a_run_of_which_nothing_is_known_yet_has_metrics_without_values() -> Non
 
 def test_an_observation_of_another_kind_is_passed_over() -> None:
     """A ledger that holds one is at fault, which `verify` says; metrics are of the others."""
-    run = run_of(COMPARISON, *observed(COMPARISON, [answer(), choices(choice(-1.0))]))
+    run = run_of(COMPARISON, *observed(COMPARISON, [answer(), choices(choice(-1.0), choice(-2.0))]))
 
     assert estimates(run)["acc"][:2] == (1.0, 1)
 

@@ -8,11 +8,12 @@ from typing import TypeVar
 
 import pytest
 
+from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
-from commands.evaluating.registry import evaluation_of
+from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
 from commands.ports import Continuation, GenerationFailure, GenerationTask, LikelihoodFailure
@@ -143,12 +144,19 @@ def reading(
 Kind = TypeVar("Kind", bound=Evaluation)
 
 
-def make(uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object) -> Evaluation:
-    """Return the evaluation that a table with the id "one" names."""
+def make_all(
+    uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object
+) -> tuple[Evaluation, ...]:
+    """Return the evaluations that a table with the id "one" names."""
     section = EvaluationSection.model_validate(
         {"id": "one", "uses": uses, "parameters": parameters}
     )
-    return evaluation_of(section, folder, bank)
+    return table_evaluations(section, EvaluationSources(folder, bank, open_parquet))
+
+
+def make(uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object) -> Evaluation:
+    """Return the first of them."""
+    return make_all(uses, folder, bank, **parameters)[0]
 
 
 def made(

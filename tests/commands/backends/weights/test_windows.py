@@ -1,8 +1,11 @@
 """Each token of a text is weighed once, with a token before it, and none is read too far away."""
 
+import copy
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
 from commands.backends.weights.windows import (
@@ -10,6 +13,7 @@ from commands.backends.weights.windows import (
     TextWindows,
     TokenPair,
     Window,
+    encode_as_tokenizer,
     encode_pairs,
     split_windows,
 )
@@ -176,3 +180,39 @@ def test_an_empty_text_has_nothing_to_weigh(
 ) -> None:
     """It would be the likeliest of all answers."""
     assert pair_of(tokenizer, context, "").text_ids == ()
+
+
+def adding_bos(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
+    """Return the same tokenizer, which begins each text with BOS by itself."""
+    other = copy.deepcopy(tokenizer)
+    begin = str(tokenizer.bos_token)
+    other.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{begin} $A", special_tokens=[(begin, tokenizer.bos_token_id)]
+    )
+    return other
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_a_text_can_begin_as_the_tokenizer_begins_it(
+    tokenizer: PreTrainedTokenizerFast, *, adds: bool
+) -> None:
+    """As lm-evaluation-harness reads it: BOS where the tokenizer adds it, and behind nothing."""
+    own = adding_bos(tokenizer) if adds else tokenizer
+    start = tokenizer.bos_token_id
+    plain = {each: tuple(tokenizer.encode(each, add_special_tokens=False)) for each in ("a", " b")}
+    begin = (start,) if adds else ()
+
+    behind, alone, rolled, marked = encode_as_tokenizer(
+        own,
+        [
+            ("a", " b", False),
+            ("", " b", False),
+            ("", "a", True),
+            (f"{tokenizer.bos_token}a", " b", False),
+        ],
+    )
+
+    assert behind == TokenPair((*begin, *plain["a"]), plain[" b"], is_marked=False)
+    assert alone == TokenPair((start,), plain[" b"], is_marked=False)
+    assert rolled == TokenPair((start,), (*begin, *plain["a"]), is_marked=False)
+    assert marked == TokenPair((start, *plain["a"]), plain[" b"], is_marked=False)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.evaluating.shipped._items import read_lines
+from commands.evaluating.shipped.items import read_lines
 from tests.support.builders.evaluating import write_lines
 
 

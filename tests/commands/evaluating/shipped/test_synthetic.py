@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.evaluating.shipped._items import shuffle
+from commands.evaluating.shipped.items import shuffle
 from commands.evaluating.shipped.synthetic import Composition, Copying, LastWord
 from tests.support.builders.evaluating import made, refusals
 

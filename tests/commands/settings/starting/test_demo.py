@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.evaluating.registry import evaluation_of
+from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.settings.inputs import read_bank, shipped_data
 from commands.settings.reader import read_settings
 from commands.settings.starting.demo import lay_out_demo
@@ -35,7 +36,8 @@ def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
     settings = read_settings(tmp_path / "tournament.toml", {})
     bank = read_bank(tmp_path / settings.prompts.bank)
 
-    made = [evaluation_of(each, tmp_path, bank) for each in settings.evaluations]
+    sources = EvaluationSources(tmp_path, bank, open_parquet)
+    made = [each for table in settings.evaluations for each in table_evaluations(table, sources)]
 
     assert [each.kind for each in made] == ["rollout", "rollout", "perplexity"]
     n_items = [

@@ -2,16 +2,20 @@
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import msgspec
 from pydantic import ConfigDict, validate_call
 
 from commands.errors import ConfigurationError, first_lines, place_and_fault
 from commands.evaluating.evaluation import Evaluation
-from ledger.identity import Json, digest_of
+from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.samples import Inference, subset
+from commands.settings.sections import EvaluationOptions
+from ledger.identity import Digest, Json, digest_of
 
 Item = TypeVar("Item")
 
@@ -34,6 +38,55 @@ class ListedEvaluation(Evaluation, Generic[Item]):
     def label(self, index: int) -> str:
         """Return where an item comes from."""
         return self._labels[index]
+
+
+class DividedEvaluation(ListedEvaluation[Item]):
+    """Base of evaluations whose items may belong to parts, such as the subjects of MMLU."""
+
+    _part_of: tuple[str, ...] = ()  # of each item; empty: there are no parts
+    whole: str = ""  # name of the evaluation that this is a part of
+
+    def divided(self, part_of: Sequence[str]) -> Self:
+        """Say to which part each item belongs, and return the evaluation."""
+        self._part_of = tuple(part_of)
+        return self
+
+    def parts(self) -> Mapping[str, Self]:
+        """Return each part as an evaluation of its own, by name; none if there are no parts.
+
+        Log-likelihoods of a part are also those of the whole: nothing is computed twice.
+        """
+        return {name: self._part(name) for name in dict.fromkeys(self._part_of)}
+
+    def _part(self, name: str) -> Self:
+        part = copy(self)
+        part.whole = self.whole or self.id
+        chosen = [n for n, of in enumerate(self._part_of) if of == name]
+        ListedEvaluation.__init__(part, {self.label(n): self.items[n] for n in chosen})
+        return part.divided(())
+
+    def drawn(self, items: Sequence[Digest], options: EvaluationOptions) -> tuple[Digest, ...]:
+        """Return the items to observe: of each part as many as of an evaluation of its own."""
+        chosen = {
+            item
+            for name in dict.fromkeys(self._part_of)
+            for item in subset(
+                [item for item, of in zip(items, self._part_of, strict=True) if of == name],
+                options.length,
+                options.seed,
+            )
+        }
+        if not self._part_of:
+            return super().drawn(items, options)
+        return tuple(item for item in items if item in chosen)
+
+
+class DividedRollout(DividedEvaluation[Item], RolloutEvaluation):
+    """Base of rollouts with parts, which share the answers of the whole."""
+
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
+        """Return the settings under the name of the whole, so that nothing is asked twice."""
+        return {**super().settings(inference, options), "scored_by": self.whole or self.id}
 
 
 Line = TypeVar("Line", bound=msgspec.Struct)

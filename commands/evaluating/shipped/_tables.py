@@ -1,0 +1,109 @@
+"""Read the rows of a data set: a file, or a folder that has one file or folder for each split."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commands.errors import ConfigurationError, first_lines
+from commands.importing.formats.catalogue import uncompressed
+from commands.importing.formats.files import OpenParquet, records_of
+from commands.importing.formats.rows import BadRow
+
+_SUFFIXES: Final = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow"}
+
+
+class DataRow(NamedTuple):
+    """A row of a data set, and where it is."""
+
+    label: str  # file:line
+    fields: Mapping[str, object]
+
+
+class DataTable(NamedTuple):
+    """The rows of a data set; each has all columns, and None where the file says nothing."""
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: tuple[DataRow, ...]
+
+
+def read_table(paths: Sequence[Path], open_parquet: OpenParquet) -> DataTable:
+    """Read files as one table.
+
+    Raises:
+        ConfigurationError: A file cannot be read, has a bad row, or there are no rows.
+        MissingExtra: A file is Parquet or Arrow, and pyarrow is not installed.
+    """
+    rows = [row for path in paths for row in _rows(path, open_parquet)]
+    if not rows:
+        raise ConfigurationError([f"{paths[0]}: there are no rows"])
+    columns = tuple(dict.fromkeys(name for row in rows for name in row.fields))
+    lacking = dict.fromkeys(columns)
+    whole = (row._replace(fields={**lacking, **row.fields}) for row in rows)
+    return DataTable(paths[0], columns, tuple(whole))
+
+
+def _rows(path: Path, open_parquet: OpenParquet) -> Iterator[DataRow]:
+    faults = []
+    for record in records_of(path, None, open_parquet):
+        if isinstance(record, BadRow):
+            faults.append(f"{path}:{record.line}: {record.why}")
+        else:
+            yield DataRow(f"{path.name}:{record.line}", record.fields)
+    if faults:
+        raise ConfigurationError([*first_lines(faults, len(faults), "fault")])
+
+
+def split_files(path: Path, split: str | None) -> tuple[Path, ...]:
+    """Return the files of one split of a data set.
+
+    A folder is what `save_to_disk` of the package datasets wrote, or has files that are named by
+    their splits, such as test.jsonl or data/test-00000-of-00001.parquet. Of a file, any split is
+    the whole.
+
+    Raises:
+        ConfigurationError: There is no such file or split, or the split is not said.
+    """
+    if path.is_file():
+        return (path,)
+    if not path.is_dir():
+        raise ConfigurationError([f"{path}: there is no such file or folder"])
+    if (path / "state.json").is_file():
+        return _saved_files(path)
+    splits = _splits(path)
+    if split is None and len(splits) == 1:
+        (split,) = splits
+    if split not in splits:
+        known = ", ".join(splits) or "none"
+        why = "name a split" if split is None else f"there is no split {split!r}"
+        raise ConfigurationError([f"{path}: {why}; the folder has: {known}"])
+    found = splits[split]
+    return _saved_files(found[0]) if found[0].is_dir() else found
+
+
+def _splits(path: Path) -> dict[str, tuple[Path, ...]]:
+    """Return the files, or the folder, of each split in a folder."""
+    if (path / "dataset_dict.json").is_file():
+        return {each.parent.name: (each.parent,) for each in sorted(path.glob("*/state.json"))}
+    files = sorted(
+        file
+        for folder in (path, path / "data")
+        for file in folder.glob("*")
+        if uncompressed(file).suffix in _SUFFIXES
+    )
+    splits: dict[str, tuple[Path, ...]] = {}
+    for file in files:
+        name = uncompressed(file).stem.partition("-")[0]
+        splits[name] = (*splits.get(name, ()), file)
+    return splits
+
+
+def _saved_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files that `save_to_disk` wrote, in order."""
+    state = folder / "state.json"
+    try:
+        listed = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
+        return tuple(folder / each["filename"] for each in listed)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError([f"{state}: cannot be read: {error!r}"]) from error

@@ -1,0 +1,1 @@
+"""Read task files of lm-evaluation-harness as evaluations."""

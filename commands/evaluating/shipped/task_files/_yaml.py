@@ -1,0 +1,84 @@
+"""Read YAML task files with what they include; no code of theirs runs."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import yaml  # type: ignore[import-untyped]  # it has no types
+
+from commands.errors import ConfigurationError
+
+Keys = Mapping[str, object]
+
+
+class NamedFunction(NamedTuple):
+    """A Python function that a `!function` tag names."""
+
+    name: str
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # as above
+    """Reads plain YAML, and functions as their names."""
+
+
+def _function(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> NamedFunction:
+    return NamedFunction(str(loader.construct_scalar(node)))
+
+
+_Loader.add_constructor("!function", _function)
+
+
+def read_keys(path: Path, including: tuple[Path, ...] = ()) -> dict[str, object]:
+    """Return the keys of a file and of those that it includes; its own go before theirs.
+
+    A key that is null is left out, as if it was not there.
+
+    Raises:
+        ConfigurationError: A file is missing, is no YAML mapping, or includes itself.
+    """
+    if path in including:
+        raise ConfigurationError([f"{path}: it includes itself"])
+    keys = _load(path)
+    included = keys.pop("include", [])
+    merged: dict[str, object] = {}
+    for each in included if isinstance(included, list) else [included]:
+        merged |= read_keys(path.parent / str(each), (*including, path))
+    return {key: value for key, value in {**merged, **keys}.items() if value is not None}
+
+
+def _load(path: Path) -> dict[str, object]:
+    try:
+        found = yaml.load(path.read_bytes(), _Loader)  # noqa: S506  # a SafeLoader
+    except OSError as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error.strerror}"]) from error
+    except yaml.YAMLError as error:
+        why = " ".join(str(error).split())
+        raise ConfigurationError([f"{path}: not YAML: {why}"]) from error
+    if not isinstance(found, dict):
+        raise ConfigurationError([f"{path}: it must be a mapping of keys, as `task: name`"])
+    return {str(key): value for key, value in found.items()}
+
+
+_FUNCTION_REMEDY: Final = (
+    "tourney runs no Python of a task file; set the key to null or to a template in a file that"
+    " includes this one, with the data prepared, or write an evaluation of your own"
+)
+
+
+def function_faults(path: Path, keys: Keys) -> Iterator[str]:
+    """Yield a fault for each key with a function."""
+    for key, value in keys.items():
+        for function in _functions(value):
+            yield f"{path}: {key} is !function {function.name}; {_FUNCTION_REMEDY}"
+
+
+def _functions(value: object) -> Iterator[NamedFunction]:
+    match value:
+        case NamedFunction():
+            yield value
+        case {}:
+            for each in value.values():
+                yield from _functions(each)
+        case [*items]:
+            for each in items:
+                yield from _functions(each)

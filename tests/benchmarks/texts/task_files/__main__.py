@@ -1,0 +1,133 @@
+"""Compare task files with EleutherAI's lm-evaluation-harness, metric by metric.
+
+`python -m tests.benchmarks.texts.task_files PYTHON`, where PYTHON is of an environment with
+lm-eval, which is none of the project's.
+"""
+
+import json
+import os
+import subprocess
+from argparse import ArgumentParser
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from tests.benchmarks.bench import say
+from tests.benchmarks.table import Row, at_most, machine, section, stated
+from tests.benchmarks.texts.harness.items import ROOT
+from tests.benchmarks.texts.task_files.data import GROUP, MEMBERS, TASKS, write_rows, write_tasks
+from tests.benchmarks.texts.task_files.ours import TaskResults, evaluate
+from tests.benchmarks.texts.task_files.weights import made_weights
+
+_TABLE: Final = ROOT / "data" / "benchmarks-task-files.md"
+_THEIRS: Final = Path(__file__).with_name("theirs.py")
+_GENERATED: Final = {"gsm8k": "answer", "nq_open": "answer", "logieval": "ideal"}
+_INTRODUCTION: Final = f"""\
+# Task files, against lm-evaluation-harness
+
+Made by `python -m tests.benchmarks.texts.task_files PYTHON`; PYTHON is that of an environment with
+lm-eval. Both evaluate tiny random weights of four families in float32 on {len(TASKS)} of its own
+task files and a group, each at its defaults, on data made here. A number is the largest difference
+over a family's task files; a perplexity's is relative to it.
+"""
+
+
+def main() -> None:
+    """Run the comparison and write its table."""
+    parser = ArgumentParser(prog="python -m tests.benchmarks.texts.task_files")
+    parser.add_argument("python", help="of an environment with lm-eval")
+    python = parser.parse_args().python
+    facts, versions = machine(ROOT), {}
+    rows: list[Row] = []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tasks(folder, _installed_tasks(python))
+        for family, weights in made_weights(folder):
+            _let_some_be_right(folder, weights)
+            alone = [task for task in TASKS if task not in MEMBERS]
+            files = [folder / f"{task}.yaml" for task in (*alone, GROUP)]
+            ours = evaluate(weights, files, weights / "ours.db")
+            theirs = _theirs(python, weights, folder)
+            versions = theirs["versions"]
+            rows += _compared(family, ours, theirs)
+    for row in rows:
+        say(" | ".join(row))
+    _TABLE.write_text(_INTRODUCTION + section({**facts, **versions}, rows), encoding="utf-8")
+
+
+def _installed_tasks(python: str) -> Path:
+    code = "import lm_eval, pathlib; print(pathlib.Path(lm_eval.__file__).parent / 'tasks')"
+    return Path(subprocess.check_output([python, "-c", code], text=True).strip())
+
+
+def _let_some_be_right(folder: Path, weights: Path) -> None:
+    """Make what these weights generate the expected answer of every second document."""
+    files = [folder / f"{task}.yaml" for task in _GENERATED]
+    found = evaluate(weights, files, weights / "first.db")
+    for task, key in _GENERATED.items():
+        file = folder / f"{task}-asked.jsonl"
+        answers = next(each.answers for name, each in found.items() if name.startswith(task))
+        documents = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        for n, document in enumerate(documents):
+            if n % 2 and answers[n]:
+                document[key] = answers[n]
+        write_rows(file, documents)
+
+
+def _theirs(python: str, weights: Path, folder: Path) -> Mapping[str, Any]:
+    tasks = [*(task for task in TASKS if task not in MEMBERS), GROUP]
+    environment = {**os.environ, "HF_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONPATH", None)
+    told = subprocess.check_output(
+        [python, str(_THEIRS), str(weights), str(folder), *tasks], text=True, env=environment
+    )
+    return dict(json.loads(told))
+
+
+def _compared(
+    family: str, ours: Mapping[str, TaskResults], theirs: Mapping[str, Any]
+) -> Iterator[Row]:
+    """Yield the largest difference of each metric, and the share of answers that are equal."""
+    differences: defaultdict[str, list[float]] = defaultdict(list)
+    for task, metric, name, filter_name in _metrics(theirs):
+        own = ours.get(f"{task}.{filter_name}") or ours.get(task) or ours[f"{GROUP}.{task}"]
+        value = theirs["results"][task][f"{metric},{filter_name}"]
+        mine = own.metrics[name]
+        assert mine is not None
+        scale = abs(value) if "perplexity" in metric else 1.0
+        differences[metric].append(abs(mine - value) / scale)
+        say(f"{family} | {task} | {metric},{filter_name} | {mine:.7g} | {value:.7g}")
+    for metric, every in differences.items():
+        worst = max(every)
+        yield stated(f"{family}: {metric} of {len(every)}", f"{worst:.1e}", worst, at_most(1e-4))
+    pairs = [*_answers(ours, theirs["answers"])]
+    n_unequal = sum(mine != value for mine, value in pairs)
+    yield stated(
+        f"{family}: {len(pairs)} filtered answers, unequal", str(n_unequal), n_unequal, at_most(0)
+    )
+
+
+def _metrics(theirs: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each task's metrics with their names here and their filters."""
+    for task, results in theirs["results"].items():
+        for key, value in results.items():
+            metric, _, filter_name = key.partition(",")
+            if not filter_name or metric.endswith("_stderr") or not isinstance(value, float | int):
+                continue
+            is_generated = task in _GENERATED
+            yield task, metric, "score" if is_generated else metric, filter_name
+
+
+def _answers(
+    ours: Mapping[str, TaskResults], theirs: Mapping[str, Sequence[Any]]
+) -> Iterator[tuple[str, str]]:
+    for task, samples in theirs.items():
+        for number, filter_name, (answer,) in samples:
+            own = ours.get(f"{task}.{filter_name}") or ours[task]
+            yield own.answers[number], answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Task files evaluated as `tourney evaluate` does, on a ledger of its own."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from commands.backends.wiring import make_inference_factory, open_parquet
+from commands.decisions.recorder import EvaluationRecorder
+from commands.entrants.checkpoint import read_checkpoint
+from commands.evaluating.evaluate import evaluate_all
+from commands.evaluating.plan import plan_alone
+from commands.ports import no_progress
+from commands.settings.schema import GenerationSection
+from commands.settings.sections import AnyEntrantSection
+from ledger.events.evaluations import AnswerObserved
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from projections.evaluations.metrics import metrics_of
+
+
+class TaskResults(NamedTuple):
+    """Metrics by their names, and the filtered answers of rollouts in the order of the items."""
+
+    metrics: Mapping[str, float | None]
+    answers: Sequence[str]
+
+
+class _Alone(NamedTuple):
+    generation: GenerationSection
+    entrants: Sequence[AnyEntrantSection] = ()
+
+
+def evaluate(weights: Path, files: Sequence[Path], ledger: Path) -> dict[str, TaskResults]:
+    """Return the results of task files, by the name of the evaluation."""
+    generation = GenerationSection(dtype="float32", device="cpu", cpu_threads=1)
+    entrant = read_checkpoint(weights, "tiny", generation)
+    inference = make_inference_factory(_Alone(generation))(entrant)
+    planned = plan_alone(map(str, files), inference, open_parquet, length=None)
+    with Ledger.open(ledger) as opened:
+        recorder = EvaluationRecorder(opened, StreamId("tasks"))
+        evaluate_all(recorder, planned, on_progress=no_progress)
+        runs = {
+            each.evaluation.id: recorder.state.run(recorder.plan(each.plan)) for each in planned
+        }
+    return {
+        name: TaskResults(
+            {each.name: each.estimate.value for each in metrics_of(run).metrics},
+            [
+                each.observation.cleaned
+                for each in run.observed
+                if isinstance(each.observation, AnswerObserved)
+            ],
+        )
+        for name, run in runs.items()
+    }

@@ -1,0 +1,49 @@
+"""lm-evaluation-harness on task files: prints metrics and filtered answers as JSON.
+
+This is run by the Python of an environment of its own, and imports nothing of the project's.
+"""
+
+import json
+import sys
+from importlib.metadata import version
+
+import torch
+from lm_eval import simple_evaluate  # type: ignore[import-not-found]  # installed elsewhere
+from lm_eval.tasks import TaskManager  # type: ignore[import-not-found]  # likewise
+
+
+def main(weights: str, folder: str, *tasks: str) -> None:
+    """Evaluate weights at their own defaults."""
+    told, sys.stdout = sys.stdout, sys.stderr  # whoever prints writes no answer
+    torch.set_num_threads(1)
+    manager = TaskManager(include_path=folder, include_defaults=False)
+    found = simple_evaluate(
+        model="hf",
+        model_args={"pretrained": weights, "dtype": "float32"},
+        tasks=[*tasks],
+        batch_size=8,
+        device="cpu",
+        bootstrap_iters=0,
+        task_manager=manager,
+    )
+    answers = {
+        name: [[each["doc_id"], each["filter"], each["filtered_resps"]] for each in samples]
+        for name, samples in found["samples"].items()
+        if samples and isinstance(samples[0]["filtered_resps"][0], str)
+    }
+    results = {name: dict(each) for name, each in found["results"].items()}
+    versions = {name: version(name) for name in ("lm-eval", "torch", "transformers")}
+    json.dump(
+        {
+            "results": results,
+            "groups": found.get("groups", {}),
+            "answers": answers,
+            "versions": versions,
+        },
+        told,
+        default=str,
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""Tiny random weights of four families, whose tokenizers begin texts in different ways."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import (
+    GPT2LMHeadModel,
+    LlamaForCausalLM,
+    Olmo2ForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen2ForCausalLM,
+)
+
+from tests.benchmarks.texts.harness.items import CORPUS
+from tests.support.weights.tiny import save_weights, tiny
+
+N_POSITIONS: Final = 1024
+_END, _BEGIN = "<|endoftext|>", "<s>"
+
+
+class Family(NamedTuple):
+    """A family of weights, and how its tokenizer begins a text."""
+
+    name: str
+    kind: type[PreTrainedModel]
+    bos: str | None
+    adds_bos: bool = False  # the tokenizer by itself
+
+
+FAMILIES: Final = (
+    Family("Olmo 2, has BOS, does not add it", Olmo2ForCausalLM, _END),
+    Family("Llama, adds BOS", LlamaForCausalLM, _BEGIN, adds_bos=True),
+    Family("GPT-2, has BOS, does not add it", GPT2LMHeadModel, _END),
+    Family("Qwen 2, has no BOS", Qwen2ForCausalLM, None),
+)
+
+
+def made_weights(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Write each family's weights, and yield its name and folder."""
+    for seed, family in enumerate(FAMILIES):
+        tokenizer = _tokenizer(family)
+        begin, end = (tokenizer.convert_tokens_to_ids(each) for each in (family.bos or _END, _END))
+        model = tiny(
+            family.kind,
+            seed=seed,
+            vocab_size=len(tokenizer),
+            max_position_embeddings=N_POSITIONS,
+            bos_token_id=begin,
+            eos_token_id=end,
+            pad_token_id=end,
+            initializer_range=0.2,
+        )
+        yield family.name, save_weights(model, tokenizer, folder / str(seed))
+
+
+def _tokenizer(family: Family) -> PreTrainedTokenizerFast:
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=600,
+        special_tokens=[_END, _BEGIN],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator(CORPUS.read_text(encoding="utf-8").splitlines(), trainer)
+    if family.adds_bos:
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{_BEGIN} $A", special_tokens=[(_BEGIN, backend.token_to_id(_BEGIN))]
+        )
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # theirs
+        tokenizer_object=backend, bos_token=family.bos, eos_token=_END, pad_token=_END
+    )
