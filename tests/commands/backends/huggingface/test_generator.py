@@ -104,6 +104,19 @@ def test_tasks_that_are_asked_otherwise_are_not_answered_together(
     assert len({answer.generated_ids for answer in together}) > 8
 
 
+@pytest.mark.parametrize("bos", [True, False])
+def test_a_plain_prompt_begins_with_bos_unless_that_is_the_tokenizers_part(
+    entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast, *, bos: bool
+) -> None:
+    """This tokenizer has one, and does not add it by itself."""
+    (task,) = asked(tasks(entrant(), ["?"]), GenerationOptions(is_chat=False, bos=bos))
+    loaded = reciting(tokenizer, [1], behind=1)
+
+    ids = prompt_row(loaded, task).prompt_ids
+
+    assert ids == (*([tokenizer.bos_token_id] * bos), *tokenizer("?")["input_ids"])
+
+
 def test_an_answer_ends_with_its_stop_text_and_costs_nothing_more(
     entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
 ) -> None:
