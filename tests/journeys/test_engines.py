@@ -57,6 +57,7 @@ main()
 """
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_ray_and_one_process_goes_on(place: Path, expected: dict[str, str]) -> None:
     """It reaches all processes of Ray; none of them stays, and no file of theirs."""
     with TemporaryDirectory(prefix="t-", dir="/tmp") as name:  # as short as Ray's sockets want
