@@ -6,7 +6,7 @@ from its two verdicts.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from ledger.events.evaluations import (
     EvaluationCompleted,
     EvaluationKind,
     EvaluationPlanned,
+    ItemRegistered,
     SampleObserved,
     SampleUnscorable,
 )
@@ -36,14 +37,19 @@ class EvaluationConsistency:
         self._plans: dict[tuple[StreamId, Labels, int], EvaluationPlanned] = {}
         self._n_tries: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
         self._fates: dict[SampleKey, dict[StreamId, bool]] = defaultdict(dict)  # True: observed
+        self._registered: set[Digest] = set()  # items and entrants
 
     def faults_of(self, recorded: Recorded) -> Sequence[str]:
         """Return what is wrong with an event, in words; other events have no faults."""
         event, stream = recorded.event, recorded.stream
         match event:
+            case ItemRegistered():
+                self._registered.add(event.item)
+                is_sound = recorded.redacted or event.is_sound
+                return () if is_sound else ["its digest does not match what it registers"]
             case EvaluationPlanned():
                 self._take_note(event, stream)
-                return ()
+                return [*self._faults_of_plan(event)]
             case SampleObserved() | SampleUnscorable():
                 fates = self._fates[SampleKey(event.run_key, event.item, event.sample)]
                 is_seen = fates.get(stream, False)
@@ -60,6 +66,17 @@ class EvaluationConsistency:
         n_tries = self._n_tries[plan.run_key]
         for item in plan.items:
             n_tries[item] = max(plan.n_samples, n_tries.get(item, 0))
+
+    def register_entrant(self, digest: Digest) -> None:
+        """Take note of an entrant that plans may refer to."""
+        self._registered.add(digest)
+
+    def _faults_of_plan(self, plan: EvaluationPlanned) -> Iterator[str]:
+        if plan.entrant.digest not in self._registered:
+            yield f"its entrant {plan.entrant.label} was not registered before it"
+        if unknown := [each for each in plan.items if each not in self._registered]:
+            n = f"{len(unknown)} of its {len(plan.items)} items"
+            yield f"{n} were not registered before it, as {unknown[0][:12]}"
 
     def _faults_of_sample(self, event: SampleFact) -> Sequence[str]:
         kind = self._kinds.get(event.run_key)
@@ -155,6 +172,7 @@ class ConsistencyCheck:
             case judging.JudgeQueryFailed() | judging.JudgeQueryReopened():
                 return self._faults_of_answer(event.query_key)
             case Registered():
+                self._evaluations.register_entrant(event.digest)
                 is_sound = event.content.content_digest == event.digest
                 return [] if is_sound else ["its digest does not match what it registers"]
             case judging.BatchFact():

@@ -91,7 +91,7 @@ def _evaluated(
         head = opened.head
     if done.n_rescored:
         say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")
-    plans = [recorder.plan(each.plan) for each in planned]
+    plans = [recorder.plan(each.plan, each.registered) for each in planned]
     facts: dict[str, Json] = {
         "tournament": _STREAM, "as_of": head.position, "head": head.chain,
     }  # fmt: skip

@@ -5,8 +5,8 @@ counted here, and a command can be rehearsed without a ledger.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -26,19 +26,23 @@ from ledger.errors import StaleVersion
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, SampleScore
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
-from ledger.identity import Dimension, EntrantId, PromptId, StreamId
+from ledger.identity import Digest, Dimension, EntrantId, PromptId, StreamId
 from ledger.recorded import Receipt, Recorded
 from ledger.store import Ledger
+from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items
 from projections.evaluations.state import (
     EVALUATION_EVENTS,
     Evaluations,
-    advance_evaluations,
+    evaluations_of,
     labels_of,
 )
-from projections.fold import fold
+from projections.fold import both, fold
 from projections.tournament.progress import AskingRules, missing_responses, open_queries
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament, advance, evolve, tournament_of
+
+Registrations: TypeAlias = Callable[[Container[Digest]], Iterable[Event]]
+"""Returns events that register things, but for those of known digests."""
 
 
 class EvaluationRecorder:
@@ -48,6 +52,7 @@ class EvaluationRecorder:
         self._ledger = ledger
         self._position = 0  # the last event in the state
         self.state = Evaluations(stream)
+        self._items: Items = ITEMS.initial
         self._catch_up()
 
     def record(self, events: Sequence[Event]) -> None:
@@ -55,13 +60,19 @@ class EvaluationRecorder:
         self._ledger.append(self.state.stream, events)
         self._catch_up()
 
-    def plan(self, plan: EvaluationPlanned) -> EvaluationPlanned:
-        """Record a plan unless it equals the newest one; return it with its number."""
+    def plan(self, plan: EvaluationPlanned, registered: Registrations) -> EvaluationPlanned:
+        """Record a plan unless it equals the newest one; return it with its number.
+
+        Args:
+            plan: The plan.
+            registered: Returns the registrations of what it refers to, but for what is known.
+        """
         last = self.state.plans.get(labels_of(plan))
         if last is not None and replace(plan, number=last.number) == last:
             return last
         numbered = replace(plan, number=last.number + 1 if last else 1)
-        self.record([numbered])
+        known = {*self._items, *self.state.entrants}
+        self.record([*registered(known), numbered])
         return numbered
 
     def is_due(self, plan: EvaluationPlanned) -> bool:
@@ -83,8 +94,11 @@ class EvaluationRecorder:
 
     def _catch_up(self) -> None:
         until = self._ledger.head.position
-        news = self._ledger.read(after=self._position, until=until, types=EVALUATION_EVENTS)
-        self.state, self._position = advance_evaluations(self.state, news), until
+        types = EVALUATION_EVENTS | ITEM_EVENTS
+        news = self._ledger.read(after=self._position, until=until, types=types)
+        reading = both(evaluations_of(self.state.stream), ITEMS)
+        self.state, self._items = fold(reading, news, (self.state, self._items))
+        self._position = until
 
 
 class MissingResponses(NamedTuple):

@@ -4,7 +4,7 @@ Everything is recorded batch by batch, so a run that is stopped loses only the b
 consent, caps and the settings file see plan.py.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -23,13 +23,14 @@ from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
     EvaluationKind,
     EvaluationPlanned,
+    ItemRegistered,
     SampleObserved,
     SampleScore,
     SampleUnscorable,
     run_key,
 )
-from ledger.events.registration import Entrant, Reference
-from ledger.identity import canonical_json
+from ledger.events.registration import Entrant, EntrantRegistered, Reference
+from ledger.identity import Digest, canonical_json
 from projections.evaluations.state import EvaluationRun, Evaluations, SampleKey, labels_of
 
 CODE_CHANGED: Final = "the evaluation's code changed since"
@@ -47,6 +48,19 @@ class PlannedEvaluation(NamedTuple):
     def paying(self, till: Till) -> "PlannedEvaluation":
         """Return the same, with requests to an endpoint recorded by a till."""
         return self._replace(inference=self.inference.paying(till))
+
+    def registered(self, known: Container[Digest]) -> Iterator[EntrantRegistered | ItemRegistered]:
+        """Yield the registrations of its entrant and items, but for those that are known.
+
+        Raises:
+            EvaluationFault: The evaluation's own code fails.
+        """
+        if self.plan.entrant.digest not in known:
+            entrant = self.inference.entrant
+            yield EntrantRegistered(digest=entrant.content_digest, entrant=entrant)
+        for sample in self.samples:
+            if sample.number == 0 and sample.item not in known:
+                yield self.evaluation.registered(sample)
 
     def owed(self, known: Evaluations) -> dict[SampleKey, Sample]:
         """Return the samples that the ledger lacks, by their keys in it."""
@@ -186,7 +200,7 @@ def evaluate_owed(
         LeftUnanswered: Some requests got no answer; their samples are still owed.
     """
     last = recorder.state.plans.get(labels_of(planned.plan))
-    plan = recorder.plan(planned.plan)
+    plan = recorder.plan(planned.plan, planned.registered)
     run = recorder.state.run(plan)
     owed = [*planned.owed(recorder.state).values()][:limit]
     what = f"{plan.entrant.label} on {plan.evaluation}"

@@ -17,6 +17,7 @@ from commands.evaluating.samples import (
     ObservedSample,
     Sample,
     UnscorableSample,
+    as_recorded,
     intermediates,
     named_items,
     subset,
@@ -24,9 +25,14 @@ from commands.evaluating.samples import (
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Item, require_boolean, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
-from ledger.events.evaluations import EvaluationKind, Observation, SampleObserved
+from ledger.events.evaluations import (
+    EvaluationKind,
+    ItemRegistered,
+    Observation,
+    SampleObserved,
+)
 from ledger.events.registration import Entrant
-from ledger.identity import Digest, Json, digest_of
+from ledger.identity import Digest, Json
 
 Scores = NDArray[np.float64]
 SampleResult = ObservedSample | UnscorableSample
@@ -163,7 +169,7 @@ class Evaluation(ABC):
     ) -> Iterator[Sample]:
         label = require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
         for number in range(self.n_samples(options)):
-            yield Sample(named.item, number, index, label, named.content)
+            yield Sample(named.item, number, index, label, named.copy)
 
     def observe_all(
         self, inference: Inference, samples: Sequence[Sample], options: EvaluationOptions
@@ -182,14 +188,24 @@ class Evaluation(ABC):
         held.raise_collected()
 
     def _require_unchanged(self, samples: Sequence[Sample]) -> None:
-        """Check that items still have the content that identifies them."""
         for sample in {each.index: each for each in samples}.values():
-            with blame_evaluation(self.id, f"getting {sample.label}"):
-                if digest_of(self.item(sample.index)) != sample.content:
-                    raise ValueError(
-                        f"{type(self).__name__}.get({sample.index}) gives another item than"
-                        " before; draw random items once, in the constructor"
-                    )
+            self.registered(sample)
+
+    def registered(self, sample: Sample) -> ItemRegistered:
+        """Return the item of a sample as it is recorded.
+
+        Raises:
+            EvaluationFault: The evaluation's code fails, or gives another item than before.
+        """
+        with blame_evaluation(self.id, f"getting {sample.label}"):
+            asked = as_recorded(self.item(sample.index))
+            event = ItemRegistered(item=sample.item, copy=sample.copy, asked=asked)
+            if not event.is_sound:
+                raise ValueError(
+                    f"{type(self).__name__}.get({sample.index}) gives another item than"
+                    " before; draw random items once, in the constructor"
+                )
+            return event
 
     def __call__(  # the first four are the seed's
         self,

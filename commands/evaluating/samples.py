@@ -3,14 +3,23 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
+from commands.evaluating.values import ComparisonItem, Item, RolloutItem
 from commands.ports import Generator, LikelihoodModel, Till
-from ledger.events.evaluations import Observation, UnscorableReason
+from ledger.events.evaluations import (
+    ChoicesItem,
+    EvaluationItem,
+    Observation,
+    PromptItem,
+    TextItem,
+    UnscorableReason,
+    item_digest,
+)
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json, digest_of
 
@@ -56,7 +65,7 @@ class Sample:
     number: int  # 0, 1 ... among the samples of the item
     index: int  # of the item in its evaluation
     label: str  # of the item, for people
-    content: Digest  # digest of the content; equals `item` unless the content occurs twice
+    copy: int  # 1, 2 ... among the items of the same content
 
 
 class TokenRow(NamedTuple):
@@ -91,10 +100,10 @@ class UnscorableSample(NamedTuple):
 
 
 class NamedItem(NamedTuple):
-    """An item's identity, and the digest of its content."""
+    """An item's identity, and which of the items of its content it is."""
 
     item: Digest
-    content: Digest
+    copy: int  # 1, 2 ...
 
 
 def named_items(contents: Iterable[Json]) -> tuple[NamedItem, ...]:
@@ -102,11 +111,25 @@ def named_items(contents: Iterable[Json]) -> tuple[NamedItem, ...]:
     n_seen: dict[Digest, int] = {}
     named = []
     for content in contents:
-        digest = digest_of(content)
-        n_seen[digest] = n_seen.get(digest, 0) + 1
-        item = digest if n_seen[digest] == 1 else digest_of([content, n_seen[digest]])
-        named.append(NamedItem(item, digest))
+        digest = item_digest(content, 1)
+        copy = n_seen[digest] = n_seen.get(digest, 0) + 1
+        named.append(NamedItem(digest if copy == 1 else item_digest(content, copy), copy))
     return tuple(named)
+
+
+def as_recorded(item: Item) -> EvaluationItem:
+    """Return an item as the ledger holds it."""
+    match item:
+        case RolloutItem():
+            return PromptItem(prompt=item.prompt, expected=item.expected)
+        case ComparisonItem():
+            return ChoicesItem(
+                context=item.prefix, choices=item.continuations, correct=item.correct
+            )
+        case str():
+            return TextItem(text=item)
+        case _:
+            assert_never(item)
 
 
 def subset(items: Sequence[Digest], size: int | None, seed: int) -> tuple[Digest, ...]:

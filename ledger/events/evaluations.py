@@ -1,11 +1,14 @@
-"""Events of evaluations, sample by sample; every metric is computed from them."""
+"""Events of evaluations: what is asked, and what comes of it sample by sample.
+
+Every metric is computed from them.
+"""
 
 from typing import Literal
 
 from ledger.events.registration import Reference
 from ledger.events.responses import FinishReason
 from ledger.events.values import REDACTED, Count, Fact, FilledText, Ordinal, Seed32, Value
-from ledger.identity import Digest, EntrantId, digest_of
+from ledger.identity import Digest, EntrantId, Json, digest_of
 
 EvaluationKind = Literal["rollout", "encoding", "perplexity", "comparison"]
 UnscorableReason = Literal[
@@ -25,8 +28,75 @@ def run_key(entrant_digest: Digest, settings: str) -> Digest:
     return digest_of([entrant_digest, settings])
 
 
+def item_digest(content: Json, copy: int) -> Digest:
+    """Identify an item by its content, and the second and further items of that content.
+
+    Args:
+        content: Of the item, as JSON.
+        copy: 1, 2 ... among the items of an evaluation that have the content.
+    """
+    return digest_of(content if copy == 1 else [content, copy])
+
+
 class EvaluationFact(Fact, frozen=True):
     """An event of an evaluation."""
+
+
+class PromptItem(Value, frozen=True, kw_only=True, tag="prompt"):
+    """A prompt, and the expected answer."""
+
+    prompt: str
+    expected: str
+
+    @property
+    def content(self) -> Json:
+        """What identifies it."""
+        return [self.prompt, self.expected]
+
+
+class ChoicesItem(Value, frozen=True, kw_only=True, tag="choices"):
+    """A context, its continuations, and the index of the right one."""
+
+    context: str
+    choices: tuple[str, ...]
+    correct: Count
+
+    @property
+    def content(self) -> Json:
+        """What identifies it."""
+        return [self.context, [*self.choices], self.correct]
+
+
+class TextItem(Value, frozen=True, kw_only=True, tag="text"):
+    """A text that is read without a context."""
+
+    text: str
+
+    @property
+    def content(self) -> Json:
+        """What identifies it."""
+        return self.text
+
+
+EvaluationItem = PromptItem | ChoicesItem | TextItem
+
+
+class ItemRegistered(EvaluationFact, frozen=True, kw_only=True):
+    """An item of an evaluation was registered, whole; plans and samples refer to it.
+
+    An item is registered once in a ledger, whichever evaluations, entrants and tournaments share
+    it.
+    """
+
+    key_fields = ("item",)
+    item: Digest
+    copy: Ordinal  # 1, 2 ... of the items of this content
+    asked: EvaluationItem
+
+    @property
+    def is_sound(self) -> bool:
+        """Say whether its content is the one that it is named by."""
+        return self.item == item_digest(self.asked.content, self.copy)
 
 
 class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):

@@ -109,6 +109,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     dtype: Literal["float32", "bfloat16", "float16"] | None  # None: whatever the server has
     hydra: Hydra | None = None  # of loader "hydra"
     revision: str | None = None  # of loader "endpoint": which weights the name stands for
+    step: Count | None = None  # of the training that made the weights; None: not known
 
     @cached_property
     def digest(self) -> Digest:
@@ -128,11 +129,11 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
     @property
     def fields(self) -> dict[str, Json]:
-        """The entrant as JSON; fields of other loaders are left out."""
+        """The entrant as JSON; fields of other loaders, and an unknown step, are left out."""
         return {
             name: value
             for name, value in super().fields.items()
-            if name not in {"hydra", "revision"} or value is not None
+            if name not in {"hydra", "revision", "step"} or value is not None
         }
 
     @property

@@ -131,6 +131,7 @@ Event: TypeAlias = (
     | imports.LedgerMerged
     | imports.BattlesImported
     | imports.RatingsImported
+    | evaluations.ItemRegistered
     | evaluations.EvaluationPlanned
     | evaluations.SampleObserved
     | evaluations.SampleUnscorable

@@ -7,7 +7,7 @@ tombstone holds that digest, so no hash changes.
 
 import sqlite3
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
@@ -15,11 +15,16 @@ from ledger.chain import is_tombstone, payload_digest, tombstone
 from ledger.errors import CannotRedact, NotErased
 from ledger.events.evaluations import (
     AnswerObserved,
+    ChoicesItem,
+    EvaluationItem,
     EvaluationPlanned,
+    ItemRegistered,
     Observation,
     PredictionObserved,
+    PromptItem,
     SampleObserved,
     SampleUnscorable,
+    TextItem,
 )
 from ledger.events.imports import BattlesImported, RatingsImported
 from ledger.events.judging import JudgeBatchNotCreated, JudgeQueryFailed, VerdictReceived
@@ -115,10 +120,8 @@ def _without_texts(recorded: Recorded) -> Event:
     match event := recorded.event:
         case ResponseGenerated():
             return replace(event, text=_masked(event.text))
-        case VerdictReceived():
-            return replace(event, reply=_masked(event.reply))
-        case JudgeQueryFailed():
-            return replace(event, reply=_masked(event.reply), detail=_masked(event.detail))
+        case VerdictReceived() | JudgeQueryFailed():
+            return _unsaid(event)
         case ResponseFailed() | SampleUnscorable():
             return replace(event, detail=_masked(event.detail))
         case JudgeBatchNotCreated():
@@ -128,10 +131,19 @@ def _without_texts(recorded: Recorded) -> Event:
             return replace(event, charges=tuple(settled))
         case SampleObserved(observation=AnswerObserved() | PredictionObserved() as observed):
             return replace(event, observation=_unread(observed))
+        case ItemRegistered(asked=asked):
+            return replace(event, asked=_unasked(asked))
         case TournamentOpened():
             return replace(event, configuration=REDACTED_SETTINGS)
         case _:
             raise CannotRedact(recorded.position, _why_not(event))
+
+
+def _unsaid(event: VerdictReceived | JudgeQueryFailed) -> Event:
+    bare = replace(event, reply=_masked(event.reply))
+    if isinstance(bare, JudgeQueryFailed):
+        return replace(bare, detail=_masked(bare.detail))
+    return bare
 
 
 def _masked(text: str) -> str:
@@ -143,6 +155,18 @@ def _unread(observed: AnswerObserved | PredictionObserved) -> Observation:
         return replace(observed, text=REDACTED, cleaned=REDACTED, expected=REDACTED)
     texts = dict.fromkeys(("text", "prediction", "cleaned"), REDACTED)
     return replace(observed, **texts, predicted=(), target=())
+
+
+def _unasked(asked: EvaluationItem) -> EvaluationItem:
+    match asked:
+        case PromptItem():
+            return replace(asked, prompt=REDACTED, expected=REDACTED)
+        case ChoicesItem(choices=choices):
+            return replace(asked, context=REDACTED, choices=(REDACTED,) * len(choices))
+        case TextItem():
+            return replace(asked, text=REDACTED)
+        case _:
+            assert_never(asked)
 
 
 def _why_not(event: Event) -> str:

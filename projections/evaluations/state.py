@@ -20,15 +20,21 @@ from ledger.events.evaluations import (
     SampleScore,
     SampleUnscorable,
 )
-from ledger.events.registration import Reference
+from ledger.events.registration import Entrant, EntrantRegistered
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
 
 EVALUATION_EVENTS: Final = frozenset(
-    {"EvaluationPlanned", "SampleObserved", "SampleUnscorable", "EvaluationCompleted"}
+    {
+        "EntrantRegistered",
+        "EvaluationPlanned",
+        "SampleObserved",
+        "SampleUnscorable",
+        "EvaluationCompleted",
+    }
 )
-"""The types of events that these projections read."""
+"""The types of events that these projections read; for what was asked see `samples`."""
 
 
 class SampleKey(NamedTuple):
@@ -51,6 +57,19 @@ def labels_of(plan: EvaluationPlanned) -> Labels:
     return Labels(plan.entrant.label, plan.evaluation)
 
 
+class PlanName(NamedTuple):
+    """A plan of a tournament: the entrant and the evaluation, by label, and its number."""
+
+    entrant: str
+    evaluation: str
+    number: int
+
+
+def name_of(plan: EvaluationPlanned) -> PlanName:
+    """Return a plan's name."""
+    return PlanName(*labels_of(plan), plan.number)
+
+
 SampleFact: TypeAlias = SampleObserved | SampleUnscorable
 
 
@@ -65,8 +84,9 @@ class Evaluations:
     stream: StreamId
     plans: Map[Labels, EvaluationPlanned] = Map()  # the newest, in this tournament
     fates: Map[SampleKey, SampleFact] = Map()
-    completed: Map[Labels, EvaluationCompleted] = Map()  # the newest, in this tournament
-    who: Map[Digest, Reference] = Map()  # by the key of each run that this tournament ever planned
+    every: Map[PlanName, EvaluationPlanned] = Map()  # that was ever planned, in this tournament
+    completed: Map[PlanName, EvaluationCompleted] = Map()  # in this tournament
+    entrants: Map[Digest, Entrant] = Map()  # by the digest that plans refer to
 
     def run(self, plan: EvaluationPlanned) -> "EvaluationRun":
         """Return a plan's run: each sample's observation or failure, if any."""
@@ -76,15 +96,14 @@ class Evaluations:
             for number in range(plan.n_samples)
         )
         run = EvaluationRun(plan, tuple((key, self.fates.get(key)) for key in keys))
-        completed = self.completed.get(labels_of(plan))
-        if completed is None or completed.number != plan.number or not completed.scores:
+        completed = self.completed.get(name_of(plan))
+        if completed is None or not completed.scores:
             return run
         return run.scored_as(completed.scores)
 
     def is_completed(self, plan: EvaluationPlanned) -> bool:
         """Say whether a plan's completion is on record."""
-        completed = self.completed.get(labels_of(plan))
-        return completed is not None and completed.number == plan.number
+        return name_of(plan) in self.completed
 
     @property
     def runs(self) -> tuple["EvaluationRun", ...]:
@@ -141,22 +160,26 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
     maps: dict[str, MapMutation[Any, Any]] = {
         "plans": state.plans.mutate(),
         "fates": state.fates.mutate(),
+        "every": state.every.mutate(),
         "completed": state.completed.mutate(),
-        "who": state.who.mutate(),
+        "entrants": state.entrants.mutate(),
     }
     for recorded in events:
         is_own = recorded.stream == state.stream
         match recorded.event:
             case EvaluationPlanned() as plan if is_own:
                 maps["plans"][labels_of(plan)] = plan
-                maps["who"][plan.run_key] = plan.entrant
+                maps["every"][name_of(plan)] = plan
             case SampleObserved() | SampleUnscorable() as fate:
                 key = SampleKey(fate.run_key, fate.item, fate.sample)
                 is_own_observation = is_own and isinstance(fate, SampleObserved)
                 if is_own_observation or not isinstance(maps["fates"].get(key), SampleObserved):
                     maps["fates"][key] = fate
             case EvaluationCompleted() as completed if is_own:
-                maps["completed"][Labels(completed.entrant, completed.evaluation)] = completed
+                name = PlanName(completed.entrant, completed.evaluation, completed.number)
+                maps["completed"][name] = completed
+            case EntrantRegistered() as registered:
+                maps["entrants"][registered.digest] = registered.entrant
             case _:
                 continue
     known: dict[str, Any] = {name: each.finish() for name, each in maps.items()}

@@ -23,8 +23,10 @@ from tests.support.builders.evaluations import (
     choice,
     choices,
     completed,
+    item,
     observed,
     plan,
+    registrations,
     unscorable,
 )
 from tests.support.builders.events import (
@@ -50,7 +52,8 @@ OTHER = StreamId("other")
 def evaluation_faults(events: Sequence[Recorded]) -> list[str]:
     """Return what is wrong with events, in order."""
     meaning = ConsistencyCheck()
-    return [fault for each in events for fault in meaning.faults_of(each)]
+    told = [*recorded(registrations(plan(n_items=4))), *events]
+    return [fault for each in told for fault in meaning.faults_of(each)]
 
 
 def faults(*events: Event) -> list[str]:
@@ -75,6 +78,28 @@ def test_what_was_not_planned_is_a_fault(event: Event) -> None:
     [fault] = faults(event, PLANNED_EVALUATION)
 
     assert "was not planned before it" in fault
+
+
+def test_a_plan_of_what_was_not_registered_is_a_fault() -> None:
+    """Nobody could say what was asked, nor of which weights."""
+    unknown = replace(plan("amy", n_items=2), items=(key("?"), *plan(n_items=1).items))
+
+    assert faults(unknown) == [
+        "its entrant amy was not registered before it",
+        f"1 of its 2 items were not registered before it, as {key('?')[:12]}",
+    ]
+
+
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_an_item_under_another_name_is_a_fault_unless_its_texts_are_gone(
+    *, is_redacted: bool
+) -> None:
+    """Who reads it would take it for what was asked."""
+    [event] = recorded([replace(item(0), item=key("?"))])
+
+    found = evaluation_faults([event._replace(redacted=is_redacted)])
+
+    assert found == ([] if is_redacted else ["its digest does not match what it registers"])
 
 
 def test_the_end_of_what_was_not_planned_is_a_fault() -> None:

@@ -130,8 +130,9 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
     )
 
     def named() -> Entrant:
-        step = f"in memory, at step {trainer.state.global_step}"
-        return replace(entrant, weights=step, weights_digest=weights_digest(model))
+        step = trainer.state.global_step
+        where = f"in memory, at step {step}"
+        return replace(entrant, weights=where, weights_digest=weights_digest(model), step=step)
 
     loaded = as_loaded(model, tokenizer)
     return EvaluatedModel(

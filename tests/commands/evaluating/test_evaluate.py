@@ -29,7 +29,7 @@ from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
-from projections.evaluations.state import Labels
+from projections.evaluations.state import Labels, PlanName
 from tests.support.builders.commands import PowerCut, types_of
 from tests.support.builders.evaluating import Capitals, Echoes, Endings, Letters, answering, reading
 from tests.support.builders.events import STREAM, entrant
@@ -73,6 +73,8 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
 
     assert done == EvaluationCounts(n_owed=6, n_observed=5, n_unscorable=1)
     assert types_of(ledger) == [
+        "EntrantRegistered",
+        *["ItemRegistered"] * 6,
         "EvaluationPlanned",
         *["SampleObserved"] * 3,
         "SampleUnscorable",
@@ -82,7 +84,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
     [run] = recorder.state.runs
     assert not run.missing
     assert [each.reason for each in run.unscorable] == ["too_long"]
-    assert recorder.state.completed[Labels("base", "capitals")] == EvaluationCompleted(
+    assert recorder.state.completed[PlanName("base", "capitals", 1)] == EvaluationCompleted(
         entrant=EntrantId("base"),
         evaluation="capitals",
         number=1,

@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.events.evaluations import SampleScore
+from ledger.events.registration import EntrantRegistered
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId
-from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluations_of
+from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluations_of, name_of
 from projections.fold import fold
 from tests.support.builders.evaluations import (
     answer,
@@ -20,7 +21,7 @@ from tests.support.builders.evaluations import (
     run_of,
     unscorable,
 )
-from tests.support.builders.events import STREAM, key, opened, recorded
+from tests.support.builders.events import STREAM, entrant, key, opened, recorded
 from tests.support.strategies.events import BY_TYPE
 
 EVALUATIONS = evaluations_of(STREAM)
@@ -112,17 +113,28 @@ def test_the_newest_plan_under_its_labels_holds() -> None:
     assert [run.plan for run in known.runs] == [plan("amy"), new]
 
 
-def test_earlier_plans_are_remembered_by_their_runs() -> None:
-    """What they took was paid, whatever was planned after them, and by whom."""
-    old, new = plan(run_key=key("old")), plan(number=2, run_key=key("new"))
+def test_earlier_plans_are_remembered_with_their_scores() -> None:
+    """They are the curve of a training; each has the scores of the code of its time."""
+    old, new = plan(n_items=1), plan(n_items=1, number=2, run_key=key("new"))
+    [seen] = observed(old, [answer(score=0.0)])
+    better = replace(
+        completed(old, 1),
+        scores=(SampleScore(item=seen.item, sample=0, cleaned="aspirin", score=1.0),),
+    )
 
-    known = fold(EVALUATIONS, recorded([old, new, plan("amy")]))
+    known = fold(EVALUATIONS, recorded([old, seen, better, new]))
 
-    assert dict(known.who) == {
-        key("old"): old.entrant,
-        key("new"): new.entrant,
-        plan("amy").run_key: plan("amy").entrant,
-    }
+    assert dict(known.every) == {name_of(old): old, name_of(new): new}
+    assert [each.scored and each.scored.score for each in known.run(old).observed] == [1.0]
+
+
+def test_entrants_are_known_by_the_digest_that_plans_refer_to() -> None:
+    """Whichever tournament of the ledger registered them."""
+    event = EntrantRegistered(digest=entrant().content_digest, entrant=entrant())
+
+    known = fold(EVALUATIONS, recorded([event], stream=OTHER))
+
+    assert dict(known.entrants) == {event.digest: entrant()}
 
 
 def test_tournaments_share_what_was_observed_and_not_what_was_planned() -> None:
@@ -133,7 +145,7 @@ def test_tournaments_share_what_was_observed_and_not_what_was_planned() -> None:
     known = fold(EVALUATIONS, recorded(there, stream=OTHER))
 
     assert not known.plans
-    assert not known.who
+    assert not known.every
     assert not known.completed
     assert not known.run(planned).missing
 

@@ -10,17 +10,22 @@ from ledger.events.evaluations import (
     ChoicesObserved,
     DocumentObserved,
     EvaluationCompleted,
+    EvaluationItem,
     EvaluationPlanned,
+    ItemRegistered,
     Observation,
     PredictionObserved,
+    PromptItem,
     SampleObserved,
     SampleUnscorable,
+    item_digest,
 )
-from ledger.events.registration import Reference
+from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import Event
 from ledger.identity import EntrantId
 from projections.evaluations.state import EvaluationRun, evaluations_of
 from projections.fold import fold
+from tests.support.builders import events
 from tests.support.builders.events import STREAM, key, recorded
 
 
@@ -29,17 +34,30 @@ def plan(entrant: str = "base", n_items: int = 4, **fields: object) -> Evaluatio
     event = EvaluationPlanned(
         number=1,
         run_key=key(f"run of {entrant}"),
-        entrant=Reference(label=entrant, digest=key(entrant)),
+        entrant=Reference(label=entrant, digest=events.entrant(entrant).content_digest),
         evaluation="recall",
         kind="rollout",
         higher_is_better=True,
         settings="{}",
         scorer=key("code"),
-        items=tuple(key(f"item {n}") for n in range(n_items)),
+        items=tuple(item(n).item for n in range(n_items)),
         n_samples=1,
         n_available=n_items,
     )
     return replace(event, **fields)
+
+
+def item(n: int, asked: EvaluationItem | None = None) -> ItemRegistered:
+    """Return the registration of an item; without more that of a question."""
+    asked = asked or PromptItem(prompt=f"Which is number {n}?", expected="aspirin")
+    return ItemRegistered(item=item_digest(asked.content, 1), copy=1, asked=asked)
+
+
+def registrations(planned: EvaluationPlanned) -> tuple[Event, ...]:
+    """Return the registrations of the entrant and of the items of a plan of this builder."""
+    who = events.entrant(planned.entrant.label)
+    items = (item(n) for n in range(len(planned.items)))
+    return (EntrantRegistered(digest=who.content_digest, entrant=who), *items)
 
 
 def observed(
@@ -157,7 +175,7 @@ def prediction(
     )
 
 
-def run_of(planned: EvaluationPlanned, *events: Event) -> EvaluationRun:
+def run_of(planned: EvaluationPlanned, *after: Event) -> EvaluationRun:
     """Return what became of a plan after events."""
-    known = fold(evaluations_of(STREAM), recorded([planned, *events]))
+    known = fold(evaluations_of(STREAM), recorded([planned, *after]))
     return known.run(planned)

@@ -12,15 +12,21 @@ from typing import Final
 from ledger.events.evaluations import (
     AnswerObserved,
     Choice,
+    ChoicesItem,
     ChoicesObserved,
     DocumentObserved,
     EvaluationCompleted,
+    EvaluationItem,
     EvaluationPlanned,
+    ItemRegistered,
     Observation,
     PredictionObserved,
+    PromptItem,
     SampleObserved,
     SampleScore,
     SampleUnscorable,
+    TextItem,
+    item_digest,
 )
 from ledger.events.imports import (
     BattlesImported,
@@ -92,6 +98,12 @@ PRICE = Price(
     cache_write_1h=5.0,
     cache_read=0.25,
     table="anthropic 2026-04-27, batch",
+)
+
+ASKED: Final[tuple[EvaluationItem, ...]] = (
+    PromptItem(prompt='Which "β-lactam"?\n', expected="beta-lactam \\"),
+    ChoicesItem(context="", choices=(" β", " a"), correct=1),
+    TextItem(text="abab"),
 )
 
 OBSERVATIONS: Final[tuple[Observation, ...]] = (
@@ -174,6 +186,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
                 beta=0.5,
             ),
             revision="2026-04-27",
+            step=1_000,
         ),
     ),
     JudgeRegistered(
@@ -369,6 +382,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
             ),
         ),
     ),
+    *(ItemRegistered(item=item_digest(each.content, 2), copy=2, asked=each) for each in ASKED),
     EvaluationPlanned(
         number=2,
         run_key=key("run"),
@@ -423,6 +437,8 @@ def golden_name(event: Event) -> str:
     shape = ""
     if isinstance(event, SampleObserved):
         shape = f".{event.observation.__struct_config__.tag}"
+    if isinstance(event, ItemRegistered):
+        shape = f".{event.asked.__struct_config__.tag}"
     return f"{type_name(event)}.v{event.schema_version}{shape}.json"
 
 

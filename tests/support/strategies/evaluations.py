@@ -6,15 +6,20 @@ from hypothesis.strategies import SearchStrategy
 from ledger.events.evaluations import (
     AnswerObserved,
     Choice,
+    ChoicesItem,
     ChoicesObserved,
     DocumentObserved,
     EvaluationCompleted,
     EvaluationPlanned,
+    ItemRegistered,
     Observation,
     PredictionObserved,
+    PromptItem,
     SampleObserved,
     SampleScore,
     SampleUnscorable,
+    TextItem,
+    item_digest,
 )
 from ledger.events.registration import Reference
 from ledger.identity import Digest, digest_of
@@ -53,6 +58,22 @@ def run_keys() -> SearchStrategy[Digest]:
 def items() -> SearchStrategy[Digest]:
     """Return few items."""
     return st.sampled_from([digest_of(f"item {n}") for n in range(3)])
+
+
+def item_registered() -> SearchStrategy[ItemRegistered]:
+    """Return registrations of items, under their true digests."""
+    asked = st.one_of(
+        built(PromptItem),
+        built(ChoicesItem, correct=COUNTS, choices=tuples(st.text())),
+        built(TextItem),
+    )
+    return st.builds(
+        lambda each, copy: ItemRegistered(
+            item=item_digest(each.content, copy), copy=copy, asked=each
+        ),
+        asked,
+        ORDINALS,
+    )
 
 
 def observations() -> SearchStrategy[Observation]:

@@ -12,6 +12,7 @@ from ledger.events.values import type_name
 from tests.support.strategies.evaluations import (
     evaluation_completed,
     evaluation_planned,
+    item_registered,
     sample_observed,
     sample_unscorable,
 )
@@ -86,6 +87,7 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "LedgerMerged": ledger_merged(),
     "BattlesImported": battles_imported(),
     "RatingsImported": ratings_imported(),
+    "ItemRegistered": item_registered(),
     "EvaluationPlanned": evaluation_planned(),
     "SampleObserved": sample_observed(),
     "SampleUnscorable": sample_unscorable(),

@@ -72,6 +72,7 @@ def entrant_registered() -> SearchStrategy[EntrantRegistered]:
         temperature=st.none() | POSITIVE,
         max_new_tokens=ORDINALS,
         hydra=st.none() | hydras(),
+        step=st.none() | COUNTS,
     )
     return entrants.map(lambda each: EntrantRegistered(entrant=each, digest=each.content_digest))
 

@@ -1,0 +1,133 @@
+"""What samples were asked, what came of each, and which were answered wrongly."""
+
+from collections.abc import Iterable, Iterator
+from math import log
+from typing import Final, NamedTuple, assert_never
+
+from immutables import Map
+
+from ledger.events.evaluations import (
+    AnswerObserved,
+    ChoicesItem,
+    ChoicesObserved,
+    DocumentObserved,
+    EvaluationItem,
+    EvaluationPlanned,
+    ItemRegistered,
+    PredictionObserved,
+    PromptItem,
+    SampleObserved,
+    TextItem,
+)
+from ledger.events.values import REDACTED
+from ledger.identity import Digest
+from ledger.recorded import Recorded
+from projections.evaluations.scores import credit
+from projections.evaluations.state import EvaluationRun, SampleFact, mismatch_of
+from projections.fold import Projection
+
+ITEM_EVENTS: Final = frozenset({"ItemRegistered"})
+"""The types of events that `ITEMS` reads."""
+
+Items = Map[Digest, EvaluationItem]
+"""What was asked, by the digests that plans and samples refer to."""
+
+
+def _advance(state: Items, events: Iterable[Recorded]) -> Items:
+    items = state.mutate()
+    for recorded in events:
+        if isinstance(recorded.event, ItemRegistered):
+            items[recorded.event.item] = recorded.event.asked
+    return items.finish()
+
+
+ITEMS: Final[Projection[Items]] = Projection(initial=Map(), advance=_advance)
+"""The items of all evaluations of a ledger: its tournaments share them."""
+
+
+class AskedSample(NamedTuple):
+    """A sample as a person reads it; None: there is none, or it is not on record."""
+
+    fate: SampleFact
+    asked: str | None  # the prompt, the context of choices, or the text
+    choices: tuple[str, ...] | None
+    answered: str | None  # the answer, the likeliest choice, or the predicted text
+    cleaned: str | None  # what of the answer was compared
+    expected: str | None
+    score: float | None  # of a document its bits per byte
+    is_right: bool | None  # None: nothing tells right from wrong
+
+
+def asked_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
+    """Yield the samples of a run that were observed or given up, in the order of its plan."""
+    for key, fate in run.fates:
+        if fate is not None:
+            yield _asked_sample(run.plan, fate, items.get(key.item))
+
+
+def _asked_sample(
+    plan: EvaluationPlanned, fate: SampleFact, item: EvaluationItem | None
+) -> AskedSample:
+    bare = AskedSample(fate, _asked(item), None, None, None, None, None, None)
+    if isinstance(item, ChoicesItem):
+        bare = bare._replace(choices=item.choices)
+    if not isinstance(fate, SampleObserved) or mismatch_of(fate.observation, plan.kind):
+        return bare
+    match fate.observation:
+        case AnswerObserved() as seen:
+            told = bare._replace(
+                answered=seen.text, cleaned=seen.cleaned, expected=seen.expected, score=seen.score
+            )
+            return told._replace(is_right=_is_best(plan, seen.score))
+        case PredictionObserved() as seen:
+            told = bare._replace(asked=seen.text, answered=seen.prediction, cleaned=seen.cleaned)
+            return told._replace(
+                expected=seen.text, score=seen.score, is_right=_is_best(plan, seen.score)
+            )
+        case ChoicesObserved() as seen:
+            return _chosen(bare, seen)
+        case DocumentObserved() as seen:
+            return bare._replace(score=-seen.log_likelihood / log(2) / seen.n_bytes)
+        case _:
+            assert_never(fate.observation)
+
+
+def _asked(item: EvaluationItem | None) -> str | None:
+    match item:
+        case None:
+            return None
+        case PromptItem():
+            return item.prompt
+        case ChoicesItem():
+            return item.context
+        case TextItem():
+            return item.text
+        case _:
+            assert_never(item)
+
+
+def _is_best(plan: EvaluationPlanned, score: float | None) -> bool | None:
+    """Say whether an own score is that of a right answer: 1, or 0 where lower is better."""
+    if score is None:
+        return None
+    return score >= 1 if plan.higher_is_better else score <= 0
+
+
+def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
+    """Return the likeliest choice beside the right one, by `acc`."""
+    weights = [choice.log_likelihood for choice in seen.choices]
+    score = credit(weights, seen.correct)
+    # Of equals a wrong one is shown: the right one would look as if it had been chosen.
+    best = [n for n, weight in enumerate(weights) if weight == max(weights)]
+    chosen = next((n for n in best if n != seen.correct), seen.correct)
+    texts = bare.choices or tuple(f"choice {n + 1}" for n in range(len(weights)))
+    if REDACTED in texts:
+        texts = tuple(f"choice {n + 1}, {REDACTED}" for n in range(len(weights)))
+    return bare._replace(
+        answered=texts[chosen], expected=texts[seen.correct], score=score, is_right=score == 1
+    )
+
+
+def wrong_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
+    """Yield the samples that were answered wrongly; one that was given up is no wrong answer."""
+    return (each for each in asked_samples(run, items) if each.is_right is False)
