@@ -18,6 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from commands.runs.reading.evaluated import CurveRow, SampleRow
 from commands.runs.reading.rows import (
     BiasRow,
     BradleyTerryRow,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BiasRow",
     "BradleyTerryRow",
+    "CurveRow",
     "EloRow",
     "EncodingEvaluation",
     "EntrantSpendRow",
@@ -60,6 +62,7 @@ __all__ = [
     "ResponseRow",
     "RolloutEvaluation",
     "Rows",
+    "SampleRow",
     "SetView",
     "SpendRow",
     "TournamentView",

@@ -62,6 +62,11 @@ _PROJECTIONS: Final = (
     Entry("project.reliability", "calibration", "Compare p_correct with actual correctness."),
     Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
     Entry("project.metrics", "metrics", "Show the results of evaluations."),
+    Entry(
+        "project.metrics",
+        "samples",
+        "List what evaluations asked, what was answered and expected, and the score.",
+    ),
     Entry("project.reliability", "temperature", "Fit the temperature of a judge's scores."),
     Entry("project.outcomes", "imported", "List imported ratings."),
 )

@@ -32,16 +32,18 @@ def read_entrant(
     if section.loader == "endpoint":
         return _endpoint_entrant(section, max_new_tokens)
     base = (folder / section.weights).resolve()
+    adapters = tuple(_adapters(section, base, folder)) if section.loader == "hf" else ()
     return Entrant(
         entrant_id=EntrantId(section.id),
         loader=section.loader,
         weights=str(base),
         weights_digest=weights.folder_digest(base),
-        adapters=tuple(_adapters(section, base, folder)) if section.loader == "hf" else (),
+        adapters=adapters,
         temperature=section.temperature,
         max_new_tokens=max_new_tokens,
         dtype=generation.dtype,
         hydra=_hydra(section, base, folder) if section.loader == "hydra" else None,
+        step=weights.training_step(Path(adapters[-1].path) if adapters else base),
     )
 
 

@@ -10,14 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, NonNegativeInt, TypeAdapter, ValidationError
 
 from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
+from projections.evaluations.curve import numbered_label
 
 # What transformers and peft read; other files in the folder do not change a response.
 _READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
 _POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
+
+
+class _TrainerState(BaseModel):
+    global_step: NonNegativeInt
 
 
 def folder_digest(folder: Path) -> Digest:
@@ -67,6 +72,25 @@ def _digest(file: Path, _state: tuple[int, ...]) -> Digest:
 def _unreadable(file: Path, error: OSError) -> WeightsError:
     remedy = "fetch the file again, or correct its permissions"
     return WeightsError(file, f"it cannot be read: {error.strerror}", remedy)
+
+
+def training_step(folder: Path) -> int | None:
+    """Return the step at which a training saved a checkpoint; None: its folder does not say.
+
+    transformers' Trainer writes it beside the weights; else the folder's name may end in it.
+
+    Raises:
+        WeightsError: trainer_state.json cannot be read.
+    """
+    state = folder / "trainer_state.json"
+    if not state.exists():
+        named = numbered_label(folder.name)
+        return named.step if named else None
+    try:
+        return _TrainerState.model_validate_json(state.read_bytes()).global_step
+    except (OSError, ValidationError) as error:
+        remedy = "save the checkpoint again, or remove the file"
+        raise WeightsError(state, "its global_step cannot be read", remedy) from error
 
 
 def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:

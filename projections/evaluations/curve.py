@@ -1,13 +1,13 @@
 """Evaluations over the steps of a training: of one model at several steps, or of checkpoints."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import Entrant
-from projections.evaluations.metrics import RunMetrics, metrics_of
-from projections.evaluations.state import Evaluations
+from projections.evaluations.metrics import Metric, RunMetrics, metrics_of
+from projections.evaluations.state import Evaluations, Labels, labels_of
 
 _NUMBERED: Final = re.compile(
     r"(?P<training>.*?)[-_/ ]?(?:(?:global_?)?step|checkpoint)[-_ ]?(?P<step>\d+)"
@@ -35,6 +35,11 @@ class TrainingPoint(NamedTuple):
     entrant: Entrant | None  # None: it is not on record
     measured: RunMetrics
 
+    @property
+    def labels(self) -> Labels:
+        """Of the entrant and the evaluation."""
+        return labels_of(self.measured.run.plan)
+
 
 def training_points(known: Evaluations) -> tuple[TrainingPoint, ...]:
     """Return every planned run whose step is known, by training, evaluation and step.
@@ -59,6 +64,23 @@ def _place(label: str, entrant: Entrant | None) -> NumberedLabel | None:
     if entrant is None or entrant.step is None:
         return named
     return NumberedLabel(named.training if named else label, entrant.step)
+
+
+def metrics_over_steps(
+    points: Iterable[TrainingPoint],
+) -> Sequence[tuple[TrainingPoint, Metric]]:
+    """Return each metric of points, by training, evaluation, metric and step."""
+    every = [(point, metric) for point in points for metric in point.measured.metrics]
+    names = [*dict.fromkeys(metric.name for _, metric in every)]  # the primary ones come first
+    return sorted(
+        every,
+        key=lambda each: (
+            each[0].training,
+            each[0].labels.evaluation,
+            names.index(each[1].name),
+            each[0].step,
+        ),
+    )
 
 
 def breaks(points: Iterable[TrainingPoint]) -> Iterator[str]:

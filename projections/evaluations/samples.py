@@ -16,7 +16,7 @@ from ledger.events.evaluations import (
     ItemRegistered,
     PredictionObserved,
     PromptItem,
-    SampleObserved,
+    SampleUnscorable,
     TextItem,
 )
 from ledger.events.values import REDACTED
@@ -56,6 +56,7 @@ class AskedSample(NamedTuple):
     expected: str | None
     score: float | None  # of a document its bits per byte
     is_right: bool | None  # None: nothing tells right from wrong
+    unscorable: str | None  # why nothing could be observed
 
 
 def asked_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
@@ -68,10 +69,12 @@ def asked_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
 def _asked_sample(
     plan: EvaluationPlanned, fate: SampleFact, item: EvaluationItem | None
 ) -> AskedSample:
-    bare = AskedSample(fate, _asked(item), None, None, None, None, None, None)
+    bare = AskedSample(fate, _asked(item), *[None] * 7)
     if isinstance(item, ChoicesItem):
         bare = bare._replace(choices=item.choices)
-    if not isinstance(fate, SampleObserved) or mismatch_of(fate.observation, plan.kind):
+    if isinstance(fate, SampleUnscorable):
+        return bare._replace(unscorable=fate.reason)
+    if mismatch_of(fate.observation, plan.kind):
         return bare
     match fate.observation:
         case AnswerObserved() as seen:

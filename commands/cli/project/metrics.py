@@ -1,4 +1,4 @@
-"""`tourney project metrics`: results of evaluations, and paired differences of two entrants."""
+"""`tourney project metrics` and `samples`: results of evaluations, and what they rest on."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,13 +10,27 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.output import Writer
-from commands.cli.tables.metrics import NOTHING_EVALUATED, differences_table, metrics_table
+from commands.cli.tables.metrics import (
+    NOTHING_EVALUATED,
+    curve_table,
+    differences_table,
+    metrics_table,
+    samples_table,
+)
 from commands.errors import ConfigurationError
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
+from projections.evaluations.curve import training_points
 from projections.evaluations.metrics import RunComparison, compare_runs, metrics_of
-from projections.evaluations.state import EVALUATION_EVENTS, EvaluationRun, evaluations_of
+from projections.evaluations.samples import ITEM_EVENTS, ITEMS
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    EvaluationRun,
+    Evaluations,
+    evaluations_of,
+    labels_of,
+)
 from projections.fold import fold
 
 
@@ -26,6 +40,7 @@ class EvaluationReading(NamedTuple):
     stream: StreamId
     head: Head
     runs: tuple[EvaluationRun, ...]  # of the newest plans
+    known: Evaluations
 
     @property
     def facts(self) -> dict[str, Json]:
@@ -65,7 +80,8 @@ def read_evaluations(
     with Ledger.read_only(paths.of_ledger) as opened:
         stream, head = stream_of(opened, tournament, paths.config), head_at(opened, as_of)
         events = opened.read(until=head.position, types=EVALUATION_EVENTS)
-        return EvaluationReading(stream, head, fold(evaluations_of(stream), events).runs)
+        known = fold(evaluations_of(stream), events)
+        return EvaluationReading(stream, head, known.runs, known)
 
 
 @command
@@ -85,6 +101,9 @@ def metrics(
             help="Show B minus A on the samples that both have.",
         ),
     ] = None,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Show metrics over the steps of trainings.")
+    ] = False,
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
 ) -> None:
@@ -94,8 +113,16 @@ def metrics(
     """
     if entrant is not None and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
+    if curve and (rescore or compare is not None):
+        other = "--rescore" if rescore else "--compare"
+        raise ConfigurationError([f"--curve shows what is recorded: leave out {other}"])
     source = read_evaluations(paths, tournament, as_of)
     source = source.only("--evaluation", evaluation).only("--entrant", entrant)
+    if curve:
+        labels = {labels_of(run.plan) for run in source.runs}
+        points = [each for each in training_points(source.known) if each.labels in labels]
+        writer.write(curve_table(points, source.facts))
+        return
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
@@ -105,6 +132,29 @@ def metrics(
         table = metrics_table(map(metrics_of, source.runs), source.facts)
     else:
         table = differences_table(compare, _compared(source, compare), source.facts)
+    writer.write(table)
+
+
+@command
+def samples(
+    paths: options.Paths,
+    writer: Writer,
+    evaluation: options.Evaluation = None,
+    entrant: options.Entrant = None,
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only those answered wrongly.")] = False,
+    limit: options.Limit = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+) -> None:
+    """List what evaluations asked, what was answered and expected, and the score.
+
+    Example: tourney project samples --evaluation recall --entrant base --wrong
+    """
+    source = read_evaluations(paths, tournament, as_of)
+    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
+    with Ledger.read_only(paths.of_ledger) as opened:
+        items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
+    table = samples_table(source.runs, items, source.facts, is_wrong=wrong, limit=limit)
     writer.write(table)
 
 

@@ -6,14 +6,23 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from commands.cli.tables.table import Column, Table, columns
+from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.errors import counted
+from commands.runs.reading.evaluated import CurveRow, SampleRow
 from commands.runs.reading.rows import MetricRow
-from commands.runs.report.drawings.of_rows import metrics_chart
+from commands.runs.report.drawings.of_rows import curve_chart, metrics_chart
 from ledger.identity import Json
+from projections.evaluations.curve import TrainingPoint, breaks, metrics_over_steps
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
+from projections.evaluations.samples import Items, asked_samples
+from projections.evaluations.state import EvaluationRun
 from projections.intervals import NO_INTERVAL
 
+NO_STEPS: Final = (
+    "no evaluated entrant has a step: none was in training, and neither its label nor its folder"
+    " names one, as step_50 or checkpoint-60 do"
+)
+_LONGEST: Final = 160  # characters of a text in a table
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
 _SE: Final = "\N{PLUS-MINUS SIGN} s.e."
 _CLUSTERED: Final = (
@@ -80,6 +89,80 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
         yield f"{name}: {1 + len(others)} unscorable, {reason}: {first.label}: {first.detail}"
     if len(plan.items) < plan.n_available:
         yield f"{name}: {len(plan.items)} of {counted(plan.n_available, 'item')} were planned"
+
+
+def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> Table:
+    """Return a row for each metric at each step of each training."""
+    rows = tuple(CurveRow.of(*each)._asdict() for each in metrics_over_steps(points))
+    return Table(
+        schema="tourney/metric-curve@1",
+        title="Metrics over training steps",
+        columns=(
+            *columns("training", importance=KEPT),
+            *columns("evaluation", "metric", "step", importance=KEPT),
+            *columns(value="Value", digits=4, importance=KEPT),
+            *columns(digits=4, importance=0, standard_error=_SE),
+            *columns(digits=4, importance=1, group="interval", low="Low", high="High"),
+            *columns(n="n"),
+            Column("n_unscorable", "Unscorable", is_counted=True),
+            *columns("dtype", "weights", importance=0),
+        ),
+        rows=rows,
+        notes=(*breaks(points), _CLUSTERED) if rows else (NO_STEPS,),
+        facts=dict(facts),
+        chart=curve_chart,
+    )
+
+
+def samples_table(
+    every: Iterable[EvaluationRun],
+    items: Items,
+    facts: Mapping[str, Json],
+    *,
+    is_wrong: bool,
+    limit: int | None,
+) -> Table:
+    """Return a row for each sample, or for each that was answered wrongly; at most `limit`."""
+    every = tuple(every)
+    told = (SampleRow.of(run.plan, each) for run in every for each in asked_samples(run, items))
+    rows = [row for row in told if not is_wrong or row.is_right is False]
+    return Table(
+        schema="tourney/samples@1",
+        title="Wrong answers" if is_wrong else "Samples",
+        columns=(
+            *columns(label="Item", importance=KEPT),
+            *columns("entrant", "evaluation", importance=1),
+            Column("sample", "Sample", is_counted=True, importance=1),
+            Column("asked", "Asked", longest=_LONGEST, importance=KEPT),
+            Column("choices", "Choices", is_counted=True, importance=0),
+            Column("answered", "Answered", longest=_LONGEST, importance=KEPT),
+            Column("cleaned", "Compared", longest=_LONGEST, is_counted=True, importance=0),
+            Column("expected", "Expected", longest=_LONGEST, importance=KEPT),
+            *columns("score", digits=3),
+            Column("is_right", "Right", importance=0),
+            Column("unscorable", "Unscorable", unknown="", is_counted=True),
+        ),
+        rows=tuple(row._asdict() for row in rows[:limit]),
+        notes=(*_sample_notes(every, items, n_left=len(rows) - len(rows[:limit])),),
+        facts=dict(facts),
+        named_by=("label", "entrant", "evaluation"),
+    )
+
+
+def _sample_notes(every: Sequence[EvaluationRun], items: Items, *, n_left: int) -> Iterator[str]:
+    if not every:
+        yield NOTHING_EVALUATED
+    if n_left:
+        yield f"{n_left:,} more: raise --limit"
+    for run in every:
+        name = f"{run.plan.entrant.label} on {run.plan.evaluation}"
+        told = [each.is_right for each in asked_samples(run, items)]
+        if n_known := len(told) - told.count(None):
+            yield f"{name}: {told.count(False):,} of {counted(n_known, 'answer')} wrong"
+        elif told:
+            yield f"{name}: nothing tells right from wrong"
+        if n := len(run.unscorable):
+            yield f"{name}: {n:,} unscorable, which is no wrong answer"
 
 
 def differences_table(

@@ -25,12 +25,13 @@ from ledger.identity import Json
 _DRAWINGS: Final = "commands.runs.report.drawings"  # imported when one is asked for
 _NO_FIGURE: Final = (
     "there is no figure of this; `tourney project` draws elo (its --k-sweep, too), bt, winrates,"
-    " calibration and metrics"
+    " calibration and metrics (its --curve, too)"
 )
 _IN_TITLE: Final = ("dimension", "stream")  # columns that go there if all rows have the same
 _BAR: Final = "cyan"
 _WARNING: Final = "yellow"
 _LISTED: Final = 3  # of a list in a table; data has all
+_LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "  # in place of the middle of a long text
 _LARGE: Final = 1e7  # from here on tables use scientific notation
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 """Tables show the first 12 characters of a digest, which `tourney show` accepts."""
@@ -145,12 +146,21 @@ def _cell(value: Json, column: Column) -> str:
         case int() if sign:
             return f"{value:+}"
         case str():
-            return _MOMENT.sub(r"\1 \2", _DIGEST.sub(r"\1", one_line(value)))
+            text = _MOMENT.sub(r"\1 \2", _DIGEST.sub(r"\1", one_line(value)))
+            return text if column.longest is None else _cut(text, column.longest)
         case list() | tuple():
             shown = [_cell(each, column) for each in value[:_LISTED]]
             return ", ".join([*shown, *(["..."] if len(value) > _LISTED else [])])
         case _:
             return str(value)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Return a text without its middle, if it is too long: a question may stand at either end."""
+    if len(text) <= longest:
+        return text
+    begin = (longest - len(_LEFT_OUT)) // 2
+    return text[:begin].rstrip() + _LEFT_OUT + text[-begin:].lstrip()
 
 
 def _json(table: Table) -> str:

@@ -32,6 +32,7 @@ class Column:
     is_counted: bool = False  # left out of a table if all are zero
     importance: int = 2  # where it is narrow, the least important are left out first
     group: str = ""  # columns of one group are left out together
+    longest: int | None = None  # characters of a text that a table shows; None: all
 
 
 class DrawnInterval(NamedTuple):

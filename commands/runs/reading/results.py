@@ -14,16 +14,18 @@ from commands.runs.parameters import (
     elo_parameters,
     require_anchor,
 )
-from commands.runs.reading import rows
+from commands.runs.reading import evaluated, rows
 from commands.spending.endpoints import endpoint_spend
 from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.artifacts.results import Results, rated_results
+from projections.evaluations.curve import metrics_over_steps, training_points
 from projections.evaluations.metrics import metrics_of
+from projections.evaluations.samples import ITEM_EVENTS, ITEMS, asked_samples
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import fold
+from projections.fold import both, fold
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
@@ -163,3 +165,32 @@ def metric_rows(ledger: Path, tournament: StreamId, until: int) -> Iterator[rows
     for each in map(metrics_of, runs):
         for metric in each.metrics:
             yield rows.MetricRow.of(each, metric)
+
+
+def recorded_samples(
+    ledger: Path, tournament: StreamId, until: int
+) -> Iterator[evaluated.SampleRow]:
+    """Yield the samples of a tournament's evaluations, as they were planned last.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+    """
+    with Ledger.read_only(ledger) as opened:
+        events = opened.read(until=until, types=EVALUATION_EVENTS | ITEM_EVENTS)
+        known, items = fold(both(evaluations_of(tournament), ITEMS), events)
+    for run in known.runs:
+        for each in asked_samples(run, items):
+            yield evaluated.SampleRow.of(run.plan, each)
+
+
+def recorded_curve(ledger: Path, tournament: StreamId, until: int) -> Iterator[evaluated.CurveRow]:
+    """Yield the metrics of a tournament's evaluations over the steps of trainings.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+    """
+    with Ledger.read_only(ledger) as opened:
+        events = opened.read(until=until, types=EVALUATION_EVENTS)
+        known = fold(evaluations_of(tournament), events)
+    for point, metric in metrics_over_steps(training_points(known)):
+        yield evaluated.CurveRow.of(point, metric)

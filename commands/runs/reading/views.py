@@ -19,6 +19,7 @@ from commands.runs.judged_tournament import (
     judged_tournament,
 )
 from commands.runs.reading import results
+from commands.runs.reading.evaluated import CurveRow, SampleRow
 from commands.runs.reading.rows import (
     BiasRow,
     BradleyTerryRow,
@@ -218,6 +219,16 @@ class TournamentView(OutcomesView):
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""
         return Rows(MetricRow, tuple(results.metric_rows(self.ledger, self.tournament, self.as_of)))
+
+    def curve(self) -> Rows[CurveRow]:
+        """Return the metrics of evaluations over the steps of trainings."""
+        found = results.recorded_curve(self.ledger, self.tournament, self.as_of)
+        return Rows(CurveRow, tuple(found))
+
+    def samples(self) -> Rows[SampleRow]:
+        """Return what evaluations asked, and what came of each sample."""
+        found = results.recorded_samples(self.ledger, self.tournament, self.as_of)
+        return Rows(SampleRow, tuple(found))
 
     @property
     def _outcomes(self) -> JudgedTournament:

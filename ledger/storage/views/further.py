@@ -52,6 +52,13 @@ WITH planned AS (
     max(position) AS newest
   FROM {events("EvaluationPlanned")} GROUP BY 1, 2, 3)
 """
+_WEIGHED: Final = f"""\
+{_PLANNED.rstrip()},
+weighed AS (
+  SELECT data ->> '$.digest' AS of_digest, data ->> '$.entrant.weights' AS weights,
+    data ->> '$.entrant.dtype' AS dtype, data ->> '$.entrant.step' AS step
+  FROM {events("EntrantRegistered")} GROUP BY of_digest)
+"""
 _BEST: Final = """\
 (SELECT max(value ->> '$.log_likelihood') FROM json_each(data, '$.observation.choices'))"""
 _SCORE: Final = f"""\
@@ -96,12 +103,37 @@ FURTHER: Final = (
             field("n_available", "items that the evaluation has"),
             field("higher_is_better", "1 if a higher score is better"),
             field("settings", "all that determines its samples, as JSON"),
+            known("weights", "the entrant's folder, or what a server calls them"),
+            known("dtype", "of the weights; NULL if a server knows"),
+            known("step", "of the training of the weights; NULL if not known"),
             field("run_key", "digest of the entrant and the settings"),
             AT,
             PLACE,
         ),
-        "FROM events WHERE position IN (SELECT newest FROM planned)",
-        _PLANNED,
+        "FROM (SELECT * FROM events WHERE position IN (SELECT newest FROM planned))\n"
+        "  LEFT JOIN weighed ON of_digest = data ->> '$.entrant.digest'",
+        _WEIGHED,
+    ),
+    LedgerView(
+        "items",
+        "each item of the evaluations, which all tournaments of the ledger share",
+        (
+            field("item", "its digest, as in samples"),
+            field("asks", "prompt, choices or text", "asked.type"),
+            ViewColumn(
+                "text",
+                "coalesce(texts ->> '$.asked.prompt', texts ->> '$.asked.context',"
+                " texts ->> '$.asked.text')",
+                "the prompt, the context of choices, or the text",
+            ),
+            text("choices", "as a JSON list; NULL if there are none", "asked.choices"),
+            field("correct", "the right choice, counted from 0", "asked.correct"),
+            text("expected", "the right answer to a prompt", "asked.expected"),
+            field("copy", "1, 2, 3 ... of the items of this content"),
+            AT,
+            PLACE,
+        ),
+        f"FROM {events('ItemRegistered')}",
     ),
     LedgerView(
         "samples",

@@ -100,6 +100,7 @@ REGISTERED: Final = (
             field("dtype", "of its weights; NULL if a server knows", "entrant.dtype"),
             field("hydra", "heads and jury of a hydra, as JSON", "entrant.hydra"),
             field("revision", "of the weights that a server has", "entrant.revision"),
+            field("step", "of the training of its weights; NULL if not known", "entrant.step"),
             field("weights_digest", "of all files of its weights", "entrant.weights_digest"),
         ),
     ),

@@ -12,6 +12,7 @@ from commands.entrants.weights import (
     require_head_fit,
     require_tensors_fit,
     tensor_shapes,
+    training_step,
 )
 from commands.errors import WeightsError
 from tests.support.builders.commands import (
@@ -324,3 +325,35 @@ def test_a_shard_for_anything_else_is_refused(tmp_path: Path, shard: Shapes, fau
     """Heads have MLPs of their own and share the rest, where its tensors would change all."""
     with pytest.raises(WeightsError, match=fault):
         head_fit(tmp_path, shard)
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "step"),
+    [
+        ("checkpoint-60", None, 60),
+        ("step_1000", None, 1000),
+        ("global_step7", None, 7),
+        ("final", None, None),
+        ("final", '{"global_step": 120, "epoch": 3.0}', 120),
+        ("checkpoint-60", '{"global_step": 61}', 61),
+    ],
+)
+def test_the_step_of_a_checkpoint_is_the_one_that_its_trainer_wrote(
+    tmp_path: Path, name: str, state: str | None, step: int | None
+) -> None:
+    """Or else that of its name: a folder may have been renamed."""
+    folder = tmp_path / name
+    folder.mkdir()
+    if state is not None:
+        (folder / "trainer_state.json").write_text(state, encoding="utf-8")
+
+    assert training_step(folder) == step
+
+
+@pytest.mark.parametrize("state", ["{", "{}", '{"global_step": -1}'])
+def test_a_torn_trainer_state_is_told_with_its_place(tmp_path: Path, state: str) -> None:
+    """The curve would have a point where none belongs."""
+    (tmp_path / "trainer_state.json").write_text(state, encoding="utf-8")
+
+    with pytest.raises(WeightsError, match=r"trainer_state\.json.*global_step cannot be read"):
+        training_step(tmp_path)

@@ -1,6 +1,5 @@
 """The figures of results: what each view's rows are drawn as."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -17,12 +16,12 @@ from commands.runs.report.drawings.chart import (
     NamedEstimate,
     Panel,
 )
+from projections.evaluations.curve import numbered_label
 
 ChartRow: TypeAlias = Mapping[str, Any]  # as --json has them
 ToChart: TypeAlias = Callable[[str, Sequence[ChartRow]], Chart]
 _EVEN: Final = 0.5
 _SWEPT: Final = "k_"  # what the ratings under other K are called
-_CHECKPOINT: Final = re.compile(r"(?P<stem>.*?)[-_/ ]?(?:step|checkpoint)[-_ ]?(?P<step>\d+)")
 
 
 def elo_chart(title: str, rows: Sequence[ChartRow]) -> Chart:
@@ -134,11 +133,36 @@ def metrics_chart(title: str, rows: Sequence[ChartRow]) -> Chart:
     return Chart(title, "Dot: value. Bar: 95 % interval.", (*panels,))
 
 
+def curve_chart(title: str, rows: Sequence[ChartRow]) -> Chart:
+    """Draw each metric over the steps of each training."""
+    panels = (
+        _curve(group)
+        for of_training in _by(rows, "training").values()
+        for of_evaluation in _by(of_training, "evaluation").values()
+        for group in _by(of_evaluation, "metric").values()
+    )
+    return Chart(title, "Dot: value. Bar: 95 % interval.", (*panels,))
+
+
+def _curve(rows: Sequence[ChartRow]) -> CurvePanel:
+    first = rows[0]
+    points = (
+        CurvePoint(row["step"], row["value"], row["low"], row["high"])
+        for row in rows
+        if row["value"] is not None
+    )
+    heading = f"{first['training']}, {first['evaluation']}: {first['metric']}"
+    return CurvePanel(heading, _axis(first), tuple(sorted(points)))
+
+
+def _axis(row: ChartRow) -> str:
+    better = "higher" if row["higher_is_better"] else "lower"
+    return f"{row['metric']} ({row['unit']}; {better} is better)"
+
+
 def _metric(rows: Sequence[ChartRow]) -> Panel:
     first = rows[0]
-    better = "higher" if first["higher_is_better"] else "lower"
-    heading = f"{first['evaluation']}: {first['metric']}"
-    axis = f"{first['metric']} ({first['unit']}; {better} is better)"
+    heading, axis = f"{first['evaluation']}: {first['metric']}", _axis(first)
     trained = _trained(rows)
     if trained is not None:
         stem, points = trained
@@ -150,16 +174,15 @@ def _metric(rows: Sequence[ChartRow]) -> Panel:
 def _trained(rows: Iterable[ChartRow]) -> tuple[str, tuple[CurvePoint, ...]] | None:
     """Return the checkpoints of one training in order; None: some entrant is none."""
     known = [row for row in rows if row["value"] is not None]
-    named = [_CHECKPOINT.fullmatch(row["entrant"]) for row in known]
-    found = [each for each in named if each is not None]
-    stems = {each["stem"] for each in found}
-    if len(found) < len(known) or len(stems) != 1 or len(found) == 1:
+    found = [each for row in known if (each := numbered_label(row["entrant"]))]
+    trainings = {each.training for each in found}
+    if len(found) < len(known) or len(trainings) != 1 or len(found) == 1:
         return None
     points = (
-        CurvePoint(int(name["step"]), row["value"], row["low"], row["high"])
+        CurvePoint(name.step, row["value"], row["low"], row["high"])
         for name, row in zip(found, known, strict=True)
     )
-    return stems.pop(), tuple(sorted(points))
+    return trainings.pop(), tuple(sorted(points))
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ledger.events.evaluations import ChoicesItem, TextItem
 from ledger.events.judging import Verdict
 from ledger.events.ratings import RatingsPublished
+from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import ResponseGenerated
 from ledger.storage.connection import differences
@@ -22,6 +24,7 @@ from tests.support.builders.evaluations import (
     answer,
     choice,
     choices,
+    item,
     observed,
     plan,
     unscorable,
@@ -245,6 +248,42 @@ def test_samples_have_their_scores_under_each_name_of_their_run(ledger: Ledger) 
     assert rows(ledger, "SELECT entrant, evaluation, n_items FROM evaluations") == [
         {"entrant": "base", "evaluation": "recall", "n_items": 4},
         {"entrant": "same", "evaluation": "recall", "n_items": 4},
+    ]
+
+
+def test_items_are_told_whole_until_they_are_redacted(ledger: Ledger) -> None:
+    """What was asked stands beside what was answered; without its text it keeps its name."""
+    ending = ChoicesItem(context="a dose", choices=(" of", " a"), correct=1)
+    asked = [item(0), item(1, ending), item(2, TextItem(text="a patient"))]
+    query = "SELECT asks, text, choices, correct, expected FROM items ORDER BY position"
+
+    found = told(ledger, asked, query)
+    ledger.redact(1, "a name")
+
+    assert [tuple(row.values()) for row in found] == [
+        ("prompt", "Which is number 0?", None, None, "aspirin"),
+        ("choices", "a dose", '[" of"," a"]', 1, None),
+        ("text", "a patient", None, None, None),
+    ]
+    [redacted] = rows(ledger, "SELECT item, text, expected FROM items LIMIT 1")
+    assert redacted == {"item": asked[0].item, "text": None, "expected": None}
+
+
+def test_evaluations_have_the_weights_that_were_evaluated(ledger: Ledger) -> None:
+    """The steps of a training stand under one name; an entrant may be unknown."""
+    who = entrant("probe", weights="out", dtype="float32", step=30)
+    known_by = Reference(label="probe", digest=who.content_digest)
+    events: list[Event] = [
+        EntrantRegistered(digest=who.content_digest, entrant=who),
+        replace(plan("probe"), entrant=known_by),
+        plan("other"),
+    ]
+
+    found = told(ledger, events, "SELECT entrant, weights, dtype, step FROM evaluations")
+
+    assert [tuple(row.values()) for row in found] == [
+        ("probe", "out", "float32", 30),
+        ("other", None, None, None),
     ]
 
 

@@ -1,0 +1,172 @@
+"""What samples were asked, and what came of them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ledger.events.evaluations import (
+    ChoicesItem,
+    EvaluationItem,
+    Observation,
+    PromptItem,
+    TextItem,
+)
+from ledger.events.registry import Event
+from ledger.events.values import REDACTED
+from projections.evaluations.samples import ITEMS, AskedSample, asked_samples, wrong_samples
+from projections.evaluations.state import EvaluationRun, evaluations_of
+from projections.fold import fold
+from tests.support.builders.evaluations import (
+    answer,
+    choice,
+    choices,
+    document,
+    item,
+    observed,
+    plan,
+    prediction,
+    run_of,
+    unscorable,
+)
+from tests.support.builders.events import STREAM, opened, recorded
+from tests.support.strategies.evaluations import item_registered
+
+ENDING = ChoicesItem(context="a dose", choices=(" of", " a", " x"), correct=1)
+REGISTRATIONS = st.lists(item_registered() | st.just(opened()[0]), max_size=5)
+
+
+@given(history=REGISTRATIONS, data=st.data())
+def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
+    """A recorder folds on from the items in hand."""
+    events = recorded(history)
+    at = data.draw(st.integers(min_value=0, max_value=len(events)))
+
+    assert fold(ITEMS, events[at:], start=fold(ITEMS, events[:at])) == fold(ITEMS, events)
+
+
+@given(history=REGISTRATIONS)
+def test_equal_events_give_equal_states(history: list[Event]) -> None:
+    """A replay reads the same items."""
+    assert fold(ITEMS, recorded(history)) == fold(ITEMS, recorded([*history]))
+
+
+def read(
+    kind: str, asked: EvaluationItem | None, observation: Observation, **fields: object
+) -> AskedSample:
+    """Return a sample of a kind of evaluation as it is read."""
+    planned = replace(plan(n_items=1), kind=kind, **fields)
+    known = [item(0, asked)] if asked else []
+    planned = replace(planned, items=(known[0].item,)) if known else planned
+    run = run_of(planned, *observed(planned, [observation]))
+    [found] = asked_samples(run, fold(ITEMS, recorded(known)))
+    return found
+
+
+def test_an_answer_stands_beside_what_was_asked_and_expected() -> None:
+    """Whole, and the part that was compared."""
+    asked = PromptItem(prompt="What helps?", expected="aspirin")
+
+    found = read("rollout", asked, answer(0.0, "ibuprofen", text="ibuprofen.\n"))
+
+    assert found[1:] == (
+        *("What helps?", None, "ibuprofen.\n", "ibuprofen", "aspirin"),
+        *(0.0, False, None),
+    )
+
+
+def test_of_choices_the_likeliest_is_the_answer() -> None:
+    """With the texts that the ledger has of them."""
+    found = read("comparison", ENDING, choices(*map(choice, (-1.0, -2.0, -3.0)), correct=1))
+
+    assert found[1:] == ("a dose", ENDING.choices, " of", None, " a", 0.0, False, None)
+
+
+def test_of_equally_likely_choices_a_wrong_one_is_shown() -> None:
+    """The right one alone would look as if it had been preferred."""
+    found = read("comparison", ENDING, choices(*map(choice, (-1.0, -1.0, -3.0)), correct=1))
+
+    assert (found.answered, found.score, found.is_right) == (" of", 0.5, False)
+
+
+def test_the_right_choice_is_right() -> None:
+    """It is chosen and expected."""
+    found = read("comparison", ENDING, choices(*map(choice, (-2.0, -1.0, -3.0)), correct=1))
+
+    assert (found.answered, found.expected, found.is_right) == (" a", " a", True)
+
+
+def test_choices_without_their_texts_have_numbers() -> None:
+    """Their item is redacted, or not here."""
+    seen = choices(choice(-2.0), choice(-1.0), correct=0)
+    gone = ChoicesItem(context=REDACTED, choices=(REDACTED, REDACTED), correct=0)
+
+    unknown, redacted = read("comparison", None, seen), read("comparison", gone, seen)
+
+    assert (unknown.asked, unknown.answered, unknown.expected) == (None, "choice 2", "choice 1")
+    assert redacted.answered == "choice 2, [redacted]"
+    assert redacted.is_right is False
+
+
+def test_a_prediction_stands_beside_its_text() -> None:
+    """Which is what was expected."""
+    found = read("encoding", TextItem(text="abab"), prediction([1], [2], 0.0))
+
+    assert found[1:] == ("abab", None, "abab", "abab", "abab", 0.0, False, None)
+
+
+def test_a_document_is_neither_right_nor_wrong() -> None:
+    """Its score is in bits per byte: 8 bits of 8 bytes."""
+    found = read("perplexity", TextItem(text="a dose"), document(-5.545177444479562))
+
+    assert found[1:] == ("a dose", *[None] * 4, 1.0, None, None)
+
+
+def test_where_lower_is_better_nothing_is_right_but_zero() -> None:
+    """An edit distance, for instance; a score that is still to come says nothing."""
+    asked = PromptItem(prompt="?", expected="aspirin")
+
+    found = [
+        read("rollout", asked, answer(score), higher_is_better=False).is_right
+        for score in (0.0, 1.0, None)
+    ]
+
+    assert found == [True, False, None]
+
+
+def test_an_observation_of_another_kind_is_none() -> None:
+    """`verify` says so; here the item stands alone."""
+    found = read("rollout", PromptItem(prompt="?", expected=""), document(-1.0))
+
+    assert found[1:] == ("?", *[None] * 7)
+
+
+def mixed() -> tuple[EvaluationRun, list[Event]]:
+    """Return a run of a right answer, a wrong one, one given up, and one missing."""
+    planned = plan(n_items=4)
+    seen = observed(planned, [answer(1.0), answer(0.0)])
+    events: list[Event] = [item(n) for n in range(4)]
+    known = fold(evaluations_of(STREAM), recorded([planned, *seen, unscorable(planned, 2)]))
+    return known.run(planned), events
+
+
+def test_what_was_given_up_has_its_reason_and_what_is_missing_is_left_out() -> None:
+    """The first is no answer; of the second nothing is known."""
+    run, events = mixed()
+
+    found = [*asked_samples(run, fold(ITEMS, recorded(events)))]
+
+    assert [(each.is_right, each.unscorable) for each in found] == [
+        (True, None),
+        (False, None),
+        (None, "too_long"),
+    ]
+    assert found[2].asked == "Which is number 2?"
+
+
+def test_wrong_answers_are_those_that_are_known_to_be_wrong() -> None:
+    """A sample that was given up is none."""
+    run, events = mixed()
+
+    [found] = wrong_samples(run, fold(ITEMS, recorded(events)))
+
+    assert found.fate.item == run.plan.items[1]
