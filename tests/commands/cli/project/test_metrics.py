@@ -1,0 +1,194 @@
+"""`project metrics --curve` and `project samples`, as they are called."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from msgspec.structs import replace
+
+import tourney
+from ledger.events.evaluations import ChoicesItem
+from ledger.events.registration import EntrantRegistered, Reference
+from ledger.events.registry import Event
+from ledger.store import Ledger
+from tests.support.builders.evaluations import (
+    answer,
+    choice,
+    choices,
+    completed,
+    item,
+    observed,
+    plan,
+    registrations,
+    unscorable,
+)
+from tests.support.builders.events import STREAM, entrant, key
+from tests.support.command_line.launching import launch
+
+Shown = Callable[..., CompletedProcess[str]]
+LONG = f"Given: {'a patient, ' * 40}which dose?"
+ENDING = ChoicesItem(context=LONG, choices=(" of", " a"), correct=1)
+
+
+def evaluated() -> list[Event]:
+    """Return two evaluations of base: answers of which two are wrong, and one wrong choice."""
+    asked = plan(n_items=4)
+    chosen = replace(
+        plan(n_items=1, evaluation="endings", kind="comparison", run_key=key("endings")),
+        items=(item(0, ENDING).item,),
+    )
+    answers = [answer(1.0), answer(0.0, "ibuprofen"), answer(0.0, "=1+2")]
+    seen = (*observed(asked, answers), unscorable(asked, 3), completed(asked, 3, 1))
+    picked = observed(chosen, [choices(choice(-1.0), choice(-2.0), correct=1)])
+    return [*registrations(asked), item(0, ENDING), asked, *seen, chosen, *picked]
+
+
+def trained() -> list[Event]:
+    """Return evaluations of one model at two steps."""
+    events: list[Event] = [item(0)]
+    for number, step in enumerate((10, 20), 1):
+        who = entrant("probe", weights=f"in memory, at step {step}", step=step)
+        planned = replace(
+            plan("probe", n_items=1),
+            number=number,
+            run_key=key(f"{step}"),
+            entrant=Reference(label="probe", digest=who.content_digest),
+        )
+        seen = observed(planned, [answer(number / 2)])
+        registered = EntrantRegistered(digest=who.content_digest, entrant=who)
+        events += (registered, planned, *seen, completed(planned, 1))
+    return events
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Give the path of a ledger that is still to be filled."""
+    return tmp_path / "tournament.db"
+
+
+def fill(path: Path, events: list[Event]) -> None:
+    """Record events."""
+    with Ledger.open(path) as opened:
+        opened.append(STREAM, events)
+
+
+@pytest.fixture
+def samples(ledger: Path) -> Shown:
+    """Give `project samples` on two evaluations."""
+    fill(ledger, evaluated())
+    return lambda *words, **known: launch(ledger.parent, "project", "samples", *words, **known)
+
+
+def rows(done: CompletedProcess[str]) -> list[dict[str, object]]:
+    """Return the rows of JSON."""
+    found: list[dict[str, object]] = json.loads(done.stdout)["rows"]
+    return found
+
+
+def test_wrong_samples_are_listed_with_what_was_asked(samples: Shown) -> None:
+    """Right ones and those given up are left out; the notes count."""
+    found = rows(samples("--wrong", "--json"))
+    table = samples("--wrong", "--evaluation", "recall").stdout
+
+    told = [(each["label"], each["answered"], each["expected"]) for each in found]
+    assert told == [
+        ("endings[0]", " of", " a"),
+        ("recall[1]", "ibuprofen", "aspirin"),
+        ("recall[2]", "=1+2", "aspirin"),
+    ]
+    assert found[0]["asked"] == LONG
+    assert "base on recall: 2 of 3 answers wrong" in table
+    assert "base on recall: 1 unscorable, which is no wrong answer" in table
+
+
+def test_a_table_of_samples_fits_eighty_columns(
+    samples: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long context its end is shown, too: there the question stands."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    shown = samples("--wrong").stdout.splitlines()
+
+    notes = [line for line in shown if line.startswith("base on")]
+    assert max(len(line) for line in shown if line not in notes) <= 80
+    assert "Which is number 1?" in " ".join(shown)
+    assert any("which dose?" in line or "dose?" in line for line in shown)
+    assert len(shown) < 25
+
+
+def test_samples_are_written_for_other_programs(samples: Shown, ledger: Path) -> None:
+    """All columns, and no formula; the frame has the same rows."""
+    table = [*csv.DictReader(io.StringIO(samples("--format", "csv").stdout))]
+    [frame] = [tourney.read(ledger).samples()]
+
+    assert [each["label"] for each in table] == [each.label for each in frame]
+    assert {each["evaluation"] for each in table} == {"endings", "recall"}
+    assert table[3]["answered"] == "'=1+2"
+    assert [each.unscorable for each in frame] == [*[None] * 4, "too_long"]
+    assert frame[0].choices == (" of", " a")
+
+
+def test_a_limit_says_how_many_more_there_are(samples: Shown) -> None:
+    """Thousands do not fit a screen."""
+    done = samples("--limit", "2")
+
+    assert len(rows(samples("--limit", "2", "--json"))) == 2
+    assert "3 more: raise --limit" in done.stdout
+
+
+def test_samples_of_what_was_not_evaluated_name_what_was(samples: Shown) -> None:
+    """A name is misspelt more often than forgotten."""
+    done = samples("--evaluation", "recal")
+
+    assert done.returncode == 2
+    assert "'recal' is not on record; evaluated: endings, recall" in done.stderr
+
+
+def test_without_evaluations_there_are_no_samples(ledger: Path) -> None:
+    """What to run stands there."""
+    fill(ledger, [*registrations(plan())])
+
+    done = launch(ledger.parent, "project", "samples")
+
+    assert "run `tourney apply evaluate` first" in done.stdout
+
+
+def test_a_curve_has_every_step_in_each_form(ledger: Path) -> None:
+    """The newest plan alone is in the plain table."""
+    fill(ledger, trained())
+    words = ("project", "metrics", "--curve")
+
+    told = rows(launch(ledger.parent, *words, "--json"))
+    drawn = launch(ledger.parent, *words, "--evaluation", "recall", "--format", "svg").stdout
+    vega = json.loads(launch(ledger.parent, *words, "--format", "vega").stdout)
+    plain = rows(launch(ledger.parent, "project", "metrics", "--json"))
+
+    scores = [(each["step"], each["value"]) for each in told if each["metric"] == "score"]
+    assert scores == [(10, 0.5), (20, 1.0)]
+    assert drawn.count('class="curve"') == len(plain) == len(vega["concat"])
+    assert "probe, recall: score" in drawn
+    assert {each["weights"] for each in told} == {"in memory, at step 10", "in memory, at step 20"}
+
+
+def test_a_curve_without_steps_says_what_a_step_is(ledger: Path) -> None:
+    """An empty table would look like no evaluation."""
+    fill(ledger, evaluated())
+
+    done = launch(ledger.parent, "project", "metrics", "--curve")
+
+    assert "as step_50 or checkpoint-60 do" in done.stdout
+
+
+@pytest.mark.parametrize("option", [("--rescore",), ("--compare", "base", "probe")])
+def test_a_curve_is_of_what_is_recorded(ledger: Path, option: tuple[str, ...]) -> None:
+    """Two tables cannot be asked for at once."""
+    fill(ledger, trained())
+
+    done = launch(ledger.parent, "project", "metrics", "--curve", *option)
+
+    assert done.returncode == 2
+    assert f"--curve shows what is recorded: leave out {option[0]}" in done.stderr
