@@ -227,30 +227,3 @@ def _shares(calibration: Calibration) -> Sequence[ConfidenceBin]:
         for each in calibration.bins
         if each.confidence is not None and each.correctness is not None
     ]
-
-
-class MetricLine(NamedTuple):
-    """A metric of an entrant on an evaluation."""
-
-    evaluation: str
-    metric: str
-    entrant: str
-    value: str
-    interval: str
-    n: str
-
-
-def metric_lines(subject: Subject) -> Iterator[MetricLine]:
-    """Yield the metrics of every evaluation on record."""
-    for each in subject.evaluations:
-        plan = each.run.plan
-        for metric in each.metrics:
-            found = metric.estimate
-            yield MetricLine(
-                plan.evaluation,
-                metric.name,
-                plan.entrant.label,
-                decimal(found.value, 3),
-                interval(found.low, found.high, 3),
-                f"{found.n:,}",
-            )

@@ -9,8 +9,9 @@ from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.artifacts.results import Results
 from projections.evaluations.metrics import RunMetrics, metrics_of
+from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import fold
+from projections.fold import both, fold
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings
 from projections.tournament.settlement import Settlement
@@ -33,6 +34,7 @@ class Subject:
     results: Results
     spend: Spend
     evaluations: tuple[RunMetrics, ...]
+    items: Items  # of the evaluations
     is_run: bool  # of a published run; else of the tournament as it stands
 
     @property
@@ -60,6 +62,6 @@ def subject_of(
     """
     stream, until = results.tournament.stream, results.publication.as_of
     spend = spend or fold(spend_of(stream), ledger.read(until=until))
-    events = ledger.read(until=until, types=EVALUATION_EVENTS)
-    runs = fold(evaluations_of(stream), events).runs
-    return Subject(results, spend, tuple(map(metrics_of, runs)), is_run)
+    events = ledger.read(until=until, types=EVALUATION_EVENTS | ITEM_EVENTS)
+    known, items = fold(both(evaluations_of(stream), ITEMS), events)
+    return Subject(results, spend, tuple(map(metrics_of, known.runs)), items, is_run)

@@ -21,6 +21,7 @@ from ledger.events.judging import VerdictReceived
 from ledger.identity import Digest, Dimension, StreamId
 from ledger.recorded import Recorded
 from projections.evaluations.metrics import metrics_of
+from projections.evaluations.samples import ITEMS, Items
 from projections.evaluations.state import Evaluations, evaluations_of
 from projections.fold import Projection, fold
 from projections.tournament.compared import Account, account_of
@@ -41,13 +42,17 @@ class LiveReading:
     tournament: Tournament
     spend: Spend
     evaluations: Evaluations
+    items: Items
     newest: tuple[Digest, ...] = ()  # queries, the last answered first
 
 
 def live_reading_of(stream: StreamId) -> Projection[LiveReading]:
     """Return the projection to all that the pages show."""
     initial = LiveReading(
-        tournament_of(stream).initial, spend_of(stream).initial, evaluations_of(stream).initial
+        tournament_of(stream).initial,
+        spend_of(stream).initial,
+        evaluations_of(stream).initial,
+        ITEMS.initial,
     )
     return Projection(initial, _advance)
 
@@ -64,6 +69,7 @@ def _advance(state: LiveReading, events: Iterable[Recorded]) -> LiveReading:
             fold(tournament_of(stream), page, state.tournament),
             fold(spend_of(stream), page, state.spend),
             fold(evaluations_of(stream), page, state.evaluations),
+            fold(ITEMS, page, state.items),
             (*answered, *state.newest)[:_NEWEST],
         )
     return state
@@ -114,7 +120,9 @@ def view_of(reading: LiveReading, head: Head, ledger: Path) -> LiveView:
     content, why_not = None, ""
     try:
         runs = tuple(map(metrics_of, reading.evaluations.runs))
-        subject = Subject(results_now(source, head), reading.spend, runs, is_run=False)
+        subject = Subject(
+            results_now(source, head), reading.spend, runs, reading.items, is_run=False
+        )
         content = content_of(subject, WhichBattles.NONE)
     except TourneyError as error:
         why_not = str(error)

@@ -11,8 +11,12 @@ from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from projections.artifacts.results import results_of
+from projections.evaluations.metrics import metrics_of
+from projections.evaluations.samples import ITEMS
+from projections.evaluations.state import evaluations_of
+from projections.fold import fold
 from projections.tournament.spend import Spend
-from tests.support.builders.events import STREAM, known, responses
+from tests.support.builders.events import STREAM, known, recorded, responses
 from tests.support.builders.worlds import Fate, become, matches_of, publication
 
 
@@ -22,7 +26,9 @@ def subject(*events: Event, stream: StreamId = STREAM) -> Subject:
     told = publication(tournament)
     terms = replace(told.terms, judge=tournament.panel[0].judge_id)
     results = results_of(tournament, replace(told, terms=terms))
-    return Subject(results, Spend(stream), (), is_run=True)
+    runs = fold(evaluations_of(stream), recorded(events, stream=stream)).runs
+    items = fold(ITEMS, recorded(events, stream=stream))
+    return Subject(results, Spend(stream), tuple(map(metrics_of, runs)), items, is_run=True)
 
 
 HOSTILE: Final = [

@@ -42,7 +42,7 @@ def evaluated() -> list[Event]:
         items=(item(0, ENDING).item,),
     )
     answers = [answer(1.0), answer(0.0, "ibuprofen"), answer(0.0, "=1+2")]
-    seen = (*observed(asked, answers), unscorable(asked, 3), completed(asked, 3, 1))
+    seen: list[Event] = [*observed(asked, answers), unscorable(asked, 3), completed(asked, 3, 1)]
     picked = observed(chosen, [choices(choice(-1.0), choice(-2.0), correct=1)])
     return [*registrations(asked), item(0, ENDING), asked, *seen, chosen, *picked]
 

@@ -12,6 +12,7 @@ from commands.runs.report.battles import (
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
 from projections.artifacts.results import results_of
+from projections.evaluations.samples import ITEMS
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, opened, prompt, responses
 from tests.support.builders.worlds import (
@@ -28,7 +29,7 @@ def battles(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ChosenBat
     """Return the battles of a report on events."""
     tournament = known(*events)
     results = results_of(tournament, publication(tournament))
-    return battles_of(Subject(results, Spend(STREAM), (), is_run=True), which)
+    return battles_of(Subject(results, Spend(STREAM), (), ITEMS.initial, is_run=True), which)
 
 
 def test_a_battle_has_both_responses_and_what_was_said_in_both_orders() -> None:

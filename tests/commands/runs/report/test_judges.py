@@ -9,13 +9,13 @@ from commands.runs.report.judges import (
     fragile_pairs,
     fragile_rows,
     health_of,
-    metric_lines,
 )
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension
 from projections.artifacts.results import results_of
+from projections.evaluations.samples import ITEMS
 from projections.ratings.fragility import Fragility
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, opened
@@ -28,7 +28,11 @@ def subject(*events: Event) -> Subject:
     told = publication(tournament)
     terms = replace(told.terms, judge=tournament.panel[0].judge_id)
     return Subject(
-        results_of(tournament, replace(told, terms=terms)), Spend(STREAM), (), is_run=True
+        results_of(tournament, replace(told, terms=terms)),
+        Spend(STREAM),
+        (),
+        ITEMS.initial,
+        is_run=True,
     )
 
 
@@ -117,8 +121,3 @@ def test_an_entrant_that_says_how_sure_it_is_is_calibrated() -> None:
     assert (row.entrant, row.n, row.ece, row.brier) == ("tuned", 1, "0.800", "0.640")
     assert "<title>Calibration of tuned</title>" in row.diagram
     assert calibration_of(subject(*history(opened(), "a"))) == ()
-
-
-def test_without_evaluations_there_are_no_metrics() -> None:
-    """The section is left out."""
-    assert [*metric_lines(subject(*history(opened(), "a")))] == []

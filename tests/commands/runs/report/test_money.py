@@ -13,6 +13,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension, EntrantId, JudgeId
 from projections.artifacts.results import results_of
+from projections.evaluations.samples import ITEMS
 from projections.tournament.bill import Bill
 from projections.tournament.requests import EntrantKey, EntrantRequests
 from projections.tournament.spend import Spend, SpendKey
@@ -27,7 +28,7 @@ def subject(*events: Event, spend: Spend | None = None) -> Subject:
     """Return what a report on events is about."""
     tournament = known(*events)
     results = results_of(tournament, publication(tournament))
-    return Subject(results, spend or Spend(STREAM), (), is_run=True)
+    return Subject(results, spend or Spend(STREAM), (), ITEMS.initial, is_run=True)
 
 
 def spent(bill: Bill, *, by_entrants: dict[str, Bill] | None = None) -> Spend:

@@ -13,6 +13,7 @@ from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
+from projections.evaluations.samples import ITEMS
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric
 from tests.support.builders.reports import HOSTILE, MADE_VISIBLE, seen, subject, written
 from tests.support.builders.worlds import RUBRICS, Fate, court, cup, heard, history
@@ -212,7 +213,7 @@ def test_every_dimension_has_its_own_finding() -> None:
 def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:
     """A reader can compute the page again from the ledger."""
     run = played()
-    now = Subject(run.results, run.spend, (), is_run=False)
+    now = Subject(run.results, run.spend, (), ITEMS.initial, is_run=False)
     command = "tourney replay --against runs/pilot_20260427_120000"
     head = f"tourney verify --checkpoint {run.head}"
 

@@ -7,6 +7,7 @@ from commands.runs.report.subject import Subject
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
 from projections.artifacts.results import results_of
+from projections.evaluations.samples import ITEMS
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known
 from tests.support.builders.worlds import ELO, Fate, cup, history, publication
@@ -22,7 +23,7 @@ def ratings(*events: Event, elo: EloParameters = ELO) -> Ratings:
     """Return what a report on events shows of the only dimension."""
     tournament = known(*events)
     results = results_of(tournament, publication(tournament, elo))
-    (dimension,) = Subject(results, Spend(STREAM), (), is_run=True).dimensions
+    (dimension,) = Subject(results, Spend(STREAM), (), ITEMS.initial, is_run=True).dimensions
     return ratings_of(dimension)
 
 
