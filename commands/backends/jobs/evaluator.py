@@ -20,6 +20,7 @@ from commands.backends.jobs.job import (
     requests_of,
     write_config,
 )
+from commands.backends.outputs.reporters import ReportTarget, reporter_to
 from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted
@@ -43,7 +44,13 @@ from ledger.identity import StreamId
 from ledger.storage.files import write_whole
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
-from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
+from projections.evaluations.metrics import metrics_of
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    Evaluations,
+    evaluations_of,
+    labels_of,
+)
 from projections.fold import fold
 
 _LEDGER, _CONFIG, _RESULTS = "evaluations.db", "config.json", "results.json"
@@ -71,14 +78,16 @@ class Evaluator:
         subject: EvaluatedModel,
         evaluations: Iterable[EvaluationArgument],
         generation: GenerationSection,
+        report_to: Iterable[ReportTarget] = (),
     ) -> None:
         """Prepare the job; nothing is written yet.
 
         Raises:
-            ConfigurationError: An argument is no evaluation, an option is wrong, or two
-                evaluations have the same name.
+            ConfigurationError: An argument is no evaluation, an option is wrong, two evaluations
+                have the same name, or what is reported to is not installed.
         """
         self.spec = spec
+        self._reporters = [reporter_to(each, spec) for each in report_to]
         self.evaluations = requests_of(evaluations)
         self._subject = subject
         self._generation = generation
@@ -90,15 +99,24 @@ class Evaluator:
         evaluations: Iterable[EvaluationArgument],
         spec: ExecutionSpec,
         generation: GenerationSection | None = None,
+        *,
+        report_to: Iterable[ReportTarget] = (),
     ) -> Self:
         """Make an evaluator of a trainer's model, as it is at each call.
 
+        Args:
+            trainer: Has the model, its tokenizer and the step.
+            evaluations: Each alone, or with options.
+            spec: The job.
+            generation: How the model generates.
+            report_to: Where `run` reports the metrics of each step, too.
+
         Raises:
             ConfigurationError: The trainer has no tokenizer, entrants cannot have the model's float
-                type, or an evaluation cannot be run.
+                type, an evaluation cannot be run, or what is reported to is not installed.
         """
         subject = trainer_model(trainer, spec.name)
-        return cls(spec, subject, evaluations, generation or GenerationSection())
+        return cls(spec, subject, evaluations, generation or GenerationSection(), report_to)
 
     @classmethod
     def from_checkpoint(
@@ -206,8 +224,8 @@ class Evaluator:
         self.spec.folder.mkdir(parents=True, exist_ok=True)
         stream = StreamId(self.spec.name)
         with Ledger.open(self.spec.folder / _LEDGER) as ledger, self._subject.in_evaluation_mode():
-            recorder = EvaluationRecorder(ledger, stream)
-            done = evaluate_all(recorder, self._planned(), on_progress=on_progress)
+            recorder, planned = EvaluationRecorder(ledger, stream), self._planned()
+            done = evaluate_all(recorder, planned, on_progress=on_progress)
             results = results_of(
                 self.spec.name,
                 recorder.state.runs,
@@ -216,7 +234,22 @@ class Evaluator:
                 as_of=ledger.head,
             )
         write_whole(self.spec.folder / _RESULTS, [results_file(results)])
+        self._report(planned, recorder.state)
         return done.n_rescored
+
+    def _report(self, planned: Iterable[PlannedEvaluation], known: Evaluations) -> None:
+        """Report the metrics of plans, if the step of the weights is known."""
+        for each in planned if self._reporters else ():
+            step = each.inference.entrant.step
+            found = metrics_of(known.run(known.plans[labels_of(each.plan)]))
+            values = {
+                f"{each.evaluation.id}/{metric.name}": metric.estimate.value
+                for metric in found.metrics
+                if metric.estimate.value is not None
+            }
+            for report in self._reporters:
+                if step is not None:
+                    report(step, values)
 
     def __call__(self) -> None:
         """Run, unless everything is done."""

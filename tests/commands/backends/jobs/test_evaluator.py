@@ -419,3 +419,24 @@ def test_a_corrected_check_reaches_the_results_of_a_job(
     with Ledger.read_only(spec.folder / "evaluations.db") as ledger:
         seen = list(ledger.read(types=frozenset({"SampleObserved"})))
     assert len(seen) == n_items
+
+
+def test_each_step_is_reported_once(training: Training, spec: ExecutionSpec) -> None:
+    """What is done is not evaluated again, and so not reported again."""
+    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    evaluator = Evaluator.from_trainer(
+        training, EVALUATIONS[1:2], spec, FLOAT32, report_to=["tensorboard"]
+    )
+
+    for step in (3, 3, 4):
+        training.state.global_step = step
+        with torch.no_grad():
+            training.model.get_parameter("lm_head.weight").fill_(1 / step)
+        evaluator()
+
+    written: Any = reading.EventAccumulator(str(spec.folder / "tensorboard"))
+    written.Reload()
+    assert [each.step for each in written.Scalars("endings/acc")] == [3, 4]
+    assert results(spec)["metrics"]["endings_acc"]["value"] == pytest.approx(
+        written.Scalars("endings/acc")[-1].value
+    )

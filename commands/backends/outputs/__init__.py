@@ -1,0 +1,1 @@
+"""What backends write for other programs: Parquet files, and metrics of a training."""

@@ -1,0 +1,69 @@
+"""Metrics of a training, where it is watched."""
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from commands.backends.job import ExecutionSpec
+
+from commands.backends.outputs.reporters import reporter_to
+from commands.errors import ConfigurationError
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> ExecutionSpec:
+    """Give a job."""
+    return ExecutionSpec("probe", project="olmo", root=tmp_path)
+
+
+def test_tensorboard_reads_what_was_reported(spec: ExecutionSpec) -> None:
+    """As its own reader says, at the steps of the training."""
+    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    report = reporter_to("tensorboard", spec)
+
+    for step, score in ((10, 0.25), (20, 0.5)):
+        report(step, {"doses/score": score, "texts/perplexity": 8.0})
+
+    written: Any = reading.EventAccumulator(str(spec.folder / "tensorboard"))
+    written.Reload()
+    assert written.Tags()["scalars"] == ["doses/score", "texts/perplexity"]
+    assert [(each.step, each.value) for each in written.Scalars("doses/score")] == [
+        (10, 0.25),
+        (20, 0.5),
+    ]
+
+
+def test_weights_and_biases_has_what_was_reported(
+    spec: ExecutionSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a run of the job's name, at the steps of the training; offline."""
+    wandb = cast("Any", pytest.importorskip("wandb"))
+    monkeypatch.setitem(os.environ, "WANDB_MODE", "offline")
+    monkeypatch.setitem(os.environ, "WANDB_DIR", str(tmp_path))
+    report = reporter_to("wandb", spec)
+
+    report(10, {"doses/score": 0.25})
+    report(20, {"doses/score": 0.5})
+
+    told = dict(wandb.run.summary)
+    names = (wandb.run.project, wandb.run.group, wandb.run.name)
+    wandb.finish()
+    assert (told["doses/score"], told["train/global_step"]) == (0.5, 20)
+    assert names == ("olmo", "default", "probe")
+
+
+def test_an_unknown_place_is_refused_with_those_that_are_known(spec: ExecutionSpec) -> None:
+    """Before the training begins."""
+    with pytest.raises(ConfigurationError, match="'mlflow'; choose of 'tensorboard', 'wandb'"):
+        reporter_to("mlflow", spec)
+
+
+def test_a_client_that_is_not_installed_is_named(
+    spec: ExecutionSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the training begins, not after its first hour."""
+    monkeypatch.setattr("commands.backends.outputs.reporters.find_spec", lambda _: None)
+
+    with pytest.raises(ConfigurationError, match="not installed: pip install tensorboard"):
+        reporter_to("tensorboard", spec)
