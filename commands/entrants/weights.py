@@ -14,7 +14,7 @@ from pydantic import BaseModel, NonNegativeInt, TypeAdapter, ValidationError
 
 from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
-from projections.evaluations.curve import numbered_label
+from projections.evaluations.steps import numbered_label
 
 # What transformers and peft read; other files in the folder do not change a response.
 _READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})

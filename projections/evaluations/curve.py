@@ -1,30 +1,13 @@
 """Evaluations over the steps of a training: of one model at several steps, or of checkpoints."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import Entrant
 from projections.evaluations.metrics import Metric, RunMetrics, metrics_of
 from projections.evaluations.state import Evaluations, Labels, labels_of
-
-_NUMBERED: Final = re.compile(
-    r"(?P<training>.*?)[-_/ ]?(?:(?:global_?)?step|checkpoint)[-_ ]?(?P<step>\d+)"
-)
-
-
-class NumberedLabel(NamedTuple):
-    """What a label such as `olmo_step_50` says: a training, and a step of it."""
-
-    training: str
-    step: int
-
-
-def numbered_label(label: str) -> NumberedLabel | None:
-    """Return the training and the step that a label names; None: it names no step."""
-    found = _NUMBERED.fullmatch(label)
-    return None if found is None else NumberedLabel(found["training"], int(found["step"]))
+from projections.evaluations.steps import NumberedLabel, numbered_label
 
 
 class TrainingPoint(NamedTuple):

@@ -19,6 +19,7 @@ from tests.support.builders.evaluations import (
     document,
     observed,
     plan,
+    registrations,
     unscorable,
 )
 from tests.support.builders.events import STREAM, key, opened
@@ -239,6 +240,7 @@ def folder(tmp_path: Path) -> Path:
     right, wrong = answer(1.0), answer(0.0, "heparin", finish_reason="length")
     with Ledger.open(tmp_path / "tournament.db") as ledger:
         ledger.append(STREAM, opened())
+        ledger.append(STREAM, [*registrations(RECALL), *registrations(TUNED_RECALL)])
         ledger.append(STREAM, [RECALL, *observed(RECALL, [right, wrong, wrong])])
         ledger.append(STREAM, [unscorable(RECALL, 3), completed(RECALL, 3, 1)])
         ledger.append(STREAM, [TUNED_RECALL, *observed(TUNED_RECALL, [right, right, wrong, right])])

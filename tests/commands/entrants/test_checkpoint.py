@@ -91,13 +91,3 @@ def test_weights_of_another_type_are_refused() -> None:
 
     with pytest.raises(WeightsError, match="its tensors are F64, but must be one of F32, BF16, F"):
         read_checkpoint(Path("saved"), "saved", GenerationSection())
-
-
-def test_a_checkpoint_has_the_step_of_its_adapter(here: Path) -> None:
-    """Its base was trained before."""
-    weights(here / "checkpoint-7", "F32")
-    config = adapter_config(here / "out" / "checkpoint-60", "checkpoint-7")
-    write_headers(config.parent / "adapter_model.safetensors", ())
-
-    assert read_checkpoint(config.parent, "adapted", GenerationSection()).step == 60
-    assert read_checkpoint(here / "checkpoint-7", "base", GenerationSection()).step == 7

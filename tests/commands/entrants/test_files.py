@@ -201,3 +201,11 @@ def test_only_an_olmo_2_grows_heads(folder: Path) -> None:
 
     with pytest.raises(WeightsError, match="weights: its model_type is 'llama'"):
         hydra(folder)
+
+
+def test_a_checkpoint_has_the_step_of_its_adapter(folder: Path) -> None:
+    """Its base was trained before."""
+    write_shard(folder / "checkpoint-60", 2, 3, first_byte=50)
+
+    assert entrant(folder, adapters=["checkpoint-60"]).step == 60
+    assert entrant(folder).step is None

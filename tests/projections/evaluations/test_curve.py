@@ -7,11 +7,9 @@ from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import Event
 from projections.evaluations.curve import (
-    NumberedLabel,
     TrainingPoint,
     breaks,
     metrics_over_steps,
-    numbered_label,
     training_points,
 )
 from projections.evaluations.state import evaluations_of
@@ -46,22 +44,6 @@ def places(*events: Event) -> list[tuple[str, int, float | None]]:
         (each.training, each.step, each.measured.metrics[0].estimate.value)
         for each in points(*events)
     ]
-
-
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        ("olmo_step_50", NumberedLabel("olmo", 50)),
-        ("out/checkpoint-60", NumberedLabel("out", 60)),
-        ("run-global_step7", NumberedLabel("run", 7)),
-        ("step_50", NumberedLabel("", 50)),
-        ("base", None),
-        ("step_50_merged", None),
-    ],
-)
-def test_a_label_may_name_a_step(label: str, expected: NumberedLabel | None) -> None:
-    """As trainers call their checkpoints."""
-    assert numbered_label(label) == expected
 
 
 def test_one_model_in_training_is_a_curve_of_all_its_plans() -> None:

@@ -16,7 +16,7 @@ from commands.runs.report.drawings.chart import (
     NamedEstimate,
     Panel,
 )
-from projections.evaluations.curve import numbered_label
+from projections.evaluations.steps import numbered_label
 
 ChartRow: TypeAlias = Mapping[str, Any]  # as --json has them
 ToChart: TypeAlias = Callable[[str, Sequence[ChartRow]], Chart]

@@ -1,0 +1,21 @@
+"""The training and the step that the label of a checkpoint names."""
+
+import re
+from typing import Final, NamedTuple
+
+_NUMBERED: Final = re.compile(
+    r"(?P<training>.*?)[-_/ ]?(?:(?:global_?)?step|checkpoint)[-_ ]?(?P<step>\d+)"
+)
+
+
+class NumberedLabel(NamedTuple):
+    """What a label such as `olmo_step_50` says: a training, and a step of it."""
+
+    training: str
+    step: int
+
+
+def numbered_label(label: str) -> NumberedLabel | None:
+    """Return the training and the step that a label names; None: it names no step."""
+    found = _NUMBERED.fullmatch(label)
+    return None if found is None else NumberedLabel(found["training"], int(found["step"]))
