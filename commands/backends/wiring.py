@@ -178,7 +178,7 @@ def open_parquet(path: Path, columns: Collection[str] | None) -> Sheet:
         ConfigurationError: The file is neither.
     """
     with needs_extra("parquet", "pyarrow"):
-        from commands.backends.outputs import parquet as parquet_rows
+        from commands.backends import _parquet as parquet_rows
     return parquet_rows.open_parquet(path, columns)
 
 
@@ -189,7 +189,7 @@ def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> byte
         MissingExtra: pyarrow is not installed.
     """
     with needs_extra("parquet", "pyarrow"):
-        from commands.backends.outputs import parquet as parquet_rows
+        from commands.backends import _parquet as parquet_rows
     return parquet_rows.parquet_content(columns, rows)
 
 

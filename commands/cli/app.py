@@ -65,7 +65,7 @@ _PROJECTIONS: Final = (
     Entry(
         "project.metrics",
         "samples",
-        "List what evaluations asked, what was answered and expected, and the score.",
+        "List what evaluations asked, what was answered, and the score.",
     ),
     Entry("project.reliability", "temperature", "Fit the temperature of a judge's scores."),
     Entry("project.outcomes", "imported", "List imported ratings."),

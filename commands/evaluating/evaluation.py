@@ -25,12 +25,7 @@ from commands.evaluating.samples import (
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Item, require_boolean, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
-from ledger.events.evaluations import (
-    EvaluationKind,
-    ItemRegistered,
-    Observation,
-    SampleObserved,
-)
+from ledger.events.evaluations import EvaluationKind, ItemRegistered, Observation, SampleObserved
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 
@@ -111,11 +106,7 @@ class Evaluation(ABC):
         """
 
     def beginning(self) -> Mapping[str, Json]:
-        """Return the setting of how texts begin; empty if as by default.
-
-        Raises:
-            TypeError: `bos` is neither True nor False.
-        """
+        """Return how texts begin, empty if as by default; TypeError if `bos` is no truth value."""
         begins = require_boolean(self.bos, f"{type(self).__name__}.bos is")
         return {} if begins else {"bos": False}
 
@@ -182,14 +173,11 @@ class Evaluation(ABC):
         """
         waiting, held = iter(samples), DeferredFailures()
         while chunk := tuple(islice(waiting, options.chunk_size)):
-            self._require_unchanged(chunk)
+            for sample in {each.index: each for each in chunk}.values():
+                self.registered(sample)  # which must not have changed
             with held.collecting():
                 yield from self.observe(inference, chunk, options)
         held.raise_collected()
-
-    def _require_unchanged(self, samples: Sequence[Sample]) -> None:
-        for sample in {each.index: each for each in samples}.values():
-            self.registered(sample)
 
     def registered(self, sample: Sample) -> ItemRegistered:
         """Return the item of a sample as it is recorded.

@@ -309,7 +309,7 @@ def test_a_row_holds_all_that_is_known_of_a_metric(
 
 def test_metrics_of_an_earlier_position_are_of_what_was_known(tourney_on_record: Tourney) -> None:
     """What was said of an entrant last week can be found again."""
-    done = tourney_on_record("project", "metrics", "--as-of", "8", "--format", "csv")
+    done = tourney_on_record("project", "metrics", "--as-of", "12", "--format", "csv")
 
     assert "tuned" not in done.stdout
     assert "base on recall is incomplete" in done.stderr
@@ -364,7 +364,7 @@ def test_what_makes_a_comparison_less_than_fair_is_said(
         ),
         (["--compare", "base", "amy"], "--compare 'amy' is not on record; evaluated: base, tuned"),
         (
-            ["--compare", "base", "tuned", "--as-of", "8"],
+            ["--compare", "base", "tuned", "--as-of", "12"],
             "--compare 'tuned' is not on record; evaluated: base",
         ),
         (

@@ -14,7 +14,7 @@ from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES, IMPORTED_RATINGS
-from projections.fold import Projection, fold
+from projections.fold import Projection, both, fold
 from projections.tournament.spend import spend_of
 from projections.tournament.state import advance, evolve, tournament_of
 from tests.support.builders.events import NOON, STREAM, opened, recorded
@@ -28,7 +28,7 @@ PROJECTIONS: tuple[Projection[Any], ...] = (
     TOURNAMENT,
     IMPORTED_BATTLES,
     IMPORTED_RATINGS,
-    SPEND,
+    both(TOURNAMENT, SPEND),
 )
 
 
@@ -66,6 +66,17 @@ def test_one_event_at_a_time_is_the_same_as_all_at_once(history: list[Event]) ->
     events = recorded(history)
 
     assert reduce(evolve, events, TOURNAMENT.initial) == fold(TOURNAMENT, events)
+
+
+@given(history=tournament_histories())
+def test_two_states_of_one_reading_are_those_of_two(history: list[Event]) -> None:
+    """A report needs both, and a long ledger is read in seconds."""
+    events = recorded(history)
+
+    assert fold(both(TOURNAMENT, SPEND), iter(events)) == (
+        fold(TOURNAMENT, events),
+        fold(SPEND, events),
+    )
 
 
 @given(history=tournament_histories() | any_histories())

@@ -20,7 +20,7 @@ from commands.backends.jobs.job import (
     requests_of,
     write_config,
 )
-from commands.backends.outputs.reporters import ReportTarget, reporter_to
+from commands.backends.jobs.reporters import ReportTarget, reporter_to
 from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted

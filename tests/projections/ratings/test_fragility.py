@@ -158,6 +158,19 @@ def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Batt
     assert_exact(found, battles)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_more_prompts_decide_the_more_are_sorted(
+    monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    """However few are looked at first, those that decide are the same."""
+    battles = battles_of([*series("+" * 40 + "-" * 10), *series("+++++-", "bob", "cid")])
+    found = fragility(battles, PLAIN)
+
+    monkeypatch.setattr("projections.ratings.fragility._FIRST", n)
+    assert fragility(battles, PLAIN) == found
+    assert_exact(found, battles)
+
+
 @pytest.mark.parametrize("n", [1, pytest.param(200, marks=pytest.mark.nightly)])
 def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
     """To choose by influence costs at most two prompts, and mostly none."""

@@ -40,7 +40,8 @@ def evaluate(weights: Path, files: Sequence[Path], ledger: Path) -> dict[str, Ta
         recorder = EvaluationRecorder(opened, StreamId("tasks"))
         evaluate_all(recorder, planned, on_progress=no_progress)
         runs = {
-            each.evaluation.id: recorder.state.run(recorder.plan(each.plan)) for each in planned
+            each.evaluation.id: recorder.state.run(recorder.plan(each.plan, each.registered))
+            for each in planned
         }
     return {
         name: TaskResults(

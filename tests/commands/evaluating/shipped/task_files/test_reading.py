@@ -120,7 +120,7 @@ def recorded(*arguments: Any) -> dict[str, float | None]:  # noqa: ANN401  # eva
     with Ledger.in_memory() as ledger:
         recorder = EvaluationRecorder(ledger, StreamId("tasks"))
         evaluate_all(recorder, planned, on_progress=no_progress)
-        run = recorder.state.run(recorder.plan(planned[-1].plan))
+        run = recorder.state.run(recorder.plan(planned[-1].plan, planned[-1].registered))
     return {each.name: each.estimate.value for each in metrics_of(run).metrics}
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Literal, TypeAlias, get_args
 
-from commands.backends.job import ExecutionSpec
+from commands.backends.jobs.job import ExecutionSpec
 from commands.errors import ConfigurationError
 
 ReportTarget: TypeAlias = Literal["tensorboard", "wandb"]

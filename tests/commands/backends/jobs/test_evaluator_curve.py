@@ -5,9 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from commands.backends._subject import weights_digest
-from commands.backends.evaluator import Evaluator
-from commands.backends.job import ExecutionSpec
 from torch.utils.data import Dataset
 from transformers import (
     Trainer,
@@ -18,6 +15,9 @@ from transformers import (
 )
 
 import tourney
+from commands.backends.jobs._subject import weights_digest
+from commands.backends.jobs.evaluator import Evaluator
+from commands.backends.jobs.job import ExecutionSpec
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.settings.schema import GenerationSection
 from ledger.identity import Digest

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from commands.backends.job import ExecutionSpec
 
-from commands.backends.outputs.reporters import reporter_to
+from commands.backends.jobs.job import ExecutionSpec
+from commands.backends.jobs.reporters import reporter_to
 from commands.errors import ConfigurationError
 
 
@@ -63,7 +63,7 @@ def test_a_client_that_is_not_installed_is_named(
     spec: ExecutionSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the training begins, not after its first hour."""
-    monkeypatch.setattr("commands.backends.outputs.reporters.find_spec", lambda _: None)
+    monkeypatch.setattr("commands.backends.jobs.reporters.find_spec", lambda _: None)
 
     with pytest.raises(ConfigurationError, match="not installed: pip install tensorboard"):
         reporter_to("tensorboard", spec)
