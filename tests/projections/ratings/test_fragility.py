@@ -158,17 +158,15 @@ def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Batt
     assert_exact(found, battles)
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_the_more_prompts_decide_the_more_are_sorted(
-    monkeypatch: pytest.MonkeyPatch, n: int
+def test_however_few_prompts_are_sorted_at_first_the_same_ones_decide(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However few are looked at first, those that decide are the same."""
-    battles = battles_of([*series("+" * 40 + "-" * 10), *series("+++++-", "bob", "cid")])
-    found = fragility(battles, PLAIN)
+    """More are sorted as they are needed."""
+    drawn = named(tournaments(3, n_prompts=30))
+    found = [fragility(battles, PLAIN) for battles in drawn]
 
-    monkeypatch.setattr("projections.ratings.fragility._FIRST", n)
-    assert fragility(battles, PLAIN) == found
-    assert_exact(found, battles)
+    monkeypatch.setattr("projections.ratings.fragility._FIRST", 1)
+    assert [fragility(battles, PLAIN) for battles in drawn] == found
 
 
 @pytest.mark.parametrize("n", [1, pytest.param(200, marks=pytest.mark.nightly)])
