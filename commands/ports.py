@@ -29,6 +29,9 @@ class GenerationOptions:
     stop: tuple[str, ...] = ()  # texts that end a response and are not part of it
     may_truncate: bool = False  # drop the beginning of a prompt that is too long
     bos: bool = True  # as of a `Continuation`; of no account in a chat, which the template begins
+    top_k: int | None = None  # sample from so many likeliest tokens
+    min_p: float = 0.0  # sample from tokens this many times as likely as the likeliest
+    repetition_penalty: float = 1.0  # above 1: earlier tokens are less likely
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class GeneratedText:
     elapsed_s: float
     p_correct: float | None = None
     diagnostics: Diagnostics | None = None
+    reasoning: str | None = None  # what a server gave beside the text
+    attention: str | None = None  # the implementation of attention that computed it
     is_truncated: bool = False  # the beginning of the prompt was dropped
     prompt_ids: tuple[int, ...] = ()  # tokens; empty if the entrant does not show them
     generated_ids: tuple[int, ...] = ()  # likewise, including the one that ended it

@@ -18,7 +18,7 @@ from commands.ports import (
     LikelihoodModel,
     Tell,
 )
-from commands.settings.environment import EngineName
+from commands.settings.toml import EngineName
 from commands.settings.schema import GenerationSection
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ The other half of the decider, `evolve`, is the projection `projections.tourname
 from functools import partial
 from typing import assert_never
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions import commands
@@ -109,6 +110,8 @@ def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.Respon
         elapsed_s=result.elapsed_s,
         p_correct=result.p_correct,
         diagnostics=result.diagnostics,
+        reasoning=result.reasoning or UNSET,
+        attention=result.attention or UNSET,
     )
 
 

@@ -7,13 +7,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from msgspec import UNSET, UnsetType
+from pydantic import JsonValue
+
 from commands.entrants import weights
 from commands.entrants._shards import shards_of, uncertainty_of
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
-from ledger.events.registration import Adapter, Entrant, Hydra
-from ledger.identity import EntrantId, digest_of
+from ledger.events.options import EntrantOptions
+from ledger.events.registration import (
+    Adapter,
+    Entrant,
+    Hydra,
+)
+from ledger.identity import EntrantId, canonical_json, digest_of
 
 _SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
 
@@ -44,6 +52,7 @@ def read_entrant(
         dtype=generation.dtype,
         hydra=_hydra(section, base, folder) if section.loader == "hydra" else None,
         step=weights.training_step(Path(adapters[-1].path) if adapters else base),
+        options=UNSET if section.loader == "hydra" else _options(section),
     )
 
 
@@ -58,13 +67,36 @@ def _endpoint_entrant(section: EndpointSection, max_new_tokens: int) -> Entrant:
         max_new_tokens=max_new_tokens,
         dtype=None,
         revision=section.revision,
+        options=_options(section),
     )
+
+
+def _options(section: HfSection | EndpointSection) -> EntrantOptions | UnsetType:
+    """Return the settings that make an entrant another one where they are set."""
+    body = section.extra_body if section.loader == "endpoint" else {}
+    return EntrantOptions(
+        system=section.system,
+        template=section.template,
+        template_arguments=_as_json(section.template_arguments),
+        prompt_format=section.prompt_format,
+        stop=section.stop,
+        top_p=section.top_p,
+        top_k=section.top_k,
+        min_p=section.min_p,
+        repetition_penalty=section.repetition_penalty,
+        extra_body=_as_json(body),
+    ).stored
+
+
+def _as_json(table: Mapping[str, JsonValue]) -> str | None:
+    return canonical_json(table).decode() if table else None
 
 
 def _adapters(section: HfSection, base: Path, folder: Path) -> Iterator[Adapter]:
     for name in section.adapters:
         path = (folder / name).resolve()
         digest = weights.folder_digest(path)
+        weights.require_same_family(base, path)
         weights.require_tensors_fit(base, path, weights.tensor_shapes(path))
         yield Adapter(path=str(path), digest=digest)
 

@@ -10,6 +10,7 @@ from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
 from commands.spending import approval, consent, endpoints, pricing
 from commands.spending.till import LedgerTill, close_abandoned_requests
+from ledger.events.registration import Entrant
 from ledger.identity import PromptId
 from projections.tournament.progress import missing_responses
 
@@ -38,7 +39,9 @@ def generate_missing(
     if not missing:
         return GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     tasks = [
-        ports.GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
+        ports.GenerationTask(
+            key, cell.entrant, cell.prompt.text, cell.seed, options_of(cell.entrant)
+        )
         for key, cell in islice(missing.items(), limit)
     ]
     n_done = n_failed = 0
@@ -78,6 +81,19 @@ def generate_with_consent(
     )
 
 
+def options_of(entrant: Entrant) -> ports.GenerationOptions:
+    """Return how an entrant wants to be prompted and sampled in a tournament."""
+    chosen = entrant.chosen
+    return ports.GenerationOptions(
+        is_chat=chosen.template == "chat",
+        top_p=1.0 if chosen.top_p is None else chosen.top_p,
+        top_k=chosen.top_k,
+        min_p=chosen.min_p or 0.0,
+        repetition_penalty=chosen.repetition_penalty or 1.0,
+        stop=chosen.stop,
+    )
+
+
 class GeneratorByLoader:
     """Generates for entrants of all loaders; makes only the generators that the tasks need."""
 
@@ -98,5 +114,7 @@ class GeneratorByLoader:
         remote = [task for task in tasks if task.entrant.loader == "endpoint"]
         local = [task for task in tasks if task.entrant.loader != "endpoint"]
         parts = ((self._endpoint, remote), (self._local, local))
-        for generator, part in [(make(), part) for make, part in parts if part]:
-            yield from generator.generate(part)
+        generators = [(make(), part) for make, part in parts if part]
+        # each is started first: what can be checked is, before any has answered
+        for answers in [generator.generate(part) for generator, part in generators]:
+            yield from answers

@@ -4,11 +4,12 @@ Only files are read, without torch, so that a misfit is found before anything is
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, NonNegativeInt, TypeAdapter, ValidationError
 
@@ -140,6 +141,45 @@ _HEAD_KEY: Final = re.compile(
 Shape = tuple[int, ...]
 
 
+_OF_EXPERTS: Final = re.compile(r"\.(?:experts|block_sparse_moe|router|gate)(?:\.|$)")
+"""Modules that the files of a mixture of experts name otherwise than the loaded weights: their fit
+is checked where they are loaded, before the first response."""
+
+
+def require_same_family(base: Path, adapter: Path) -> None:
+    """Require that an adapter was trained on weights of the base's family, as far as it tells.
+
+    Equal shapes are not enough: those of two families may be the same. An adapter tells by the
+    class of its weights, or by where they lie, if they are on this machine.
+
+    Raises:
+        WeightsError: It was trained on another family.
+    """
+    ours, settings = _raw(base / "config.json"), _raw(adapter / "adapter_config.json")
+    mapped = settings.get("auto_mapping")
+    trained_on = mapped.get("base_model_class") if isinstance(mapped, dict) else None
+    named = str(settings.get("base_model_name_or_path") or "")
+    places = [] if not named else [place / named for place in (Path.cwd(), adapter.parent, adapter)]
+    theirs = next((_raw(place / "config.json") for place in places if place.is_dir()), {})
+    pairs = (
+        (trained_on, ours.get("architectures")),
+        (theirs.get("model_type"), [ours.get("model_type")]),
+    )
+    for found, expected in pairs:
+        if found and isinstance(expected, list) and any(expected) and found not in expected:
+            why = f"it was trained on {named or found!r}, which is {found}, and not {expected[0]}"
+            raise WeightsError(adapter, why, "use the weights that it was trained on")
+
+
+def _raw(file: Path) -> Mapping[str, Any]:
+    """Return the table in a JSON file; an empty one if there is none."""
+    try:
+        table = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
 def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) -> None:
     """Require that every LoRA pair of an adapter has a weight in the base to be added to.
 
@@ -154,6 +194,8 @@ def require_tensors_fit(base: Path, adapter: Path, shapes: Mapping[str, Shape]) 
     pairs = _pairs(shapes)
     if not pairs:
         raise WeightsError(adapter, "it holds no LoRA tensors", "name a folder saved by peft")
+    if "quantization_config" in _raw(base / "config.json"):
+        return  # their tensors are packed; they are compared when they are loaded
     weights = tensor_shapes(base)
     faults = [fault for module in sorted(pairs) for fault in _faults(module, pairs, weights)]
     if faults:
@@ -229,7 +271,8 @@ def _faults(
     if pair.keys() != {"A", "B"}:
         yield f"{module} has lora_{''.join(pair)} only"
     elif weight is None:
-        yield f"there is no {module}"
+        if not _OF_EXPERTS.search(module):
+            yield f"there is no {module}"
     elif len(weight) == len(pair["A"]) == len(pair["B"]) == 2:  # noqa: PLR2004  # linear layers
         product = (pair["B"][0], pair["A"][1])
         transposed = product[::-1]  # as GPT-2's Conv1D keeps it

@@ -198,7 +198,10 @@ class RolloutEvaluation(ScoredEvaluation):
         what = f"{type(self).__name__}.max_new_tokens gives"
         n_new = require_length(self.max_new_tokens(inference), what)
         return replace(
-            inference.entrant, temperature=options.temperature or None, max_new_tokens=n_new
+            inference.entrant,
+            temperature=options.temperature or None,
+            max_new_tokens=n_new,
+            options=inference.entrant.chosen.of_evaluations,
         )
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:

@@ -12,7 +12,6 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from commands.errors import ConfigurationError, place_and_fault
-from commands.settings.environment import value, variable
 from commands.settings.keys import OPENAI_KEY
 from commands.settings.servers import (
     BASE_URL,
@@ -24,7 +23,7 @@ from commands.settings.servers import (
     not_an_address,
     server_of,
 )
-from commands.settings.toml import Location, line_of, owner_and_name, read_toml
+from commands.settings.toml import Location, line_of, owner_and_name, read_toml, value, variable
 
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 

@@ -9,11 +9,21 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError
-from commands.settings.environment import ENGINE, value, variable
 from commands.settings.schema import Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.settings.servers import not_an_address
-from commands.settings.toml import Location, Table, line_of, nearest, owner_and_name, read_toml
+from commands.settings.toml import (
+    ENGINE,
+    Location,
+    Table,
+    line_of,
+    nearest,
+    owner_and_name,
+    read_toml,
+    value,
+    variable,
+)
+from ledger.identity import canonical_json
 
 _CLOSE: Final = 0.8  # of the letters
 _OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER", ENGINE})  # --ledger and --engine
@@ -184,13 +194,18 @@ def _duplicates(source: _Source, settings: Settings) -> Iterator[str]:
                 yield f"{place}: [[{section}]] {key} {name!r} is there twice"
 
 
+_NO_DETERMINANTS: Final = {"id", "base_url", "api_key_env", "concurrency"}
+"""Settings of an entrant behind a server that change none of its responses."""
+
+
 def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
     """Yield entrants that differ from an earlier one only in `base_url`, and would not be asked."""
-    endpoints: dict[tuple[object, ...], EndpointSection] = {}
+    endpoints: dict[bytes, EndpointSection] = {}
     for n, each in enumerate(settings.entrants):
         if isinstance(each, EndpointSection):
             limit = each.max_new_tokens or settings.generation.max_new_tokens
-            determinants = (each.model, each.revision, each.temperature, limit)
+            whole = each.model_dump(mode="json", exclude=_NO_DETERMINANTS)
+            determinants = canonical_json({**whole, "max_new_tokens": limit})
             first = endpoints.setdefault(determinants, each)
             if first.base_url != each.base_url:
                 place = source.place(("entrants", n, "base_url"))

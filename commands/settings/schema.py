@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from pydantic import Field, JsonValue, field_validator
-from pydantic_core import PydanticCustomError
 
 from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.prompting import adds_to_query
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
 from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section
 from commands.settings.servers import BASE_URL, DEFAULT_MODEL
@@ -83,12 +83,6 @@ CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 MaxTokensKey: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 """How a server calls the longest reply."""
 
-_OF_THE_REQUEST: Final = frozenset(
-    {"model", "messages", "max_tokens", "max_completion_tokens", "temperature"}
-    | {"reasoning_effort", "response_format", "n", "stream"}
-)
-"""Keys of a request that `extra_body` may not set: settings do, or tourney relies on them."""
-
 
 class JurorSection(Section):
     """Describe a judge: what determines its replies, and where it is reached."""
@@ -136,10 +130,7 @@ class JurorSection(Section):
     @field_validator("extra_body")
     @classmethod
     def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        taken = ", ".join(sorted(_OF_THE_REQUEST & body.keys()))
-        if taken:
-            raise PydanticCustomError("taken", f"tourney sets {taken} itself")
-        return body
+        return adds_to_query(body)
 
 
 class JudgeSection(JurorSection):

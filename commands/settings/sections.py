@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.prompting import Prompting, adds_to_prompt
 from commands.settings.servers import BASE_URL
 
 Reduce = Literal["mean", "sum", "none"]
@@ -90,7 +91,7 @@ class WeightsSection(EntrantSection):
     """Folder of weights and tokenizer, as `hf download` makes it."""
 
 
-class HfSection(WeightsSection):
+class HfSection(Prompting, WeightsSection):
     """Load weights by transformers, and merge LoRA adapters into them."""
 
     loader: Literal["hf"] = "hf"
@@ -148,7 +149,7 @@ class HydraSection(WeightsSection):
         return needs
 
 
-class EndpointSection(EntrantSection):
+class EndpointSection(Prompting, EntrantSection):
     """Ask a model behind an OpenAI-compatible server.
 
     tourney cannot see that a server changed the model behind a name: change `revision` when it
@@ -167,6 +168,13 @@ class EndpointSection(EntrantSection):
     """Your name for the weights behind the model's name."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """Requests at a time."""
+    extra_body: dict[str, JsonValue] = Field(default_factory=dict)
+    """Further keys of each request, sent as they are."""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _adds_only(cls, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        return adds_to_prompt(body)
 
 
 LOADERS: Final[Mapping[str, type[EntrantSection]]] = {

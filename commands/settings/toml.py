@@ -5,12 +5,18 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from commands.errors import ConfigurationError
 
 Location: TypeAlias = tuple[int | str, ...]
 """A section, the number of the table if it is an array of tables, and the key."""
+
+EngineName: TypeAlias = Literal["local", "ray"]
+"""What runs entrants' weights: this machine, or the accelerators that Ray knows."""
+
+ENGINE: Final = "TOURNEY_ENGINE"
+"""Sets `--engine`. It is no key of the settings: these are recorded, and a machine is not."""
 
 _LONG_TEXT: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
@@ -110,3 +116,16 @@ def read_toml(path: Path) -> tuple[str, Table]:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+
+
+def variable(location: Location) -> str:
+    """Name the environment variable that overrides a key."""
+    return "_".join(("TOURNEY", *map(str, location[:2]))).upper()
+
+
+def value(text: str) -> object:
+    """Parse an environment value as TOML; what is not TOML is a plain string."""
+    try:
+        return parsed(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

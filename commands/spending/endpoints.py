@@ -47,7 +47,7 @@ def endpoint_costs(requests: Iterable[Request], prices: PriceTable) -> tuple[End
 
 def _cost(entrant: Entrant, texts: list[str], prices: PriceTable) -> EndpointCost:
     n_output = entrant.max_new_tokens
-    likely = [Usage(round(n_bytes(text) / BYTES_PER_TOKEN), n_output) for text in texts]
+    likely = [Usage(round(_n_sent(entrant, text) / BYTES_PER_TOKEN), n_output) for text in texts]
     worst = [_at_worst(entrant, text) for text in texts]
     return EndpointCost(
         entrant_id=entrant.entrant_id,
@@ -74,7 +74,13 @@ def request_worst_usd(entrant: Entrant, prompt_text: str, prices: PriceTable) ->
 
 def _at_worst(entrant: Entrant, prompt_text: str) -> Usage:
     """Return the usage if every byte were a token, and the answer as long as may be."""
-    return Usage(n_bytes(prompt_text) + FRAME_TOKENS, entrant.max_new_tokens)
+    return Usage(_n_sent(entrant, prompt_text) + FRAME_TOKENS, entrant.max_new_tokens)
+
+
+def _n_sent(entrant: Entrant, prompt_text: str) -> int:
+    """Return the bytes of a prompt with the text around it and the system prompt."""
+    whole = entrant.chosen.around(prompt_text) + (entrant.chosen.system or "")
+    return n_bytes(whole)
 
 
 class EndpointSpend(NamedTuple):

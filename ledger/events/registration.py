@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias
 
+from msgspec import UNSET, UnsetType
+
+from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions
 from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Value
 from ledger.identity import Digest, Dimension, EntrantId, Json, JudgeId, PromptId, digest_of
 
@@ -110,6 +113,12 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     hydra: Hydra | None = None  # of loader "hydra"
     revision: str | None = None  # of loader "endpoint": which weights the name stands for
     step: Count | None = None  # of the training that made the weights; None: not known
+    options: EntrantOptions | UnsetType = UNSET  # not stored where all are the default
+
+    @property
+    def chosen(self) -> EntrantOptions:
+        """How it is prompted and sampled, the defaults included."""
+        return self.options or DEFAULT_OPTIONS
 
     @cached_property
     def digest(self) -> Digest:
@@ -124,6 +133,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
                 "max_new_tokens": self.max_new_tokens,
                 "dtype": self.dtype,
                 **heads,
+                **({"options": self.options.fields} if self.options else {}),
             }
         )
 

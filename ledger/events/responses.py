@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from ledger.events.money import Usage
 from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Value
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
@@ -66,6 +68,9 @@ class ResponseGenerated(Fact, frozen=True):
     p_correct: Probability | None = None  # by a Hydra's uncertainty head, where it is asked
     diagnostics: Diagnostics | None = None  # of a Hydra
     imported_from: Digest | None = None  # SHA-256 of the file; None: generated here
+    # not stored where there is none:
+    reasoning: str | UnsetType = UNSET  # what a server gives beside the answer; no judge sees it
+    attention: str | UnsetType = UNSET  # its implementation in weights on this machine, as "sdpa"
 
 
 class ResponseFailed(Fact, frozen=True):

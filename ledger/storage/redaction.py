@@ -119,7 +119,7 @@ def _without_texts(recorded: Recorded) -> Event:
     """Return an event with REDACTED in the place of its texts."""
     match event := recorded.event:
         case ResponseGenerated():
-            return replace(event, text=_masked(event.text))
+            return replace(event, text=_masked(event.text), reasoning=event.reasoning and REDACTED)
         case VerdictReceived() | JudgeQueryFailed():
             return _unsaid(event)
         case ResponseFailed() | SampleUnscorable():

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from commands.settings.environment import variable
 from commands.settings.schema import Settings
+from commands.settings.toml import variable
 
 Schema: TypeAlias = Mapping[str, Any]  # a part of a JSON schema
 

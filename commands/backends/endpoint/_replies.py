@@ -62,6 +62,13 @@ class _Part(msgspec.Struct, frozen=True):
 class _ChatMessage(msgspec.Struct, frozen=True):
     content: str | tuple[_Part, ...] | None = None  # in parts, as Mistral's thinking models
     refusal: str | None = None
+    reasoning_content: str | None = None  # as vLLM, SGLang and DeepSeek say it
+    reasoning: str | None = None  # as OpenRouter and newer servers do
+
+    @property
+    def thought(self) -> str | None:
+        """The reasoning that stands beside the answer; None if there is none."""
+        return self.reasoning_content or self.reasoning or None
 
     @property
     def text(self) -> str:
@@ -157,6 +164,7 @@ def text_of(
                 n_prompt_tokens=usage.prompt_tokens,
                 n_generated_tokens=usage.completion_tokens,
                 elapsed_s=elapsed_s,
+                reasoning=choice.message.thought if choice.message else None,
             )
         case "content_filter":
             detail = "the server's content filter withheld the answer, or part of it"

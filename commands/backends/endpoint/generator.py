@@ -1,5 +1,6 @@
 """A generator on a server with OpenAI's API, such as vLLM or SGLang."""
 
+import json
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +17,17 @@ from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
 from commands.errors import LeftUnanswered
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Tell, Till
+from commands.ports import (
+    GeneratedText,
+    GenerationFailure,
+    GenerationOptions,
+    GenerationTask,
+    Tell,
+    Till,
+)
 from commands.spending.till import NO_TILL
 from ledger.events.money import Usage
+from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge
 from ledger.identity import EntrantId, Json
@@ -166,13 +175,29 @@ def _body(task: GenerationTask) -> Mapping[str, Json]:
         "max_tokens": entrant.max_new_tokens,
         "temperature": entrant.temperature or 0.0,
     }
-    if options.is_chat:
-        body["messages"] = ({"role": "user", "content": task.prompt_text},)
-    else:
-        body["prompt"] = task.prompt_text
+    prompt = entrant.chosen.around(task.prompt_text)
+    body |= _chat(entrant.chosen, prompt) if options.is_chat else {"prompt": prompt}
     if entrant.temperature is not None:
-        body["seed"] = task.seed
-        body |= {"top_p": options.top_p} if options.top_p < 1 else {}
+        body |= {"seed": task.seed, **_sampling(options)}
+    if options.repetition_penalty != 1:
+        body["repetition_penalty"] = options.repetition_penalty
     if options.stop:
         body["stop"] = options.stop
+    body |= json.loads(entrant.chosen.extra_body or "{}")
     return body
+
+
+def _chat(options: EntrantOptions, prompt: str) -> Mapping[str, Json]:
+    """Return a prompt as a user's turn, after the system prompt."""
+    system = ({"role": "system", "content": options.system},) if options.system else ()
+    chat: dict[str, Json] = {"messages": (*system, {"role": "user", "content": prompt})}
+    if options.template_arguments:
+        chat["chat_template_kwargs"] = json.loads(options.template_arguments)
+    return chat
+
+
+def _sampling(options: GenerationOptions) -> Mapping[str, Json]:
+    """Return from which tokens to sample, as far as it is not from all."""
+    chosen = {"top_p": options.top_p, "top_k": options.top_k, "min_p": options.min_p}
+    unset = {"top_p": 1.0, "top_k": None, "min_p": 0.0}
+    return {name: value for name, value in chosen.items() if value != unset[name]}

@@ -14,22 +14,38 @@ from commands.backends.hydra.answers import answer_as_hydra, n_correctness_token
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.answers import PromptRow, answer_batch
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
-from commands.backends.weights.chat import encode, encode_prompt, require_chat
+from commands.backends.weights.chat import (
+    encode,
+    encode_prompt,
+    require_chat,
+    require_options,
+)
 from commands.backends.weights.folder import quiet_transformers
+from commands.backends.weights.loaded import check_chat
 from commands.backends.weights.windows import own_tokens
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 
 def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
     """Return a task's prompt as tokens, truncated if allowed; it may still be too long."""
-    plain = encode_text if task.options.bos else own_tokens
-    encoded = partial(encode_prompt if task.options.is_chat else plain, loaded.tokenizer)
+    encoded = partial(_encoded, loaded.tokenizer, task)
     n_afterwards = n_correctness_tokens(loaded.tokenizer) if is_rated(task) else 0
     row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
     limit = loaded.n_positions
     if limit is None or row.n_tokens <= limit or not task.options.may_truncate:
         return row
     return truncate_prompt(row, encoded, limit)
+
+
+def _encoded(
+    tokenizer: PreTrainedTokenizerBase, task: GenerationTask, prompt_text: str
+) -> tuple[int, ...]:
+    """Return the tokens of a task's prompt, as its entrant is prompted."""
+    options = task.entrant.chosen
+    if task.options.is_chat:
+        return encode_prompt(tokenizer, options.around(prompt_text), options)
+    plain = encode_text if task.options.bos else own_tokens
+    return plain(tokenizer, options.around(prompt_text))
 
 
 def is_rated(task: GenerationTask) -> bool:
@@ -78,26 +94,33 @@ class HfGenerator(HfWorker):
     """Answers tasks in batches; in float32 an answer does not depend on its batch."""
 
     def generate(self, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
-        """Yield what each finished batch made, each task exactly once.
+        """Check the entrants, then yield what each finished batch made, each task exactly once.
 
         Raises:
-            WeightsError: An entrant cannot be loaded as registered; most faults are found before
-                the first answer.
+            WeightsError: An entrant cannot be loaded as registered; its faults, but those of the
+                tensors of its weights, are found here, before the first answer of any.
         """
-        yield from self._load_by_load(tasks, self._answer_load)
+        chats = {task.entrant: task for task in tasks if task.options.is_chat or is_rated(task)}
+        if len(chats) > 1:
+            for entrant in chats:
+                check_chat(entrant)
+        return self._load_by_load(tasks, self._answer_load)
 
     def _answer_load(self, loaded: Loaded, tasks: Sequence[GenerationTask]) -> Iterator[Finished]:
+        folder = Path(tasks[0].entrant.weights)
         with quiet_transformers():
             if any(task.options.is_chat or is_rated(task) for task in tasks):
-                require_chat(loaded.tokenizer, Path(tasks[0].entrant.weights))
+                require_chat(loaded.tokenizer, folder)
+            for options in {task.entrant.chosen for task in tasks if task.options.is_chat}:
+                require_options(loaded.tokenizer, folder, options)
             rows = [prompt_row(loaded, task) for task in tasks]
         limit = float("inf") if loaded.n_positions is None else loaded.n_positions
         too_long = tuple(_too_long(row, limit) for row in rows if row.n_tokens > limit)
         if too_long:
             yield too_long
         fitting = [row for row in rows if row.n_tokens <= limit]
-        for same_decoding in group_by(fitting, lambda row: decoding_key(row.task)):
-            queue = BatchQueue(same_decoding, lambda row: row.n_tokens, self._batch_tokens)
+        for alike in group_by(fitting, partial(_batch_key, loaded)):
+            queue = BatchQueue(alike, lambda row: row.n_tokens, self._batch_tokens)
             for batch, finished in run_batches(queue, partial(_answer, loaded), self._device):
                 yield finished or (_out_of_memory(batch[0], self._device),)
 
@@ -110,13 +133,26 @@ def decoding_key(task: GenerationTask) -> Hashable:
         entrant.hydra.gamma,
         entrant.hydra.beta,
     )
-    return entrant.temperature, options.top_p, entrant.max_new_tokens, options.stop, heads
+    return entrant.temperature, entrant.max_new_tokens, options, heads
+
+
+def _batch_key(loaded: Loaded, row: PromptRow) -> Hashable:
+    """Return what rows of one batch share: their decoding, and their length if none may be padded.
+
+    The heads of a Hydra may be padded: they are OLMo 2.
+    """
+    may_pad = isinstance(loaded, LoadedHydra) or loaded.may_pad
+    return decoding_key(row.task), None if may_pad else len(row.prompt_ids)
 
 
 def _answer(loaded: Loaded, rows: Sequence[PromptRow]) -> Finished:
     if isinstance(loaded, LoadedHydra):
         return answer_as_hydra(loaded, rows)
-    return answer_batch(loaded, rows)
+    made = answer_batch(loaded, rows)
+    return tuple(
+        replace(each, attention=loaded.attention) if isinstance(each, GeneratedText) else each
+        for each in made
+    )
 
 
 def _too_long(row: PromptRow, limit: float) -> GenerationFailure:

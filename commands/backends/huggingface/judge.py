@@ -12,7 +12,13 @@ from transformers import PreTrainedTokenizerBase
 
 from commands.backends.weights.answers import Ending, generate_tokens
 from commands.backends.weights.batching import BatchQueue, run_batches
-from commands.backends.weights.chat import decode_text, encode, render, require_chat
+from commands.backends.weights.chat import (
+    chat_turns,
+    decode_text,
+    encode,
+    render,
+    require_chat,
+)
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
 from commands.backends.weights.sampling import FiniteWatch
@@ -21,8 +27,6 @@ from commands.ports import Answer, Asking, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
-
-Turns = list[dict[str, str]]
 
 _SYSTEM, _USER = "tourney-probe-system", "tourney-probe-user"
 
@@ -59,13 +63,6 @@ class JudgeChat:
 
     def _controls_in(self, tokens: Sequence[int]) -> list[int]:
         return [token for token in tokens if token in self._controls]
-
-
-def chat_turns(system: str, user: str, *, has_system: bool) -> Turns:
-    """Return a chat; without a system turn its text goes before the user's."""
-    if has_system:
-        return [{"role": "system", "content": system}, {"role": "user", "content": user}]
-    return [{"role": "user", "content": f"{system}\n\n{user}"}]
 
 
 def has_system_turn(tokenizer: PreTrainedTokenizerBase) -> bool:

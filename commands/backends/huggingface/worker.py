@@ -10,6 +10,7 @@ from commands.backends.hydra.weights import LoadedHydra, check_hydra, load_hydra
 from commands.backends.weights.batching import group_by
 from commands.backends.weights.loaded import (
     LoadedWeights,
+    check_weights,
     free_memory,
     load_weights,
     prepare_device,
@@ -32,15 +33,18 @@ def load_entrant(entrant: Entrant, device: torch.device) -> Loaded:
     return load_hydra(entrant, entrant.hydra, device)
 
 
-def check_hydras(entrants: Iterable[Entrant]) -> None:
-    """Check the heads of entrants that are loaded later, so that faults show at once.
+def check_entrants(entrants: Iterable[Entrant]) -> None:
+    """Check what entrants are loaded from, so that faults of all show before the first answer.
 
     Raises:
-        WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not.
+        WeightsError: Weights are of a family that transformers does not have, need a package that
+            is not installed, or have a tokenizer or adapter that is unreadable or does not fit.
     """
     for entrant in entrants:
         if entrant.hydra is not None:
             check_hydra(entrant, entrant.hydra)
+        else:
+            check_weights(entrant)
 
 
 class LastLoaded:
@@ -103,12 +107,20 @@ class HfWorker:
         owed: Sequence[Work],
         do: Callable[[Loaded, Sequence[Work]], Iterator[Finished]],
     ) -> Iterator[Finished]:
-        """Do the work of one load after another.
+        """Do the work of one load after another; the entrants are checked at once.
 
         Only `do` may hold a reference to a load, or two would be in memory at once.
         """
         loads = group_by(owed, lambda each: load_key(each.entrant))
-        check_hydras(same_load[0].entrant for same_load in loads[1:])  # the first comes now
+        if len(loads) > 1:  # the faults of a single one show when it is loaded
+            check_entrants(same_load[0].entrant for same_load in loads)
+        return self._do_each(loads, do)
+
+    def _do_each(
+        self,
+        loads: Sequence[Sequence[Work]],
+        do: Callable[[Loaded, Sequence[Work]], Iterator[Finished]],
+    ) -> Iterator[Finished]:
         for n, same_load in enumerate(loads):
             if n:
                 free_memory(self._device)  # of the load before

@@ -13,6 +13,7 @@ from commands.backends.weights.chat import decode_text
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import FiniteWatch, GumbelNoise, StopBrokenRows
+from commands.backends.weights.warping import warping_processors
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 _N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing
@@ -178,12 +179,13 @@ def decoding_settings(
 
 
 def sampling_processors(rows: Sequence[PromptRow]) -> list[transformers.LogitsProcessor]:
-    """Return the noise that turns the greedy search into sampling; none for greedy entrants."""
+    """Return what warps the logits, and the noise that turns the greedy search into sampling."""
     first = rows[0].task
+    warpers = warping_processors(first, [len(row.prompt_ids) for row in rows])
     if first.entrant.temperature is None:
-        return []
+        return warpers
     seeds = [row.task.seed for row in rows]
-    return [GumbelNoise(seeds, first.entrant.temperature, first.options.top_p)]
+    return [*warpers, GumbelNoise(seeds, first.entrant.temperature, first.options.top_p)]
 
 
 def generated_text(

@@ -1,8 +1,10 @@
 """Chat templates: render and encode a prompt as a user turn, decode an answer, check a template."""
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -12,6 +14,9 @@ from transformers import PreTrainedTokenizerBase
 
 from commands.backends.remote.bodies import first_line
 from commands.errors import WeightsError
+from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions
+
+Turns = list[dict[str, str]]
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
 
@@ -25,13 +30,39 @@ SAME_DAY = (
 )
 
 
-def encode_prompt(tokenizer: PreTrainedTokenizerBase, prompt_text: str) -> tuple[int, ...]:
+def encode_prompt(
+    tokenizer: PreTrainedTokenizerBase, prompt_text: str, options: EntrantOptions = DEFAULT_OPTIONS
+) -> tuple[int, ...]:
     """Return the tokens of a prompt as a user turn, up to where the answer begins.
 
     The template writes the special tokens, so the tokenizer must not add them again.
+
+    Raises:
+        TemplateError: The template fails.
     """
-    turns = [{"role": "user", "content": prompt_text}]
-    return encode(tokenizer, render(tokenizer, turns, is_open=True))
+    arguments = json.loads(options.template_arguments or "{}")
+    show = partial(render, tokenizer, is_open=True, arguments=arguments)
+    if options.system is None:
+        return encode(tokenizer, show(plain_turns(prompt_text)))
+    try:
+        chat = show(chat_turns(options.system, prompt_text, has_system=True))
+    except TemplateError:  # Gemma's says that there is no such role
+        chat = ""
+    if options.system.strip() not in chat:
+        chat = show(chat_turns(options.system, prompt_text, has_system=False))
+    return encode(tokenizer, chat)
+
+
+def plain_turns(prompt_text: str) -> Turns:
+    """Return a chat of one user turn."""
+    return [{"role": "user", "content": prompt_text}]
+
+
+def chat_turns(system: str, user: str, *, has_system: bool) -> Turns:
+    """Return a chat; without a system turn its text goes before the user's."""
+    if has_system:
+        return [{"role": "system", "content": system}, *plain_turns(user)]
+    return plain_turns(f"{system}\n\n{user}")
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
@@ -40,9 +71,15 @@ def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
 
 
 def render(
-    tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], *, is_open: bool
+    tokenizer: PreTrainedTokenizerBase,
+    turns: Turns,
+    *,
+    is_open: bool,
+    arguments: Mapping[str, Any] | None = None,
 ) -> str:
     """Return a chat as the template renders it; `is_open` adds the start of the answer's turn.
+
+    The arguments are further variables for the template.
 
     Raises:
         TemplateError: The template fails, or has no end.
@@ -55,6 +92,7 @@ def render(
                 chat_template=SAME_DAY + template if "strftime_now" in template else template,
                 tokenize=False,
                 add_generation_prompt=is_open,
+                **(arguments or {}),
             )
     except TemplateError:
         raise
@@ -96,7 +134,10 @@ def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
         WeightsError: There is no chat template, or it cannot show a plain question and answer.
     """
     if tokenizer.chat_template is None:
-        remedy = "use instruction-tuned weights, or put a chat_template.jinja in the folder"
+        remedy = (
+            "use instruction-tuned weights, put a chat_template.jinja in the folder,"
+            ' or set template = "none"'
+        )
         raise WeightsError(folder, "the tokenizer has no chat template", remedy)
     try:
         chat = probe(tokenizer)
@@ -108,6 +149,22 @@ def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     if ASKED not in chat:
         remedy = "use weights for plain text, or correct the template in that folder"
         raise WeightsError(folder, "the chat template leaves the user's text out", remedy)
+
+
+def require_options(
+    tokenizer: PreTrainedTokenizerBase, folder: Path, options: EntrantOptions
+) -> None:
+    """Check that the chat template works with an entrant's system prompt and arguments.
+
+    Raises:
+        WeightsError: It fails.
+    """
+    try:
+        encode_prompt(tokenizer, ASKED, options)
+    except TemplateError as error:
+        why = f"the chat template fails with the entrant's settings: {first_line(error)}"
+        remedy = "correct system or template_arguments"
+        raise WeightsError(folder, why, remedy) from error
 
 
 def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

@@ -7,16 +7,23 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForImageTextToText,
     AutoTokenizer,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+)
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
 )
 from transformers.utils import logging as chatter
 
@@ -44,7 +51,8 @@ DTYPES: Mapping[str, torch.dtype] = {
     "float16": torch.float16,
 }
 DOWNLOAD = "download them with `hf download ORG/NAME --local-dir FOLDER`"
-UNREADABLE = (OSError, ValueError, ImportError, SafetensorError, StrictDataclassError)
+UPGRADE: Final = 'upgrade transformers, or serve the weights behind a server (loader = "endpoint")'
+UNREADABLE = (OSError, ValueError, SafetensorError, StrictDataclassError)
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, n_tokens: int, folder: Path) -> None:
@@ -86,10 +94,13 @@ def reading(folder: Path, what: str) -> Iterator[None]:
     """Translate errors while something of a folder is read.
 
     Raises:
-        WeightsError: It cannot be read.
+        WeightsError: It cannot be read, or a package that it needs is not installed.
     """
     try:
         yield
+    except ImportError as error:
+        why = f"{what} cannot be read: {first_line(error)}"
+        raise WeightsError(folder, why, "install the package that it names") from error
     except UNREADABLE as error:
         raise WeightsError(
             folder, f"{what} cannot be read: {first_line(error)}", DOWNLOAD
@@ -106,23 +117,48 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
+def load_config(folder: Path) -> PreTrainedConfig:
+    """Load a folder's config.json, and check that transformers can generate text with its weights.
+
+    Raises:
+        WeightsError: It is unreadable, or this transformers has no such family of decoders.
+    """
+    with reading(folder, "config.json"):
+        raw, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+    family = raw.get("model_type")
+    if family not in _DECODERS:
+        why = f"transformers generates no text with weights of model_type {family!r}"
+        raise WeightsError(folder, why, UPGRADE)
+    with reading(folder, "config.json"):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return cast("PreTrainedConfig", config)
+
+
+_DECODERS: Final = {
+    *MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+}
+
+
 def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     """Load a folder's weights, and check that every tensor fits.
 
-    transformers fills missing tensors with random numbers and drops unexpected ones, so both are
-    rejected here; mismatched sizes are ignored while loading only to be listed with them.
+    transformers chooses the attention that the family supports, sdpa before eager. It fills missing
+    tensors with random numbers and drops unexpected ones, so both are rejected here; mismatched
+    sizes are ignored while loading only to be listed with them.
 
     Raises:
         WeightsError: The weights are unreadable or are not those that config.json describes.
     """
+    config = load_config(folder)
     with reading(folder, "the weights"):
-        loaded: object = AutoModelForCausalLM.from_pretrained(
+        loaded: object = _auto_class(config).from_pretrained(
             folder,
+            config=config,
             dtype=dtype,
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=True,
-            attn_implementation="sdpa",
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
@@ -136,6 +172,49 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
         why = f"config.json and the weights disagree: {shortened(faults)}"
         raise WeightsError(folder, why, DOWNLOAD)
     return model
+
+
+def _auto_class(
+    config: PreTrainedConfig,
+) -> type[AutoModelForCausalLM] | type[AutoModelForImageTextToText]:
+    """Return the class that loads a family: of a multimodal folder the whole model is loaded."""
+    family = config.model_type
+    whole = MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES.get(family)
+    is_whole = whole in (config.architectures or ()) or family not in _TEXT_ONLY
+    return AutoModelForImageTextToText if whole and is_whole else AutoModelForCausalLM
+
+
+_TEXT_ONLY: Final = frozenset(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+
+
+def dequantized(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
+    """Return weights as plain floats, so that an adapter can be added to them.
+
+    Raises:
+        WeightsError: transformers cannot undo their quantisation.
+    """
+    if not getattr(model, "is_quantized", False):
+        return model
+    try:
+        return cast("PreTrainedModel", model.dequantize())  # type: ignore[no-untyped-call]  # theirs
+    except (NotImplementedError, ValueError, RuntimeError, ImportError) as error:
+        why = f"no adapter can be merged into these quantised weights: {first_line(error)}"
+        raise WeightsError(folder, why, "name the weights before quantisation") from error
+
+
+def attention_of(model: PreTrainedModel) -> str | None:
+    """Return the implementation of attention that computes, such as "sdpa" or "eager"."""
+    chosen = getattr(model.config.get_text_config(), "_attn_implementation", None)
+    return chosen if isinstance(chosen, str) else None
+
+
+# Their layers read padding as text, whatever the mask says: the contract test of families shows it.
+_READS_PADDING: Final = frozenset({"minimax", "recurrent_gemma", "rwkv", "xlm"})
+
+
+def may_pad(model: PreTrainedModel) -> bool:
+    """Return whether rows of a batch may be padded on the left without changing their tokens."""
+    return model.config.get_text_config().model_type not in _READS_PADDING
 
 
 def n_embeddings(model: PreTrainedModel) -> int:

@@ -8,19 +8,23 @@ from typing import NamedTuple, Protocol, cast
 import torch
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from commands.backends.weights.chat import end_of_turn
+from commands.backends.weights.chat import end_of_turn, require_chat, require_options
 from commands.backends.weights.folder import (
     DTYPES,
+    attention_of,
     check_folder,
     check_vocabulary,
+    dequantized,
+    load_config,
     load_model,
     load_tokenizer,
+    may_pad,
     n_embeddings,
     n_positions,
     own_end_ids,
     quiet_transformers,
 )
-from commands.backends.weights.lora import merge_lora, read_lora
+from commands.backends.weights.lora import merge_lora, read_lora, require_finite
 from commands.errors import ConfigurationError, WeightsError
 from ledger.events.registration import Entrant
 
@@ -66,6 +70,8 @@ class LoadedWeights(NamedTuple):
     device: torch.device
     end_ids: frozenset[int]
     n_positions: int | None  # None: the weights set no limit
+    attention: str | None = None  # the implementation that computes, such as "sdpa"
+    may_pad: bool = True  # rows of one batch may have prompts of different lengths
 
 
 def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
@@ -73,7 +79,15 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
     with quiet_transformers():
         end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
     placed = cast("TextModel", model)
-    return LoadedWeights(placed, tokenizer, model.device, end_ids, n_positions(model))
+    return LoadedWeights(
+        placed,
+        tokenizer,
+        model.device,
+        end_ids,
+        n_positions(model),
+        attention=attention_of(model),
+        may_pad=may_pad(model),
+    )
 
 
 def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:
@@ -88,6 +102,36 @@ def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:
         model = load_model(folder, DTYPES[dtype])
         check_vocabulary(tokenizer, n_embeddings(model), folder)
     return as_loaded(model, tokenizer)
+
+
+def check_weights(entrant: Entrant) -> None:
+    """Check all that an entrant is loaded from, but for the tensors of its weights.
+
+    Raises:
+        WeightsError: The family is none that transformers has, a package is missing, or the
+            tokenizer or an adapter is unreadable, or not finite.
+    """
+    folder = Path(entrant.weights)
+    check_folder(folder)
+    with quiet_transformers():
+        load_config(folder)
+        load_tokenizer(folder)
+    for adapter in entrant.adapters:
+        require_finite(read_lora(Path(adapter.path)))
+
+
+def check_chat(entrant: Entrant) -> None:
+    """Check that an entrant's chat template can show a prompt, with its arguments.
+
+    Raises:
+        WeightsError: It cannot.
+    """
+    folder = Path(entrant.weights)
+    check_folder(folder)
+    with quiet_transformers():
+        tokenizer = load_tokenizer(folder)
+        require_chat(tokenizer, folder)
+        require_options(tokenizer, folder, entrant.chosen)
 
 
 def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
@@ -113,6 +157,8 @@ def load_folder(
     read = read_folder(folder, dtype=dtype)
     model = cast("PreTrainedModel", read.model)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
+        if adapters:
+            model = dequantized(model, folder)
         for adapter in adapters:
             model = merge_lora(model, read_lora(adapter))
     # else generate() adds the folder's own settings

@@ -8,13 +8,16 @@ import copy
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import peft
 import torch
+from peft.utils.transformers_weight_conversion import (
+    convert_peft_adapter_state_dict_for_transformers,
+)
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from transformers import PreTrainedModel
@@ -31,6 +34,8 @@ _OF_PEFT = (
 )
 ADAPTER = "default"  # peft's name for an adapter that has no other
 OLD_NAME = "`is_gradient_checkpointing`"  # peft 0.21 still asks transformers 5.23 by that name
+# peft 0.21 looks among the modules alone for what it says of the experts' stacked weights
+OF_EXPERTS = "The following (rank|alpha)_pattern keys did not match any targeted module"
 
 OF_AN_MLP = re.compile(
     r"base_model\.model\.model\.layers\.(?P<layer>[0-9]+)\.mlp\.(?:gate|up|down)_proj"
@@ -81,14 +86,29 @@ def _require_rank(lora: Lora) -> None:
         raise WeightsError(lora.source, why, "correct r in its adapter_config.json")
 
 
+def require_finite(lora: Lora) -> None:
+    """Require that no tensor of an adapter has a NaN or an infinity, as a failed training leaves.
+
+    Raises:
+        WeightsError: One has.
+    """
+    broken = [key for key, each in sorted(lora.tensors.items()) if not each.isfinite().all()]
+    if broken:
+        why = f"these tensors are not finite: {shortened(broken)}"
+        raise WeightsError(lora.source, why, "use an earlier checkpoint of its training")
+
+
 def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) -> None:
     """Compare an adapter's tensors with what the model expects of it.
+
+    peft stacks the tensors of single experts where transformers stacks the experts' weights, so
+    they are compared as peft will load them.
 
     Raises:
         WeightsError: A module asked for is not in the model, or a tensor is missing, of another
             shape, or for no module.
     """
-    found, state = shapes(lora.tensors), adapted.state_dict()
+    found, state = shapes(_as_loaded(adapted, settings, lora)), adapted.state_dict()
     expected = shapes(
         peft.get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
     )
@@ -110,6 +130,17 @@ def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) ->
         raise WeightsError(lora.source, f"the adapter does not fit: {shortened(faults)}", remedy)
 
 
+def _as_loaded(
+    adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora
+) -> Mapping[str, torch.Tensor]:
+    """Return an adapter's tensors by the names of the model's modules, experts stacked."""
+    tensors = dict(lora.tensors)
+    converted = convert_peft_adapter_state_dict_for_transformers(
+        adapted, settings, tensors, ADAPTER
+    )
+    return cast("Mapping[str, torch.Tensor]", converted)
+
+
 def require_head_lora(lora: Lora, layers: range) -> None:
     """Check that LoRA changes the MLPs of a head's layers and nothing else.
 
@@ -126,14 +157,23 @@ def require_head_lora(lora: Lora, layers: range) -> None:
 
 def unmatched(settings: peft.LoraConfig, expected: Shapes) -> list[str]:
     """Return the modules and layers that the settings ask for and the model does not have."""
-    targets = settings.target_modules
+    targets, excluded = settings.target_modules, settings.exclude_modules
     names = [] if targets is None or isinstance(targets, str) else sorted(targets)
+    if excluded:  # peft lists all layers of "all-linear", those that it left out, too
+        names = [name for name in names if not _is_excluded(name, excluded)]
     layers = settings.layers_to_transform
     numbers = [] if layers is None else [layers] if isinstance(layers, int) else layers
     return [
         *(name for name in names if not any(f".{name}.lora_" in key for key in expected)),
         *(f"layer {n}" for n in numbers if not any(f".{n}." in key for key in expected)),
     ]
+
+
+def _is_excluded(name: str, excluded: Collection[str] | str) -> bool:
+    """Return whether the settings leave a module out, by a pattern or by endings of its name."""
+    if isinstance(excluded, str):
+        return re.fullmatch(excluded, name) is not None
+    return any(name == each or name.endswith(f".{each}") for each in excluded)
 
 
 def shapes(tensors: Mapping[str, torch.Tensor]) -> Shapes:
@@ -148,6 +188,7 @@ def translate_peft_errors(source: Path) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("error", category=UserWarning)
             warnings.filterwarnings("ignore", OLD_NAME, category=FutureWarning)
+            warnings.filterwarnings("ignore", OF_EXPERTS, category=RuntimeWarning)
             yield
     except _OF_PEFT as error:
         remedy = "use the weights that the adapter was trained on, or upgrade peft"

@@ -8,7 +8,7 @@ import typer
 
 from commands.cli.shared import completion
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.settings.environment import ENGINE, EngineName
+from commands.settings.toml import ENGINE, EngineName
 from ledger.events import ratings, registration
 
 Config: TypeAlias = Annotated[

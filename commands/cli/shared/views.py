@@ -16,7 +16,7 @@ from commands.errors import ConfigurationError, as_option
 from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import position_at
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
-from commands.settings.environment import variable
+from commands.settings.toml import variable
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.store import Ledger
 from projections.verdicts.policies import MAJORITY, RECORDED

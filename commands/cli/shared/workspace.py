@@ -9,7 +9,7 @@ from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
 from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
-from commands.settings.environment import variable
+from commands.settings.toml import variable
 from commands.settings.version import package_versions
 from ledger.events.registration import Provider
 from ledger.store import Ledger

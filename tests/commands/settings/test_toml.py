@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.settings import environment
+from commands.settings import toml as environment
 from commands.settings.toml import Location, line_of, read_toml
 
 TOO_MUCH = [

@@ -2,7 +2,9 @@
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec import UNSET
 
+from ledger.events.options import EntrantOptions
 from ledger.events.registration import (
     Adapter,
     Entrant,
@@ -73,8 +75,20 @@ def entrant_registered() -> SearchStrategy[EntrantRegistered]:
         max_new_tokens=ORDINALS,
         hydra=st.none() | hydras(),
         step=st.none() | COUNTS,
+        options=st.just(UNSET) | entrant_options(),
     )
     return entrants.map(lambda each: EntrantRegistered(entrant=each, digest=each.content_digest))
+
+
+def entrant_options() -> SearchStrategy[EntrantOptions]:
+    """Return how entrants are prompted and sampled, by settings of which some are left out."""
+    return built(
+        EntrantOptions,
+        top_p=st.none() | st.just(0.5),
+        top_k=st.none() | ORDINALS,
+        min_p=st.none() | st.just(0.25),
+        repetition_penalty=st.none() | POSITIVE,
+    )
 
 
 def adapters() -> SearchStrategy[Adapter]:

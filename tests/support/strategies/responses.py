@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec import UNSET
 
 from ledger.events.judging import Fate
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
@@ -12,6 +13,7 @@ from tests.support.strategies.values import (
     FINITE,
     LABELS,
     ORDINALS,
+    TEXTS,
     built,
     digests,
     tuples,
@@ -34,6 +36,8 @@ def response_generated() -> SearchStrategy[ResponseGenerated]:
         p_correct=st.none() | st.floats(min_value=0, max_value=1),
         diagnostics=st.none() | diagnostics(),
         imported_from=st.none() | digests(),
+        reasoning=st.just(UNSET) | TEXTS,
+        attention=st.just(UNSET) | TEXTS,
     )
 
 

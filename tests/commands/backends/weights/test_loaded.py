@@ -155,7 +155,10 @@ def test_an_adapters_folder_is_not_taken_for_weights(
         ({"num_hidden_layers": 3}, r"missing model\.layers\.2"),
         ({"num_hidden_layers": 1}, r"left over model\.layers\.1"),
         ({"intermediate_size": 48}, r"of another size model\.layers\.0\.mlp"),
-        ({"model_type": "nonesuch"}, "cannot be read"),
+        (
+            {"model_type": "nonesuch"},
+            "generates no text with weights of model_type 'nonesuch'; upgrade",
+        ),
         ({"hidden_size": "wide"}, "cannot be read"),
     ],
 )
