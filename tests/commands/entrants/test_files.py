@@ -1,5 +1,6 @@
 """What an entrant is made of: its settings, and its files by content."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -209,3 +210,43 @@ def test_a_checkpoint_has_the_step_of_its_adapter(folder: Path) -> None:
 
     assert entrant(folder, adapters=["checkpoint-60"]).step == 60
     assert entrant(folder).step is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "stored"),
+    [
+        ({"system": "be short"}, {"system": "be short"}),
+        ({"template": "none"}, {"template": "none"}),
+        ({"template_arguments": {"b": 1, "a": 2}}, {"template_arguments": '{"a":2,"b":1}'}),
+        ({"prompt_format": "Q: {prompt}"}, {"prompt_format": "Q: {prompt}"}),
+        ({"stop": ["X"]}, {"stop": ("X",)}),
+        ({"temperature": 1.0, "top_p": 0.9}, {"top_p": 0.9}),
+        ({"temperature": 1.0, "top_k": 5}, {"top_k": 5}),
+        ({"temperature": 1.0, "min_p": 0.1}, {"min_p": 0.1}),
+        ({"repetition_penalty": 1.2}, {"repetition_penalty": 1.2}),
+    ],
+    ids=str,
+)
+def test_a_setting_makes_another_entrant_only_where_it_is_set(
+    folder: Path, chosen: Mapping[str, object], stored: Mapping[str, object]
+) -> None:
+    """Responses of before the setting existed must not be generated again."""
+    heat = {key: value for key, value in chosen.items() if key == "temperature"}
+
+    for read in (entrant, served):
+        plain, other = read(folder, **heat), read(folder, **chosen)
+
+        assert "options" not in plain.fields
+        assert other.fields["options"] == stored
+        assert plain.digest != other.digest
+
+
+def test_an_adapter_of_another_family_is_refused(folder: Path, tmp_path: Path) -> None:
+    """Equal shapes would be merged in silence, and answer nonsense."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text('{"model_type": "llama"}')
+    settings = folder / "uncertainty" / "adapter_config.json"
+    settings.write_text(json.dumps({"base_model_name_or_path": str(tmp_path / "other")}))
+
+    with pytest.raises(WeightsError, match="which is llama, and not olmo2; use the weights"):
+        entrant(folder, adapters=["uncertainty"])

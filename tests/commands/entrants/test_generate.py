@@ -1,13 +1,15 @@
 """Generating what is owed: resumed where it stopped, never twice, and by the right loader."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Never
 
 import pytest
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary, GeneratorByLoader, generate_missing
-from commands.errors import MissingExtra
+from commands.errors import MissingExtra, WeightsError
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Generator, no_progress
 from ledger.store import Ledger
 from tests.support.builders.commands import (
@@ -213,3 +215,24 @@ def test_what_is_missing_is_told_before_anything_is_generated() -> None:
 
     with pytest.raises(MissingExtra):
         next(answers)
+
+
+class Unfit:
+    """A generator of weights that fail their check."""
+
+    def generate(self, _: Sequence[GenerationTask]) -> Never:
+        """Refuse the tasks at once."""
+        raise WeightsError(Path("weights"), "unfit", "mend them")
+
+
+def test_faults_of_local_weights_come_before_the_answers_of_servers() -> None:
+    """Half a night of answers would be paid for before somebody reads what is missing."""
+    remote = entrant("hosted", loader="endpoint", dtype=None)
+    tasks = [
+        GenerationTask(key(each.entrant_id), each, "?", 0) for each in (remote, entrant("local"))
+    ]
+    server = ScriptedGenerator(echo)
+
+    with pytest.raises(WeightsError, match="unfit"):
+        next(GeneratorByLoader(Unfit, lambda: server).generate(tasks))
+    assert not server.asked

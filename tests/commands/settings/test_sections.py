@@ -301,3 +301,25 @@ def test_an_entrant_that_is_no_table_is_told(tmp_path: Path) -> None:
     assert "tournament.toml:1: 'entrants.1' is 'base': Input should be a valid dictionary" in str(
         found
     )
+
+
+@pytest.mark.parametrize(
+    ("added", "fault"),
+    [
+        ("top_k = 5", "greedy decoding ignores it: set a temperature"),
+        ('prompt_format = "Q:"', "Input should have {prompt} once"),
+        ("template_arguments = { tokenize = true }", "tourney sets tokenize itself"),
+        ("extra_body = { seed = 1, stream = true }", "tourney sets seed, stream itself"),
+        (
+            'system = "be short"\ntemplate = "none"',
+            "without a chat template nothing reads system",
+        ),
+    ],
+)
+def test_a_setting_that_nothing_would_read_is_refused(
+    tmp_path: Path, added: str, fault: str
+) -> None:
+    """Who sets it believes that it counts."""
+    (found,) = faults_in(tmp_path, f"{MINIMAL}{SERVED}{added}\n")
+
+    assert fault in found

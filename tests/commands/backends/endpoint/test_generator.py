@@ -9,7 +9,7 @@ import pytest
 from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
-from commands.entrants.generate import generate_missing
+from commands.entrants.generate import generate_missing, options_of
 from commands.errors import (
     ConfigurationError,
     LeftUnanswered,
@@ -31,6 +31,7 @@ from commands.settings.sections import EvaluationOptions
 from commands.spending.price_table import price_table
 from commands.spending.till import LedgerTill
 from ledger.events.money import Usage
+from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
 from ledger.events.requests import RequestsSettled
 from ledger.identity import EntrantId
@@ -518,3 +519,57 @@ def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
     assert [each.response_key for each in first] == [key("0")]
     assert len(fake.traffic.asked) == 1
     assert (recorder.state.requests.n_settled, len(recorder.state.requests.under_way)) == (1, 0)
+
+
+def sent(options: EntrantOptions, temperature: float | None = 0.5) -> Json:
+    """Return the request that an entrant with these settings makes."""
+    chosen = entrant(
+        "base",
+        loader="endpoint",
+        weights=MODEL,
+        dtype=None,
+        temperature=temperature,
+        options=options,
+    )
+    task = GenerationTask(key("r"), chosen, "a dose", 7, options_of(chosen))
+    with FakeOpenAI() as fake:
+        served = EntrantEndpoint(Endpoint(fake.url, "entrant", None), n_at_a_time=1)
+        list(EndpointGenerator({chosen.entrant_id: served}).generate([task]))
+        [asked] = fake.traffic.asked
+    return asked
+
+
+def test_each_setting_reaches_the_server() -> None:
+    """By the names that vLLM and SGLang have for them."""
+    body = sent(
+        EntrantOptions(
+            system="be short",
+            template_arguments='{"enable_thinking":false}',
+            prompt_format="Q: {prompt}",
+            stop=("X",),
+            top_p=0.9,
+            top_k=5,
+            min_p=0.1,
+            repetition_penalty=1.2,
+            extra_body='{"logit_bias":{"5":1}}',
+        )
+    )
+
+    assert body["messages"] == [
+        {"role": "system", "content": "be short"},
+        {"role": "user", "content": "Q: a dose"},
+    ]
+    rest = {name: value for name, value in body.items() if name != "messages"}
+    assert rest == {
+        "model": MODEL,
+        "max_tokens": 32,
+        "temperature": 0.5,
+        "seed": 7,
+        "top_p": 0.9,
+        "top_k": 5,
+        "min_p": 0.1,
+        "repetition_penalty": 1.2,
+        "stop": ["X"],
+        "chat_template_kwargs": {"enable_thinking": False},
+        "logit_bias": {"5": 1},
+    }

@@ -121,3 +121,15 @@ def test_a_refusal_is_told_apart_from_an_answer(message: dict[str, object]) -> N
     reply = reply_of(QUERY.query_key, completion(message))
 
     assert (reply.text, reply.stop_reason) == ("No.", "refusal")
+
+
+@pytest.mark.parametrize("key_of_it", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_beside_the_answer(key_of_it: str) -> None:
+    """Judges read the answer; what led to it is still on record."""
+    body = json.loads(completion({"content": "4", key_of_it: "two and two"}))
+    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+
+    answer = text_of(key("response"), json.dumps(body).encode(), elapsed_s=0.5)
+
+    assert isinstance(answer, GeneratedText)
+    assert (answer.text, answer.reasoning) == ("4", "two and two")

@@ -7,8 +7,9 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from commands.backends.weights import chat
-from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat
+from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat, require_options
 from commands.errors import WeightsError
+from ledger.events.options import EntrantOptions
 
 FOLDER = Path("weights")
 
@@ -112,3 +113,44 @@ def test_templates_that_cannot_show_a_prompt_are_refused(
     """A template for images drops plain text without a word: the entrant would see nothing."""
     with pytest.raises(WeightsError, match=why):
         require_chat(with_template(tokenizer, template), FOLDER)
+
+
+def test_a_system_prompt_stands_where_the_template_has_a_place_for_it(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """Gemma's template refuses the role, and others drop it: then it goes before the prompt."""
+    options = EntrantOptions(system="be short")
+    user_only = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+        "{{ m.content }}{% endfor %}"
+    )
+    dropped = (
+        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
+    )
+
+    own = tokenizer.decode(list(encode_prompt(tokenizer, "a dose", options)))
+
+    assert "<|system|>\nbe short<|im_end|>" in own
+    for template in (user_only, dropped):
+        other = with_template(tokenizer, template)
+        tokens = encode_prompt(other, "a dose", options)
+        assert other.decode(list(tokens)) == "be short\n\na dose"
+
+
+def test_arguments_reach_the_template(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Qwen 3 thinks unless it is told not to."""
+    thinking = with_template(tokenizer, "{{ messages[0].content }}{% if think %} hm{% endif %}")
+    options = EntrantOptions(template_arguments='{"think":true}')
+
+    assert thinking.decode(list(encode_prompt(thinking, "a", options))) == "a hm"
+    assert thinking.decode(list(encode_prompt(thinking, "a"))) == "a"
+
+
+def test_a_template_that_fails_with_the_settings_is_refused(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """Before the first prompt, with a word on what to correct."""
+    picky = with_template(tokenizer, "{% if bad %}{{ 1 // 0 }}{% endif %}{{ messages[0].content }}")
+
+    with pytest.raises(WeightsError, match="correct system or template_arguments"):
+        require_options(picky, FOLDER, EntrantOptions(template_arguments='{"bad":true}'))

@@ -12,14 +12,21 @@ from typing import Final
 import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 
 from commands.backends.huggingface.worker import LastLoaded
+from commands.backends.weights.folder import attention_of
 from commands.backends.weights.loaded import load_folder
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant
-from tests.support.weights.families import FAMILIES, family_model
-from tests.support.weights.generating import PROMPTS, texts
+from tests.support.weights.families import FAMILIES, family_config, family_model
+from tests.support.weights.generating import PROMPTS, answers, texts
 from tests.support.weights.loads import model_of
 from tests.support.weights.tiny import save_weights
 
@@ -80,6 +87,35 @@ def test_a_merged_adapter_computes_what_it_computes_beside_the_weights(
         found = merged(ids).logits
     assert not torch.allclose(plain, expected, atol=1e-2)
     torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3)
+
+
+def test_a_multimodal_folder_is_loaded_whole_and_answers_texts(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path, entrant: Build, tasks: MakeTasks
+) -> None:
+    """Its text model is not stored as weights of its own."""
+    eye = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "patch_size": 8}
+    config = Gemma3Config(
+        text_config=family_config("gemma3_text").to_dict(),
+        vision_config={**eye, "num_attention_heads": 2, "image_size": 16},
+        mm_tokens_per_image=4,
+    )
+    save_weights(Gemma3ForConditionalGeneration(config), tokenizer, tmp_path)
+
+    loaded = load_folder(tmp_path, CPU, dtype="float32")
+
+    assert isinstance(model_of(loaded), Gemma3ForConditionalGeneration)
+    assert len(texts(tasks(entrant(folder=tmp_path), PROMPTS[:2]))) == 2
+
+
+def test_a_response_says_which_attention_computed_it(
+    family: str, folder: Path, entrant: Build, tasks: MakeTasks
+) -> None:
+    """Implementations differ in rounding, so a reader may want to know."""
+    owed = tasks(entrant(folder=folder), PROMPTS[:1])
+
+    [answer] = answers(owed)
+
+    assert answer.attention == attention_of(family_model(family))
 
 
 _BYPASSED: Final = ["conv1d", "dt_proj", "out_proj"]

@@ -17,6 +17,7 @@ from commands.backends.weights.lora import (
     require_head_lora,
 )
 from commands.errors import WeightsError
+from tests.support.weights.families import family_model
 
 LAYER = "base_model.model.model.layers"
 LAYERS = range(4, 6)
@@ -298,3 +299,39 @@ def test_an_adapter_on_tied_embeddings_is_refused(weights: Path, tmp_path: Path)
 
     with pytest.raises(WeightsError, match="tie_word_embeddings"):
         merge_lora(tied, read_lora(tmp_path / "lora"))
+
+
+def test_adapters_of_single_experts_are_merged_into_the_stacked_weights(tmp_path: Path) -> None:
+    """Adapters of transformers 4 name each expert; the weights are one tensor for all now."""
+    folder, rank, stream = tmp_path / "lora", 2, torch.Generator().manual_seed(1)
+    model = family_model("qwen3_moe")
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    lora = {
+        f"base_model.model.model.layers.{layer}.mlp.experts.{expert}.{name}.lora_{side}.weight": (
+            torch.randn(*shape, generator=stream)
+        )
+        for layer in range(2)
+        for expert in range(4)
+        for name, n_out, n_in in (("gate_proj", 16, 32), ("up_proj", 16, 32), ("down_proj", 32, 16))
+        for side, shape in (("A", (rank, n_in)), ("B", (n_out, rank)))
+    }
+    targets = ["gate_proj", "up_proj", "down_proj"]
+    LoraConfig(r=rank, lora_alpha=4, target_modules=targets, task_type="CAUSAL_LM").save_pretrained(
+        str(folder)
+    )
+    save_file(lora, folder / "adapter_model.safetensors")
+
+    merged = merge_lora(model, read_lora(folder)).state_dict()
+
+    def change(layer: int, expert: int, name: str) -> torch.Tensor:
+        of = f"base_model.model.model.layers.{layer}.mlp.experts.{expert}.{name}"
+        return 2 * lora[f"{of}.lora_B.weight"] @ lora[f"{of}.lora_A.weight"]
+
+    for layer in range(2):
+        experts = f"model.layers.{layer}.mlp.experts"
+        for expert in range(4):
+            gate_up = torch.cat([change(layer, expert, each) for each in targets[:2]])
+            expected = before[f"{experts}.gate_up_proj"][expert] + gate_up
+            torch.testing.assert_close(merged[f"{experts}.gate_up_proj"][expert], expected)
+            down = before[f"{experts}.down_proj"][expert] + change(layer, expert, "down_proj")
+            torch.testing.assert_close(merged[f"{experts}.down_proj"][expert], down)
