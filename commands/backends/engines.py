@@ -18,8 +18,8 @@ from commands.ports import (
     LikelihoodModel,
     Tell,
 )
-from commands.settings.toml import EngineName
 from commands.settings.schema import GenerationSection
+from commands.settings.toml import EngineName
 
 if TYPE_CHECKING:
     from commands.backends.cluster.pool import RayPool

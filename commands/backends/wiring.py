@@ -28,11 +28,11 @@ from commands.judging.panel import section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, Tell, Till, TokenCounter
-from commands.settings.toml import EngineName
 from commands.settings.keys import key_in
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import OPENAI_URL, Server
+from commands.settings.toml import EngineName
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.identity import EntrantId
 

@@ -21,7 +21,7 @@ from commands.backends.huggingface.shares import (
     chunks,
     n_tokens,
 )
-from commands.backends.huggingface.worker import check_hydras
+from commands.backends.huggingface.worker import check_entrants
 from commands.errors import ReplicaFailed, counted
 from commands.settings.schema import GenerationSection
 
@@ -101,7 +101,7 @@ class RayPool:
     def _do(
         self, what: Literal["generate", "log_likelihoods"], work: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
-        check_hydras({each.entrant.digest: each.entrant for each in work}.values())
+        check_entrants({each.entrant.digest: each.entrant for each in work}.values())
         queue = ChunkQueue(
             WorkChunk(Assignment(what, cut)) for cut in chunks(work, self._budget(work))
         )
