@@ -291,11 +291,7 @@ class Backends(Protocol):
         """Return the generator of all entrants; requests to endpoints pass the till."""
 
     def judge(self, judge: JudgeSettings) -> Judge:
-        """Return a judge that answers while the process waits.
-
-        Raises:
-            NoCredentials: The provider needs a key, and there is none.
-        """
+        """Return a judge that answers while the process waits; NoCredentials if it needs a key."""
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
         """Return a judge that answers in batches; raise `NoCredentials` without a key."""

@@ -101,7 +101,8 @@ class RayPool:
     def _do(
         self, what: Literal["generate", "log_likelihoods"], work: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
-        check_entrants({each.entrant.digest: each.entrant for each in work}.values())
+        entrants = {each.entrant.digest: each.entrant for each in work}.values()
+        check_entrants(each for each in entrants if each.hydra is not None)
         queue = ChunkQueue(
             WorkChunk(Assignment(what, cut)) for cut in chunks(work, self._budget(work))
         )
