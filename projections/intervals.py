@@ -8,13 +8,13 @@ less than clusters, and on fewer than five there is none (Cameron and Miller 201
 
 from collections.abc import Hashable, Sequence
 from functools import cache
-from math import ceil, exp, isnan, sqrt
+from math import ceil, exp, fsum, isnan, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.student import critical_value
+from projections.student import portable_critical_value
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -204,7 +204,7 @@ class _Spread(NamedTuple):
 
 @cache
 def _t(freedom: int) -> float:
-    return float(critical_value(LEVEL, np.array(float(freedom))))
+    return float(portable_critical_value(LEVEL, np.array(float(freedom))))
 
 
 def _spread(influence: Floats, places: NDArray[np.intp]) -> _Spread:
@@ -212,7 +212,8 @@ def _spread(influence: Floats, places: NDArray[np.intp]) -> _Spread:
     if n == 1:
         return _Spread(n, None)
     moved = np.bincount(places, influence)
-    return _Spread(n, sqrt(n / (n - 1) * float(moved @ moved)))
+    squares = fsum(moved * moved)  # exactly rounded: processors differ in the order of a product
+    return _Spread(n, sqrt(n / (n - 1) * squares))
 
 
 def _share(ratio: float, error: float, spread: _Spread) -> Interval | tuple[None, None]:

@@ -45,6 +45,14 @@ def critical_value(level: float, freedom: _Floats) -> _Floats:
     return np.asarray(t[place].reshape(np.shape(freedom)))
 
 
+def portable_critical_value(level: float, freedom: _Floats) -> _Floats:
+    """Return critical values to six decimals, for what is published and must replay elsewhere.
+
+    Processors differ in the last bit of exp and log.
+    """
+    return np.asarray(np.round(critical_value(level, freedom), 6))
+
+
 def _density(t: _Floats, freedom: _Floats) -> _Floats:
     scale = np.exp(_log_gamma((freedom + 1) / 2) - _log_gamma(freedom / 2))
     return np.asarray(

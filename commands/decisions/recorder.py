@@ -29,14 +29,9 @@ from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, StreamId
 from ledger.recorded import Receipt, Recorded
 from ledger.store import Ledger
-from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items
-from projections.evaluations.state import (
-    EVALUATION_EVENTS,
-    Evaluations,
-    evaluations_of,
-    labels_of,
-)
-from projections.fold import both, fold
+from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_evaluations_of
+from projections.evaluations.state import Evaluations, labels_of
+from projections.fold import fold
 from projections.tournament.progress import AskingRules, missing_responses, open_queries
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament, advance, evolve, tournament_of
@@ -94,10 +89,9 @@ class EvaluationRecorder:
 
     def _catch_up(self) -> None:
         until = self._ledger.head.position
-        types = EVALUATION_EVENTS | ITEM_EVENTS
-        news = self._ledger.read(after=self._position, until=until, types=types)
-        reading = both(evaluations_of(self.state.stream), ITEMS)
-        self.state, self._items = fold(reading, news, (self.state, self._items))
+        news = self._ledger.read(after=self._position, until=until, types=ASKED_EVENTS)
+        known = self.state, self._items
+        self.state, self._items = fold(asked_evaluations_of(self.state.stream), news, known)
         self._position = until
 
 

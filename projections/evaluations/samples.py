@@ -20,14 +20,24 @@ from ledger.events.evaluations import (
     TextItem,
 )
 from ledger.events.values import REDACTED
-from ledger.identity import Digest
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.evaluations.scores import credit
-from projections.evaluations.state import EvaluationRun, SampleFact, mismatch_of
-from projections.fold import Projection
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    EvaluationRun,
+    Evaluations,
+    SampleFact,
+    evaluations_of,
+    mismatch_of,
+)
+from projections.fold import Projection, both
 
 ITEM_EVENTS: Final = frozenset({"ItemRegistered"})
 """The types of events that `ITEMS` reads."""
+
+ASKED_EVENTS: Final = EVALUATION_EVENTS | ITEM_EVENTS
+"""The types of events that `asked_evaluations_of` reads."""
 
 Items = Map[Digest, EvaluationItem]
 """What was asked, by the digests that plans and samples refer to."""
@@ -43,6 +53,11 @@ def _advance(state: Items, events: Iterable[Recorded]) -> Items:
 
 ITEMS: Final[Projection[Items]] = Projection(initial=Map(), advance=_advance)
 """The items of all evaluations of a ledger: its tournaments share them."""
+
+
+def asked_evaluations_of(stream: StreamId) -> Projection[tuple[Evaluations, Items]]:
+    """Return the projection of a tournament's evaluations beside all items."""
+    return both(evaluations_of(stream), ITEMS)
 
 
 class AskedSample(NamedTuple):

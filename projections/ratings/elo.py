@@ -20,7 +20,7 @@ from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.seasons.lanes import Orders, Places, season_battles
 from projections.ratings.seasons.odds import final_gains
 from projections.ratings.seasons.play import play_seasons
-from projections.student import critical_value
+from projections.student import portable_critical_value
 
 MOST_BYTES: Final = 2**28
 
@@ -118,15 +118,14 @@ class EloBootstrap:
     def interval(self, ratings: Floats, n_prompts: NDArray[np.intp]) -> Floats:
         """Return (n_entrants, 2) bounds: rating +- t standard errors, which is 95 %.
 
-        t is Student's, of one degree of freedom less than prompts (Hesterberg 2015); to six digits,
-        so that every processor finds the same.
+        t is Student's, of one degree of freedom less than prompts (Hesterberg 2015).
 
         Args:
             ratings: (n_entrants,).
             n_prompts: (n_entrants,) on which each met another. On fewer than FEWEST_CLUSTERS there
                 are no bounds: NaN.
         """
-        t = np.round(critical_value(LEVEL, n_prompts.astype(np.float64) - 1), 6)
+        t = portable_critical_value(LEVEL, n_prompts.astype(np.float64) - 1)
         half = np.where(n_prompts < FEWEST_CLUSTERS, np.nan, t * self.standard_error)
         return np.stack([ratings - half, ratings + half], axis=1)
 

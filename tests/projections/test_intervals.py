@@ -1,5 +1,9 @@
 """Intervals of shares and of quotients of sums, and how many resamples one takes."""
 
+import os
+import platform
+import subprocess
+import sys
 from math import exp, sqrt
 from statistics import mean, stdev
 
@@ -302,3 +306,31 @@ def test_the_other_side_has_the_mirrored_interval(drawn: tuple[int, float]) -> N
     mine, theirs = wilson(share, n), wilson(1 - share, n)
 
     assert (mine.lower, mine.upper) == pytest.approx((1 - theirs.upper, 1 - theirs.lower))
+
+
+ESTIMATED = """
+import numpy as np
+from projections.intervals import RatioTerms, estimate_ratio
+rng = np.random.default_rng(1)
+for scale in ("share", "plain", "exponential"):
+    for _ in range(20):
+        print(estimate_ratio(RatioTerms(rng.random(90), np.ones(90)), [*range(30)] * 3, scale))
+"""
+OLD_PROCESSOR = {
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Nehalem",
+}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these names are of x86 processors")
+def test_another_processor_finds_the_same_bits() -> None:
+    """What one published is replayed on another; their exponentials and products differ."""
+    here, there = (
+        subprocess.run(
+            [sys.executable, "-c", ESTIMATED], env=environment, capture_output=True, check=True
+        ).stdout
+        for environment in (os.environ, os.environ | OLD_PROCESSOR)
+    )
+
+    assert here == there
+    assert here.count(b"Estimate(") == 60

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.student import critical_value, two_sided_p
+from projections.student import critical_value, portable_critical_value, two_sided_p
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,16 @@ from projections.student import critical_value, two_sided_p
 def test_critical_values_are_those_of_the_table(level: float, freedom: float, t: float) -> None:
     """Fisher and Yates, table III; many degrees of freedom are those of 10,000."""
     assert critical_value(level, np.array([freedom]))[0] == pytest.approx(t, rel=2e-5)
+
+
+def test_what_is_published_has_six_decimals() -> None:
+    """Whose last bit no processor can change."""
+    freedom = np.arange(1.0, 200.0)
+
+    found = portable_critical_value(0.95, freedom)
+
+    exact = critical_value(0.95, freedom)
+    assert found.tolist() == [float(f"{each:.6f}") for each in exact.tolist()]
 
 
 def test_degrees_of_freedom_are_rounded_down_to_one_at_least() -> None:

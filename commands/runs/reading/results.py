@@ -23,9 +23,9 @@ from ledger.store import Ledger
 from projections.artifacts.results import Results, rated_results
 from projections.evaluations.curve import metrics_over_steps, training_points
 from projections.evaluations.metrics import metrics_of
-from projections.evaluations.samples import ITEM_EVENTS, ITEMS, asked_samples
+from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of, asked_samples
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import both, fold
+from projections.fold import fold
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
@@ -176,8 +176,8 @@ def recorded_samples(
         LedgerError: The ledger cannot be read.
     """
     with Ledger.read_only(ledger) as opened:
-        events = opened.read(until=until, types=EVALUATION_EVENTS | ITEM_EVENTS)
-        known, items = fold(both(evaluations_of(tournament), ITEMS), events)
+        events = opened.read(until=until, types=ASKED_EVENTS)
+        known, items = fold(asked_evaluations_of(tournament), events)
     for run in known.runs:
         for each in asked_samples(run, items):
             yield evaluated.SampleRow.of(run.plan, each)

@@ -1,7 +1,7 @@
 """Read of a ledger what a report shows beside the outcomes: what judges said, and what was spent.
 
-Outcomes are read as ratings read them. So what other tournaments recorded is left alone, but for
-verdicts on this one's queries, which are looked up by their keys.
+Outcomes are read as ratings read them. Of what other tournaments' judges said, only the verdicts
+on this one's queries are read, which are looked up by their keys.
 """
 
 from collections.abc import Iterable, Iterator

@@ -9,9 +9,8 @@ from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.artifacts.results import Results
 from projections.evaluations.metrics import RunMetrics, metrics_of
-from projections.evaluations.samples import ITEM_EVENTS, ITEMS, Items
-from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import both, fold
+from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
+from projections.fold import fold
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings
 from projections.tournament.settlement import Settlement
@@ -62,6 +61,6 @@ def subject_of(
     """
     stream, until = results.tournament.stream, results.publication.as_of
     spend = spend or fold(spend_of(stream), ledger.read(until=until))
-    events = ledger.read(until=until, types=EVALUATION_EVENTS | ITEM_EVENTS)
-    known, items = fold(both(evaluations_of(stream), ITEMS), events)
+    events = ledger.read(until=until, types=ASKED_EVENTS)
+    known, items = fold(asked_evaluations_of(stream), events)
     return Subject(results, spend, tuple(map(metrics_of, known.runs)), items, is_run)

@@ -15,6 +15,7 @@ from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import TOO_FAR, Derivatives, Slopes, Tally
 
 _MOST_STEPS: Final = 200  # no strength goes further than as many units
+_FARTHEST: Final = 350.0  # from 0: the odds of two such strengths can still be multiplied
 
 
 class Maximum(NamedTuple):
@@ -33,6 +34,8 @@ def maximise(
     n_strengths) and what it adds to the other parameters; it is shortened to a span of 1. The third
     derivative along a step is at most span times the second, so every such step goes up (Bach
     2010). A step of less span than the tolerance is the last; what remains is about its square.
+    Strengths whose odds cannot be computed have not converged: where the information is lost in
+    rounding, a step may shift all of them by any amount, and its span does not show it.
     """
     parameters = start
     for _ in range(_MOST_STEPS):
@@ -40,7 +43,8 @@ def maximise(
         step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
         span = np.ptp(step[:, :n_strengths], axis=1) + np.abs(step[:, n_strengths:]).sum(axis=1)
         parameters = parameters + step / np.maximum(span, 1.0)[:, None]
-        converged = span < tolerance
+        is_near = np.abs(parameters[:, :n_strengths]).max(axis=1) <= _FARTHEST
+        converged = (span < tolerance) & is_near
         if converged.all():
             break
     return Maximum(parameters, converged)

@@ -13,8 +13,15 @@ from ledger.events.evaluations import (
 )
 from ledger.events.registry import Event
 from ledger.events.values import REDACTED
-from projections.evaluations.samples import ITEMS, AskedSample, asked_samples, wrong_samples
-from projections.evaluations.state import EvaluationRun, evaluations_of
+from projections.evaluations.samples import (
+    ITEMS,
+    AskedSample,
+    Items,
+    asked_evaluations_of,
+    asked_samples,
+    wrong_samples,
+)
+from projections.evaluations.state import EvaluationRun
 from projections.fold import fold
 from tests.support.builders.evaluations import (
     answer,
@@ -140,20 +147,20 @@ def test_an_observation_of_another_kind_is_none() -> None:
     assert found[1:] == ("?", *[None] * 7)
 
 
-def mixed() -> tuple[EvaluationRun, list[Event]]:
+def mixed() -> tuple[EvaluationRun, Items]:
     """Return a run of a right answer, a wrong one, one given up, and one missing."""
     planned = plan(n_items=4)
     seen = observed(planned, [answer(1.0), answer(0.0)])
-    events: list[Event] = [item(n) for n in range(4)]
-    known = fold(evaluations_of(STREAM), recorded([planned, *seen, unscorable(planned, 2)]))
-    return known.run(planned), events
+    events = [*(item(n) for n in range(4)), planned, *seen, unscorable(planned, 2)]
+    known, items = fold(asked_evaluations_of(STREAM), recorded(events))
+    return known.run(planned), items
 
 
 def test_what_was_given_up_has_its_reason_and_what_is_missing_is_left_out() -> None:
     """The first is no answer; of the second nothing is known."""
-    run, events = mixed()
+    run, items = mixed()
 
-    found = [*asked_samples(run, fold(ITEMS, recorded(events)))]
+    found = [*asked_samples(run, items)]
 
     assert [(each.is_right, each.unscorable) for each in found] == [
         (True, None),
@@ -165,8 +172,8 @@ def test_what_was_given_up_has_its_reason_and_what_is_missing_is_left_out() -> N
 
 def test_wrong_answers_are_those_that_are_known_to_be_wrong() -> None:
     """A sample that was given up is none."""
-    run, events = mixed()
+    run, items = mixed()
 
-    [found] = wrong_samples(run, fold(ITEMS, recorded(events)))
+    [found] = wrong_samples(run, items)
 
     assert found.fate.item == run.plan.items[1]
