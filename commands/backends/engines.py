@@ -137,11 +137,12 @@ def _leading(replicas: "ReplicaGroup") -> Iterator[LocalBackends]:
 
 def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager[LocalBackends]:
     with needs_extra("models", "torch"):
-        from commands.backends.huggingface import shares  # noqa: F401  # the pool needs it
+        from commands.backends.huggingface.worker import check_entrants
     with needs_extra("ray", "ray"):
         from commands.backends.cluster.pool import ray_pool
     kind = generation.device.partition(":")[0]  # Ray says which one
-    return _pooled(ray_pool(partial(local_backends, generation, kind), generation, tell))
+    make = partial(local_backends, generation, kind)
+    return _pooled(ray_pool(make, check_entrants, generation, tell))
 
 
 @contextmanager

@@ -61,7 +61,6 @@ def test_responses_do_not_depend_on_the_batch(
     alone = texts(tasks[::3], rows=1)
 
     assert alone.items() <= answers.items()
-    assert texts(tasks, rows=2) == answers
 
 
 def test_the_four_entrants_answer_differently(

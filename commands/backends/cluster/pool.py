@@ -4,9 +4,9 @@ This process cuts the work into chunks, hands them out and yields what comes bac
 nothing of the ledger. An actor that dies is replaced, and only its chunk is done again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import ray
 from ray.exceptions import RayError, RayTaskError
@@ -21,23 +21,30 @@ from commands.backends.huggingface.shares import (
     chunks,
     n_tokens,
 )
-from commands.backends.huggingface.worker import check_entrants
 from commands.errors import ReplicaFailed, counted
 from commands.settings.schema import GenerationSection
+from ledger.events.registration import Entrant
 
 _MOST_DEATHS: Final = 3  # at one chunk, or at starting in one place
 _TURNS: Final = 2  # chunks of each actor at least, so that none waits long for the last
 _SILENCE_S: Final = 60.0  # after which the user is told that no accelerator is free
 
+CheckEntrants: TypeAlias = Callable[[Iterable[Entrant]], None]
+"""Looks for faults in what entrants are loaded from; it raises WeightsError."""
+
 
 @contextmanager
 def ray_pool(
-    make: Callable[[], Backends], generation: GenerationSection, tell: ports.Tell
+    make: Callable[[], Backends],
+    check: CheckEntrants,
+    generation: GenerationSection,
+    tell: ports.Tell,
 ) -> Iterator["RayPool"]:
     """Connect to Ray, and yield the actors of all its accelerators.
 
     Args:
         make: Makes an actor's backends; it is called in their processes.
+        check: Checks what entrants are loaded from; it is called in this process.
         generation: Names the device and the token budget of a batch.
         tell: Hears of long waits for an accelerator.
 
@@ -45,7 +52,7 @@ def ray_pool(
         ConfigurationError: The cluster does not answer, or has nothing to compute on.
     """
     with connected():
-        pool = RayPool(make, places(_nodes(), generation), generation.batch_tokens, tell)
+        pool = RayPool(make, check, places(_nodes(), generation), generation.batch_tokens, tell)
         try:
             yield pool
         finally:
@@ -62,12 +69,14 @@ class RayPool:
     def __init__(
         self,
         make: Callable[[], Backends],
+        check: CheckEntrants,
         where: Sequence[Place],
         batch_tokens: int,
         tell: ports.Tell,
     ) -> None:
         """Take the places for actors, which start with the first work."""
         self._seats = [Seat(place, make) for place in where]
+        self._check = check
         self._batch_tokens = batch_tokens
         self._tell = tell
 
@@ -102,7 +111,7 @@ class RayPool:
         self, what: Literal["generate", "log_likelihoods"], work: Sequence[Any]
     ) -> Iterator[tuple[Any, ...]]:
         entrants = {each.entrant.digest: each.entrant for each in work}.values()
-        check_entrants(each for each in entrants if each.hydra is not None)
+        self._check(each for each in entrants if each.hydra is not None)
         queue = ChunkQueue(
             WorkChunk(Assignment(what, cut)) for cut in chunks(work, self._budget(work))
         )

@@ -151,7 +151,7 @@ def mixed() -> tuple[EvaluationRun, Items]:
     """Return a run of a right answer, a wrong one, one given up, and one missing."""
     planned = plan(n_items=4)
     seen = observed(planned, [answer(1.0), answer(0.0)])
-    events = [*(item(n) for n in range(4)), planned, *seen, unscorable(planned, 2)]
+    events: list[Event] = [*map(item, range(4)), planned, *seen, unscorable(planned, 2)]
     known, items = fold(asked_evaluations_of(STREAM), recorded(events))
     return known.run(planned), items
 

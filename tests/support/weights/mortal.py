@@ -6,7 +6,7 @@ A death is a file that one actor takes, so each comes once, however many process
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
@@ -35,6 +35,7 @@ from commands.ports import (
 )
 from commands.settings.sections import EvaluationOptions
 from ledger.audit import audit
+from ledger.events.registration import Entrant
 from ledger.identity import canonical_json
 from ledger.store import Ledger
 from tests.support.builders.commands import open_tournament
@@ -69,6 +70,10 @@ def weigh(passage: Continuation) -> float:
 def backends() -> Backends:
     """Return what stands for weights."""
     return ScriptedGenerator(answer, batch=2), ScriptedReader(weigh, batch=2)
+
+
+def sound(entrants: Iterable[Entrant]) -> None:
+    """Find no fault: nothing is loaded."""
 
 
 def mortal(graves: Path) -> Backends:
@@ -128,7 +133,7 @@ def drive(path: Path, graves: Path, variables: Mapping[str, str], death: Death |
     """Do all on two actors of a cluster; this process is the driver, and may be killed."""
     os.environ.update(variables)
     with connected():
-        pool = RayPool(partial(mortal, graves), PLACES, batch_tokens=20, tell=print)
+        pool = RayPool(partial(mortal, graves), sound, PLACES, batch_tokens=20, tell=print)
         if death is not None:
             die(death)
         do_all(path, pool, pool)

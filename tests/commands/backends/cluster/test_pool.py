@@ -2,7 +2,7 @@
 
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from commands.backends.cluster.pool import RayPool
 from commands.backends.huggingface.shares import Backends
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask
+from ledger.events.registration import Entrant
 from ledger.store import Ledger
-from tests.support.builders.events import key
+from tests.support.builders.events import entrant, hydra, key
 from tests.support.faults.death import Death, before
 from tests.support.scripted import ScriptedGenerator, ScriptedReader
 from tests.support.weights.mortal import (
@@ -28,6 +29,7 @@ from tests.support.weights.mortal import (
     contents,
     do_all,
     driver,
+    sound,
 )
 
 
@@ -105,6 +107,21 @@ def breaking() -> Backends:
     return ScriptedGenerator(broken), ScriptedReader(lambda _: 0.0)
 
 
+def test_heads_that_do_not_fit_are_told_before_any_actor_starts() -> None:
+    """Each would load the same files, on another machine, only to fail there."""
+
+    def refuse(entrants: Iterable[Entrant]) -> None:
+        raise WeightsError(Path("heads"), ", ".join(each.entrant_id for each in entrants), "mend")
+
+    pool = RayPool(breaking, refuse, PLACES, batch_tokens=8192, tell=print)
+    headed = GenerationTask(key("headed"), entrant("headed", hydra=hydra()), "?", 0)
+
+    with pytest.raises(WeightsError, match="heads: headed; mend"):
+        list(pool.generate([*TASKS, headed]))
+
+    assert [seat.load for seat in pool._seats] == [None, None]
+
+
 def dying() -> Backends:
     """Return what takes its process with it."""
 
@@ -118,7 +135,7 @@ def dying() -> Backends:
 @pytest.mark.usefixtures("variables")
 def test_a_failure_in_an_actor_is_told_and_a_bug_keeps_its_name() -> None:
     """Torn weights stop the command, and what was answered is kept; a bug needs its traceback."""
-    pool = RayPool(breaking, PLACES[:1], batch_tokens=8192, tell=print)
+    pool = RayPool(breaking, sound, PLACES[:1], batch_tokens=8192, tell=print)
     made: list[object] = []
 
     with pytest.raises(ReplicaFailed, match="weights: torn; mend it"):
@@ -134,7 +151,7 @@ def test_a_failure_in_an_actor_is_told_and_a_bug_keeps_its_name() -> None:
 @pytest.mark.usefixtures("variables")
 def test_work_that_kills_its_actors_is_given_up() -> None:
     """Memory that is too small for one chunk would end actors for ever."""
-    pool = RayPool(dying, PLACES[:1], batch_tokens=8192, tell=print)
+    pool = RayPool(dying, sound, PLACES[:1], batch_tokens=8192, tell=print)
 
     with pytest.raises(ReplicaFailed, match="3 processes died at the same 2 responses"):
         list(pool.generate(TASKS[:4]))
@@ -146,7 +163,7 @@ def test_work_that_kills_its_actors_is_given_up() -> None:
 @pytest.mark.usefixtures("variables")
 def test_an_actor_stays_for_the_next_call_and_goes_with_its_load() -> None:
     """Loading takes minutes; two loads in one place would not fit."""
-    pool = RayPool(backends, PLACES[:1], batch_tokens=8192, tell=print)
+    pool = RayPool(backends, sound, PLACES[:1], batch_tokens=8192, tell=print)
     [seat] = pool._seats
     actors = []
 
