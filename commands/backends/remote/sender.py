@@ -27,6 +27,8 @@ TIMEOUT_S: Final = 600.0  # of a request, where no setting says otherwise
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
 _LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
+_GROUP: Final = 16  # answers at most, or more where there would be more groups
+_GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
 LONGEST_TOLD_S: Final = 12 * 3600.0
 LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
@@ -182,7 +184,7 @@ class Sender(Generic[Request, Answer]):
             return
         try:
             yield self._done.get(timeout=min(wait_s, self._silence.due_s))
-            while True:
+            for _ in range(1, max(_GROUP, self._n_at_a_time // _GROUPS)):
                 yield self._done.get_nowait()
         except Empty:
             self._silence.tell_if_due()
