@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import NewType, TypeAlias
+from typing import Final, NewType, TypeAlias
 
 Digest = NewType("Digest", str)
 """64 lowercase hexadecimal characters: SHA-256 of what is named."""
@@ -26,10 +26,12 @@ def canonical_json(value: Json) -> bytes:
     Raises:
         ValueError: A number is NaN or infinite, which JSON cannot express.
     """
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
-    return text.encode()
+    return _encode(value).encode()
+
+
+_encode: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+).encode
 
 
 def digest_of(value: Json) -> Digest:

@@ -23,7 +23,7 @@ from ledger.errors import TourneyError
 
 INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-C
 _FOLDING: Final = frozenset(
-    {"project", "battle", "view", "replay", "verify"}
+    {"project", "battle", "report", "view", "replay", "verify"}
 )  # commands that only read
 _MUCH: Final = 100_000  # objects
 

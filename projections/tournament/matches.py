@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import combinations, groupby
 from typing import Final, Literal, NamedTuple
 
@@ -211,7 +212,8 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
     if opening is None:
         return None
     wording = wording_of(judge, opening.instructions, pairing.rubric, pairing.prompt)
-    return _match(tournament, pairing, wording)
+    a, b = (_readable(tournament, cell.response_key) for cell in (pairing.a, pairing.b))
+    return _match(pairing, wording, a, b)
 
 
 def matches(
@@ -221,24 +223,26 @@ def matches(
     opening = tournament.opening
     if opening is None:
         return
+    readable = cache(partial(_readable, tournament))  # each is in many pairings
     planned = groupby(pairings(tournament, prompts), key=lambda each: (each.rubric, each.prompt))
     for (rubric, prompt), group in planned:
         wording = wording_of(judge, opening.instructions, rubric, prompt)
         for pairing in group:
-            yield pairing, _match(tournament, pairing, wording)
+            a, b = readable(pairing.a.response_key), readable(pairing.b.response_key)
+            yield pairing, _match(pairing, wording, a, b)
 
 
-def _match(tournament: Tournament, pairing: Pairing, wording: Wording) -> Match | None:
-    response_a, response_b = (_readable(tournament, cell) for cell in (pairing.a, pairing.b))
-    if response_a is None or response_b is None:
+def _match(
+    pairing: Pairing, wording: Wording, a: ResponseGenerated | None, b: ResponseGenerated | None
+) -> Match | None:
+    if a is None or b is None:
         return None
-    a, b = response_a.text, response_b.text
-    return Match(pairing, response_a, response_b, wording, wording.key(a, b), wording.key(b, a))
+    return Match(pairing, a, b, wording, wording.key(a.text, b.text), wording.key(b.text, a.text))
 
 
-def _readable(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:
+def _readable(tournament: Tournament, response_key: Digest) -> ResponseGenerated | None:
     """Return a response that is there, with its text."""
-    found = tournament.responses.get(cell.response_key)
+    found = tournament.responses.get(response_key)
     return None if found is None or found in tournament.redactions else found
 
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import chain, zip_longest
+from itertools import chain, islice
 from typing import Final, NamedTuple, TypeAlias
 
 from commands.runs.report.subject import Subject
@@ -147,15 +147,23 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[BattleKey]) -> lis
     digests, which is as good as drawn.
     """
     kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
-    for each in sorted(judged, key=_drawn):
-        dimension, _, a, b = battle_key(each)
-        kinds[str(battle_key(each) not in disputed), dimension, a, b, each.status].append(each)
-    rounds = zip_longest(*(kinds[kind] for kind in sorted(kinds)))
-    chosen = [each for row in rounds for each in row if each is not None][:_SAMPLE]
+    for each in judged:
+        key = dimension, _, a, b = battle_key(each)
+        kinds[str(key not in disputed), dimension, a, b, each.status].append(each)
+    chosen = islice(_in_turn([kinds[kind] for kind in sorted(kinds)]), _SAMPLE)
     return sorted(
         chosen,
         key=lambda each: (battle_key(each) not in disputed, _drawn(each)[0], battle_key(each)),
     )
+
+
+def _in_turn(groups: Sequence[list[Settlement]]) -> Iterator[Settlement]:
+    """Yield the first of each group, then the second; a group is sorted when its turn comes."""
+    for place in range(max(map(len, groups), default=0)):
+        for group in groups:
+            if place == 0:
+                group.sort(key=_drawn)
+            yield from group[place : place + 1]
 
 
 def _drawn(settlement: Settlement) -> tuple[bool, str]:

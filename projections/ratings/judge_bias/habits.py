@@ -1,15 +1,13 @@
 """What a judge does whatever it reads: prefer a slot, contradict itself, like a style."""
 
 from collections.abc import Iterator
-from itertools import combinations
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Digest
 from projections.intervals import Estimate, Floats, RatioTerms, Scale, estimate_ratio, wilson
-from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.ratings.judge_bias.pairs import JudgedPairs, Places
 from projections.ratings.style import AdjustedRatings, rate_adjusted
 
 SLOT: Final = "slot"
@@ -25,7 +23,7 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
     Where all prompts agree, a share of others may have gone unseen, as large as Wilson's bound for
     none of as many; on these every verdict may be for one slot.
     """
-    found = _mean(pairs, pairs.forward - pairs.swapped, "plain")
+    found = _mean(pairs.forward - pairs.swapped, pairs.prompt, "plain")
     low, high = found.low, found.high
     if found.value is not None and found.standard_error is not None and low == high:
         unseen = wilson(0.0, len(np.unique(pairs.prompt))).upper
@@ -43,12 +41,16 @@ class Flips(NamedTuple):
 
 def flips(pairs: JudgedPairs) -> Iterator[Flips]:
     """Yield the flips of all pairs, then of each two entrants that met."""
-    yield Flips(None, _share(pairs))
-    for first, second in combinations(range(len(pairs.entrants)), 2):
-        low, high = np.minimum(pairs.a, pairs.b), np.maximum(pairs.a, pairs.b)
-        met = pairs.where((low == first) & (high == second))
-        if len(met):
-            yield Flips((pairs.entrants[first], pairs.entrants[second]), _share(met))
+    names, n = pairs.entrants, len(pairs.entrants)
+    flipped = pairs.is_inconsistent.astype(np.float64)
+    yield Flips(None, _mean(flipped, pairs.prompt, "share"))
+    met = np.minimum(pairs.a, pairs.b) * n + np.maximum(pairs.a, pairs.b)
+    order = np.argsort(met, kind="stable")
+    numbers, starts = np.unique(met[order], return_index=True)
+    for number, start, end in zip(numbers, starts, (*starts[1:], len(order)), strict=True):
+        places = order[start:end]
+        share = _mean(flipped[places], pairs.prompt[places], "share")
+        yield Flips((names[number // n], names[number % n]), share)
 
 
 def style_effects(pairs: JudgedPairs) -> AdjustedRatings:
@@ -66,11 +68,6 @@ def style_effects(pairs: JudgedPairs) -> AdjustedRatings:
     return rate_adjusted(pairs.orders(), {SLOT: first, **style}, BradleyTerryParameters())
 
 
-def _share(pairs: JudgedPairs) -> Estimate:
-    return _mean(pairs, pairs.is_inconsistent.astype(np.float64), "share")
-
-
-def _mean(pairs: JudgedPairs, values: Floats, scale: Scale) -> Estimate:
+def _mean(values: Floats, prompt: Places, scale: Scale) -> Estimate:
     """Return the mean of one value for each pair, with its interval over prompts."""
-    prompts = [Digest(str(prompt)) for prompt in pairs.prompt.tolist()]
-    return estimate_ratio(RatioTerms(values, np.ones(len(pairs))), prompts, scale)
+    return estimate_ratio(RatioTerms(values, np.ones(len(values))), prompt.tolist(), scale)

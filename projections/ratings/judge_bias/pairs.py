@@ -73,9 +73,10 @@ class JudgedPairs:
 
     def shared(self) -> "JudgedPairs":
         """Select the pairs that at least two judges judged; name the judges of these alone."""
-        pair = np.column_stack((self.prompt, self.a, self.b))
-        _, number, n_judges = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
-        found = self.where(n_judges[number.reshape(-1)] > 1)
+        n = len(self.entrants)
+        pair = (self.prompt * n + self.a) * n + self.b
+        _, number, n_judges = np.unique(pair, return_inverse=True, return_counts=True)
+        found = self.where(n_judges[number] > 1)
         present = np.unique(found.judge)
         return replace(
             found,
