@@ -113,7 +113,7 @@ def init(
         say(f"  cd {folder}")
     say("  tourney plan judge     what the judge is asked, and what it costs")
     say("  tourney run            generate, judge and rate")
-    say("  tourney project elo    the ratings again, at no cost")
+    say("  tourney view           ratings and battles in the browser, at no cost")
 
 
 def demo(

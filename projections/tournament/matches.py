@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import combinations, groupby
-from typing import Final, Literal, NamedTuple
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -216,10 +217,47 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
     return _match(pairing, wording, a, b)
 
 
+PlannedMatch: TypeAlias = tuple[Pairing, Match | None]
+"""A pairing and its match; None: no response to show."""
+
+
+def known_matches(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> tuple[PlannedMatch, ...]:
+    """Return what `matches` yields, once for all who ask again."""
+    name = (_MATCHES, frozenset(prompts), judge)
+    if name not in tournament.computed:
+        tournament.computed[name] = tuple(matches(tournament, prompts, judge))
+    return cast("tuple[PlannedMatch, ...]", tournament.computed[name])
+
+
+_MATCHES: Final = "matches"
+_WHAT_MATCHES_SHOW: Final = attrgetter(
+    "opening", "prompts", "rubrics", "entrants", "judges", "responses", "redactions"
+)
+
+
+def keep_matches(before: Tournament, after: Tournament) -> bool:
+    """Let a later state use the known matches of an earlier one; return whether it can.
+
+    It can where no pair was planned, answered or redacted in between: as while a judge is at work.
+    Most of the time that a match takes goes into the keys of its queries.
+    """
+    earlier, later = _WHAT_MATCHES_SHOW(before), _WHAT_MATCHES_SHOW(after)
+    is_same = all(one is other for one, other in zip(earlier, later, strict=True))
+    if is_same:
+        after.computed.update(
+            (name, found)
+            for name, found in before.computed.items()
+            if isinstance(name, tuple) and name[0] == _MATCHES
+        )
+    return is_same
+
+
 def matches(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Iterator[tuple[Pairing, Match | None]]:
-    """Yield every planned pairing with its match for a judge; None: no response to show."""
+) -> Iterator[PlannedMatch]:
+    """Yield every planned pairing with its match for a judge."""
     opening = tournament.opening
     if opening is None:
         return

@@ -11,8 +11,8 @@ from projections.tournament.compared import SCORES, Counted
 from projections.tournament.matches import (
     Match,
     Pairing,
+    known_matches,
     match_of,
-    matches,
     response_status,
 )
 from projections.tournament.state import Tournament
@@ -162,7 +162,7 @@ def settle(
 def _settlements(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
 ) -> Iterator[Settlement]:
-    for pairing, match in matches(tournament, prompts, judge):
+    for pairing, match in known_matches(tournament, prompts, judge):
         if rule.is_recorded:
             yield _recorded(tournament, pairing, match, judge, rule.policy)
         else:
@@ -178,7 +178,7 @@ def settle_verdicts(
     """
     return tuple(
         settlement
-        for pairing, match in matches(tournament, prompts, judge)
+        for pairing, match in known_matches(tournament, prompts, judge)
         for settlement in _read_again(tournament, pairing, match, judge, policies.RECORDED)
     )
 

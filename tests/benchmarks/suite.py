@@ -18,6 +18,7 @@ from tests.benchmarks.commands import (
     reporting,
     sets,
     status,
+    viewing,
 )
 from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
 from tests.benchmarks.ratings import (
@@ -43,6 +44,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "verify": verify.measure,
     "status": status.measure,
     "report": reporting.measure,
+    "view": viewing.measure,
     "judging": judging.measure,
     "limited": limited.measure,
     "asking": asking.measure,

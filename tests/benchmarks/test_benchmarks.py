@@ -27,9 +27,10 @@ HEAVY = (
     "report",
     "status",
     "sureness",
+    "view",
 )
 LIGHT = tuple(name for name in BENCHMARKS if name not in HEAVY)
-N_LIGHT, N_HEAVY = 28, 113
+N_LIGHT, N_HEAVY = 28, 122
 N_HEADS = 2  # lines above the rows of a section: the header and the line below it
 ROW = Row("append", "1 event/s", "", "", "", "")
 

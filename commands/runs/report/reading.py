@@ -18,8 +18,8 @@ from ledger.identity import Digest
 from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
-from projections.fold import fold
-from projections.tournament.matches import matches
+from projections.fold import both, fold
+from projections.tournament.matches import known_matches
 from projections.tournament.spend import Spend, spend_of
 from projections.tournament.state import tournament_of
 from projections.verdicts.queries import RecordedVerdict
@@ -49,8 +49,8 @@ def with_verdicts(
     """
     stream, before = source.state.stream, source.state
     if before.redactions.responses:  # whose outcomes are found by the queries that were sent
-        whole = fold(tournament_of(stream), ledger.read(until=until))
-        spend = fold(spend_of(stream), ledger.read(stream=stream, types=_BILLED, until=until))
+        events = ledger.read(until=until)
+        whole, spend = fold(both(tournament_of(stream), spend_of(stream)), events)
         return replace(source, state=replace(whole, opening=before.opening)), spend
     said: list[Recorded] = []
     events = ledger.read(stream=stream, types=_BILLED, until=until)
@@ -93,5 +93,5 @@ def _queries(source: JudgedTournament) -> frozenset[Digest]:
     state = source.state
     prompts = frozenset(prompt.prompt_id for prompt in state.bank)
     judges = dict.fromkeys((source.judge, *state.panel))
-    asked = chain.from_iterable(matches(state, prompts, judge) for judge in judges)
+    asked = chain.from_iterable(known_matches(state, prompts, judge) for judge in judges)
     return frozenset(key for _, match in asked if match for _, key in match.keys)

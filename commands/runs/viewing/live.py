@@ -25,7 +25,7 @@ from projections.evaluations.samples import ITEMS, Items
 from projections.evaluations.state import Evaluations, evaluations_of
 from projections.fold import Projection, fold
 from projections.tournament.compared import Account, account_of
-from projections.tournament.matches import planned_responses, response_status
+from projections.tournament.matches import keep_matches, planned_responses, response_status
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.spend import Spend, spend_of
 from projections.tournament.state import Tournament, tournament_of
@@ -108,13 +108,17 @@ class LiveView:
     newest: tuple[int, ...]  # places of the battles that were judged last
 
 
-def view_of(reading: LiveReading, head: Head, ledger: Path) -> LiveView:
-    """Compute what the pages show.
+def view_of(
+    reading: LiveReading, head: Head, ledger: Path, before: LiveView | None = None
+) -> LiveView:
+    """Compute what the pages show; what is as it was before is not computed again.
 
     Raises:
         ConfigurationError: No judge is registered yet.
     """
     state = reading.tournament
+    if before is not None:
+        keep_matches(before.reading.tournament, state)
     source = LiveTournament(state, judge_of(state, None), ledger, head.position)
     index = index_of(state, chain.from_iterable(source.settlements.values()), source.judge)
     content, why_not = None, ""

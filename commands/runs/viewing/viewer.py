@@ -22,11 +22,12 @@ def follower_of(ledger: Path, stream: StreamId) -> Follower:
     """Return what follows a tournament; a view is told of once its first page is ready."""
 
     def ready(reading: LiveReading, head: Head) -> LiveView:
-        view = view_of(reading, head, ledger)
+        view = view_of(reading, head, ledger, follower.view)
         pages.overview_page(view)
         return view
 
-    return LedgerFollower(ledger, live_reading_of(stream), ready)
+    follower: Follower = LedgerFollower(ledger, live_reading_of(stream), ready)
+    return follower
 
 
 def answer(request: PageRequest, access: Access, follower: Follower) -> PageReply:

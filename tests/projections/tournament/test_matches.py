@@ -11,8 +11,11 @@ from msgspec.structs import replace
 
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
+from projections.fold import fold
 from projections.tournament.matches import (
     Pairing,
+    keep_matches,
+    known_matches,
     match_of,
     matches,
     pairings,
@@ -24,7 +27,7 @@ from projections.tournament.matches import (
     queries_to,
     recorded_pilot,
 )
-from projections.tournament.state import Tournament
+from projections.tournament.state import Tournament, tournament_of
 from tests.support.builders.events import (
     STREAM,
     entrant,
@@ -33,6 +36,7 @@ from tests.support.builders.events import (
     known,
     opened,
     prompt,
+    recorded,
     responses,
     rubric,
 )
@@ -41,6 +45,7 @@ from tests.support.builders.worlds import (
     answered,
     cup,
     everything,
+    history,
     matches_of,
     planned_pairings,
 )
@@ -381,3 +386,29 @@ def test_a_judge_is_asked_in_both_orders_of_every_pair_with_both_responses() -> 
     assert every == both_orders
     assert len(some) == len(every) - 2
     assert set(some) < set(every)
+
+
+def test_while_a_judge_is_at_work_matches_stay_known() -> None:
+    """Their queries' keys take most of the time that a view of a long tournament takes."""
+    events = history(cup(), "a", "b", "tie")
+    before = known(*events[:-3])
+    after = fold(tournament_of(STREAM), recorded(events)[-3:], before)
+    prompts = frozenset(each.prompt_id for each in before.bank)
+    found = known_matches(before, prompts, before.panel[0])
+
+    assert keep_matches(before, after)
+    assert known_matches(after, prompts, after.panel[0]) is found
+    assert after.verdicts != before.verdicts
+    assert [*found] == [*matches(after, prompts, after.panel[0])]
+
+
+def test_matches_are_new_once_a_response_is() -> None:
+    """What was known would lack it."""
+    opening = cup()
+    before = known(*opening)
+    after = known(*opening, *responses(before))
+    prompts = frozenset(each.prompt_id for each in before.bank)
+    assert not any(match for _, match in known_matches(before, prompts, before.panel[0]))
+
+    assert not keep_matches(before, after)
+    assert all(match for _, match in known_matches(after, prompts, after.panel[0]))

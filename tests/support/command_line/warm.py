@@ -54,6 +54,11 @@ class Running:
         self._said = said
 
     @property
+    def out(self) -> str:
+        """What it has said on standard output so far."""
+        return self._read("out")
+
+    @property
     def err(self) -> str:
         """What it has said on standard error so far."""
         return self._read("err")

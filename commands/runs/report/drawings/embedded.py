@@ -121,7 +121,10 @@ def _marks(spotted: Iterable[tuple[Spot, float, float]]) -> Iterator[Drawing]:
 
 
 def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
-    """Write each name beside its spot, moved down as far as something is in the way."""
+    """Write each name beside its spot, moved down as far as something is in the way.
+
+    A name for which there is no room in the plot is left out: its spot has the number of its row.
+    """
     taken = [(x - 11, x + 11, y + 4) for _, x, y in spotted]
     for spot, x, y in sorted(spotted, key=lambda each: each[2]):
         wide = _CHARACTER * len(spot.name)
@@ -130,6 +133,8 @@ def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
         down = y + 20 if is_right else y - 12  # where the line, which only rises, does not pass
         while any(_overlap((start, start + wide, down), each) for each in taken):
             down += _ROW
+        if down > _PLOT[3]:
+            continue
         taken.append((start, start + wide, down))
         yield text(
             x + (12 if is_right else -12),

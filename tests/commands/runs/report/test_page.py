@@ -199,6 +199,17 @@ def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> N
     assert " ".join(seen(text).split()) in found.text
 
 
+@pytest.mark.parametrize(("n", "is_small"), [(3, False), (13, True)])
+def test_a_grid_of_many_entrants_has_small_cells(n: int, is_small: bool) -> None:
+    """Else most of it is beyond the edge of the page."""
+    opening = opened(prompts=[prompt("p1")], entrants=[entrant(f"e{each}") for each in range(n)])
+
+    page = page_of(subject(*history(opening, "a", "b")))
+
+    assert ('<table class="heat many">' in page) is is_small
+    assert ("Small: won" in page) is not is_small
+
+
 def test_every_dimension_has_its_own_finding() -> None:
     """Who is best at one thing need not be at another."""
     events = history(opened(rubrics=RUBRICS), "a")

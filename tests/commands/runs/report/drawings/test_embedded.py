@@ -45,6 +45,18 @@ def test_a_bar_without_an_interval_is_a_dot_on_the_scale() -> None:
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 
+def test_names_stay_in_the_plot_however_many_there_are() -> None:
+    """Below it they would stand on the axis; each spot has its number, and the table the names."""
+    spots = [Spot(n, f"entrant {n}", 1.0, 1000.0 + n, n == 1) for n in range(40)]
+
+    drawing = value_map(spots, "dollars", [(0.5, "$0.5"), (2.0, "$2")])
+
+    places = [float(y) for y in re.findall(r'class="label name" x="[\d.]+" y="([\d.]+)"', drawing)]
+    assert 0 < len(places) < len(spots)
+    assert max(places) <= 270
+    assert drawing.count("<circle") == len(spots)
+
+
 def test_names_on_the_map_are_escaped_and_do_not_overlap() -> None:
     """Two that cost the same are rated alike often enough."""
     spots = [Spot(n, HOSTILE, 1.0, 1000.0 + n, n == 1) for n in (1, 2, 3)]

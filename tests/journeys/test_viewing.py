@@ -1,0 +1,130 @@
+"""`tourney view` beside a run in another process: what it shows while the ledger grows."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from ledger.store import Ledger
+from tests.support.command_line.launching import N_PROMPTS, launch
+from tests.support.command_line.warm import Running, begin
+from tests.support.patience import PATIENCE_S
+
+_N_RESPONSES: Final = 4 * N_PROMPTS
+_STEP: Final = re.compile(r"<b>([\d,]+)</b> of ([\d,]+) <bdi>(\w+)")
+_ROW: Final = re.compile(r'<a href="/battle/(\w+)">')
+
+
+class Shown(NamedTuple):
+    """What the first page shows."""
+
+    position: int
+    responses: tuple[int, int]  # there, of how many
+    pairs: tuple[int, int]  # judged, of how many
+    newest: tuple[str, ...]  # ids of battles, the one that was judged last first
+
+
+class Reader:
+    """What a browser does: it enters by the address, gets pages, and hears of news."""
+
+    def __init__(self, address: str, closing: ExitStack) -> None:
+        parts = urlsplit(address)
+        self._host, self._port, self._closing = parts.hostname or "", parts.port, closing
+        self._cookie = ""
+        entered = self._get(f"/?{parts.query}")
+        self._cookie = entered.headers["Set-Cookie"].partition(";")[0]
+        self._told = self._get("/events")
+
+    def _get(self, path: str) -> HTTPResponse:
+        connection = HTTPConnection(self._host, self._port, timeout=PATIENCE_S)
+        self._closing.callback(connection.close)
+        connection.request("GET", path, headers={"Cookie": self._cookie})
+        return self._closing.enter_context(connection.getresponse())
+
+    def until(self, position: int) -> list[Shown]:
+        """Return what is shown after each piece of news, until a position is."""
+        seen: list[Shown] = []
+        while not seen or seen[-1].position < position:
+            self._hear()
+            seen += filter(None, [self.overview()])
+        return seen
+
+    def _hear(self) -> None:
+        """Wait for news, or for a sign that there is none."""
+        while not self._told.readline().startswith((b"data: ", b": ")):
+            pass
+
+    def overview(self) -> Shown | None:
+        """Return what the first page shows now; None: the ledger is still being read."""
+        reply = self._get("/")
+        page = reply.read().decode()
+        if reply.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return None
+        found = {what: (_number(n), _number(of)) for n, of, what in _STEP.findall(page)}
+        return Shown(
+            int(page.partition('data-position="')[2].partition('"')[0]),
+            found["responses"],
+            found["pairs"],
+            tuple(_ROW.findall(page)),
+        )
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+@pytest.fixture
+def viewing(place: Path) -> Iterator[Running]:
+    """Give `tourney view` on a tournament whose responses are there."""
+    assert launch(place, "apply", "generate").returncode == 0
+    process = begin(place, ("view",), os.environ)
+    process.until(lambda: "token=" in process.out)
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def reader(viewing: Running) -> Iterator[Reader]:
+    """Give a browser that opened the address."""
+    with ExitStack() as closing:
+        yield Reader(viewing.out.split()[0], closing)
+
+
+def test_a_view_shows_how_far_a_run_is_until_its_end(place: Path, reader: Reader) -> None:
+    """Another process judges some pairs, then a third all the others: one page follows them."""
+    *_, at_first = reader.until(head_of(place))
+
+    assert launch(place, "apply", "judge", "--limit", "4", "--allow-gaps").returncode == 0
+    *_, between = reader.until(head_of(place))
+    running = begin(place, ("run",), os.environ)
+    running.until(lambda: is_published(place))
+    *passing, at_last = reader.until(head_of(place))
+    assert running.wait().code == 0
+
+    every, n_pairs = (_N_RESPONSES, _N_RESPONSES), at_last.pairs[1]
+    assert at_first[1:] == (every, (0, n_pairs), ())
+    assert 0 < between.pairs[0] < n_pairs
+    assert at_last[1:3] == (every, (n_pairs, n_pairs))
+    assert between.newest
+    assert [*at_last.newest[: len(between.newest)]] != [*between.newest]
+    judged = [each.pairs[0] for each in (at_first, between, *passing, at_last)]
+    assert judged == sorted(judged)
+
+
+def head_of(place: Path) -> int:
+    """Return the last position of the ledger."""
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        return ledger.head.position
+
+
+def is_published(place: Path) -> bool:
+    """Say whether the run has come to its end."""
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        return any(ledger.read(types={"RatingsPublished"}))
