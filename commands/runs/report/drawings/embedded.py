@@ -71,6 +71,7 @@ class Spot(NamedTuple):
 
 _MAP: Final = (640, 320)
 _PLOT: Final = (56, 16, 620, 270)  # left, top, right, bottom
+_LOWEST: Final = _PLOT[3] + 14  # of a name: just above what the axis is marked with
 _ROW: Final = 17  # of labels
 _CHARACTER: Final = 7.2  # of a label, in pixels
 
@@ -123,7 +124,7 @@ def _marks(spotted: Iterable[tuple[Spot, float, float]]) -> Iterator[Drawing]:
 def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
     """Write each name beside its spot, moved down as far as something is in the way.
 
-    A name for which there is no room in the plot is left out: its spot has the number of its row.
+    A name for which there is no room above the axis is left out: its spot has the number of its row.
     """
     taken = [(x - 11, x + 11, y + 4) for _, x, y in spotted]
     for spot, x, y in sorted(spotted, key=lambda each: each[2]):
@@ -133,7 +134,7 @@ def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
         down = y + 20 if is_right else y - 12  # where the line, which only rises, does not pass
         while any(_overlap((start, start + wide, down), each) for each in taken):
             down += _ROW
-        if down > _PLOT[3]:
+        if down > _LOWEST:
             continue
         taken.append((start, start + wide, down))
         yield text(

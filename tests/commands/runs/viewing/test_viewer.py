@@ -93,3 +93,20 @@ def test_control_c_ends_it(ledger_file: Path, ctrl_c: Callable[[], None]) -> Non
     assert urlsplit(address).query.startswith("token=")
     with pytest.raises(ConnectionError):
         HTTPConnection("127.0.0.1", urlsplit(address).port or 0).connect()
+
+
+def test_a_view_keeps_the_matches_of_the_one_before(ledger_file: Path) -> None:
+    """Of 100,000 pairs, their queries' keys alone would take seconds after each verdict."""
+    follower = follower_of(ledger_file, STREAM)
+    follower.refresh()
+    first = follower.view
+    with Ledger.open(ledger_file) as ledger:
+        ledger.append(STREAM, EVENTS[-3:])
+
+    follower.refresh()
+
+    assert first
+    assert follower.view
+    assert follower.view.head != first.head
+    pairs = zip(first.index.battles, follower.view.index.battles, strict=True)
+    assert all(new.match is old.match for old, new in pairs)
