@@ -47,7 +47,8 @@ def flips(pairs: JudgedPairs) -> Iterator[Flips]:
     met = np.minimum(pairs.a, pairs.b) * n + np.maximum(pairs.a, pairs.b)
     order = np.argsort(met, kind="stable")
     numbers, starts = np.unique(met[order], return_index=True)
-    for number, start, end in zip(numbers, starts, (*starts[1:], len(order)), strict=True):
+    ends = np.append(starts, len(order))[1:]
+    for number, start, end in zip(numbers, starts, ends, strict=True):
         places = order[start:end]
         share = _mean(flipped[places], pairs.prompt[places], "share")
         yield Flips((names[number // n], names[number % n]), share)

@@ -124,7 +124,7 @@ def _marks(spotted: Iterable[tuple[Spot, float, float]]) -> Iterator[Drawing]:
 def _labels(spotted: Sequence[tuple[Spot, float, float]]) -> Iterator[Drawing]:
     """Write each name beside its spot, moved down as far as something is in the way.
 
-    A name for which there is no room above the axis is left out: its spot has the number of its row.
+    A name for which there is no room above the axis is left out: its spot has a number.
     """
     taken = [(x - 11, x + 11, y + 4) for _, x, y in spotted]
     for spot, x, y in sorted(spotted, key=lambda each: each[2]):

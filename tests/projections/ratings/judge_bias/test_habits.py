@@ -127,3 +127,11 @@ def test_nobody_to_compare_has_no_style() -> None:
     """Who always won did so whatever was longer."""
     with pytest.raises(CannotRate, match="no two entrants can be compared"):
         style_effects(said([1.0, 1.0], [1.0, 1.0], [1, 2]))
+
+
+def test_without_a_pair_nobody_contradicts_itself() -> None:
+    """There is no share of nothing."""
+    (whole,) = flips(said([], [], []))
+
+    assert whole.entrants is None
+    assert whole.share.value is None
