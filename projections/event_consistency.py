@@ -1,8 +1,8 @@
 """Consistency of events: does each follow from the events it refers to?
 
 The hash chain proves that nothing changed since it was recorded. This checks that it was right to
-record it: every answer has a query, every verdict is what its reply says, every outcome follows
-from its two verdicts.
+record it: every answer has a query, every verdict and score is what its reply says, every outcome
+follows from its two verdicts.
 """
 
 from collections import defaultdict
@@ -20,13 +20,14 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.registration import Registered
+from ledger.events.registration import Registered, Scale
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.evaluations.state import Labels, SampleFact, SampleKey, labels_of, mismatch_of
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICIES
+from projections.verdicts.scoring import SCORE_PARSERS
 
 
 class EvaluationConsistency:
@@ -140,6 +141,32 @@ def _between(fewest: int, most: int) -> str:
 _PAID_TWICE: Final = "the same result was recorded and paid for before"
 
 
+class ScoreConsistency:
+    """Checks scores of answers; keeps the scales on which they were asked for."""
+
+    def __init__(self) -> None:
+        self._scales: dict[Digest, Scale] = {}  # by query
+        self._received: set[tuple[StreamId, Digest]] = set()
+
+    def note(self, event: judging.QuerySubmitted) -> None:
+        """Take note of the scale of a query that asks for a score."""
+        if isinstance(event, judging.ScoreQuerySubmitted):
+            self._scales[event.query_key] = event.scale
+
+    def faults_of(self, recorded: Recorded) -> Iterator[str]:
+        """Yield what is wrong with a score, other than that nobody asked for it."""
+        if not isinstance(event := recorded.event, judging.ScoreReceived):
+            return
+        parse, scale = SCORE_PARSERS.get(event.parser), self._scales.get(event.query_key)
+        if parse is None:
+            yield f"unknown parser {event.parser!r}; a newer tourney may know it"
+        elif not recorded.redacted and scale and (read := parse(event.reply, scale)) != event.score:
+            yield f"its reply says {read}, the event says {event.score}"
+        if (recorded.stream, event.query_key) in self._received:
+            yield _PAID_TWICE
+        self._received.add((recorded.stream, event.query_key))
+
+
 class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
@@ -148,6 +175,7 @@ class ConsistencyCheck:
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
+        self._scores = ScoreConsistency()
         self._evaluations = EvaluationConsistency()
         self._generated: defaultdict[StreamId, set[Digest]] = defaultdict(set)  # by response key
 
@@ -156,21 +184,23 @@ class ConsistencyCheck:
         event = recorded.event
         match event:
             case judging.VerdictReceived():
-                faults = self._faults_of_verdict(event, redacted=recorded.redacted)
-                given = self._verdicts[recorded.stream]
-                if event.query_key in given:
-                    faults.append(_PAID_TWICE)
-                given[event.query_key] = event.verdict
-                return faults
-            case judging.JudgeQuerySubmitted():
+                return self._faults_of_verdict(event, recorded)
+            case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
                 self._asked.add(event.query_key)
+                self._scores.note(event)
                 return _faults_of_citing(event.batch_key, self._submitted, "submitted")
             case judging.PairReconciled():
                 return self._faults_of_outcome(event, recorded.stream)
             case ResponseGenerated():
                 return self._faults_of_response(event, recorded.stream)
-            case judging.JudgeQueryFailed() | judging.JudgeQueryReopened():
-                return self._faults_of_answer(event.query_key)
+            case (
+                judging.JudgeQueryFailed()
+                | judging.JudgeQueryReopened()
+                | judging.ScoreReceived()
+                | judging.ScoreShared()
+            ):
+                faults = self._faults_of_answer(event.query_key)
+                return [*faults, *self._scores.faults_of(recorded)]
             case Registered():
                 self._evaluations.register_entrant(event.digest)
                 is_sound = event.content.content_digest == event.digest
@@ -192,13 +222,17 @@ class ConsistencyCheck:
             return []
         return [f"it answers query {query_key[:12]}, which was not submitted before it"]
 
-    def _faults_of_verdict(self, event: judging.VerdictReceived, *, redacted: bool) -> list[str]:
+    def _faults_of_verdict(self, event: judging.VerdictReceived, recorded: Recorded) -> list[str]:
         faults = self._faults_of_answer(event.query_key)
         parse = PARSERS.get(event.parser)
         if parse is None:
             faults.append(f"unknown parser {event.parser!r}; a newer tourney may know it")
-        elif not redacted and (read := parse(event.reply)) != event.verdict:
+        elif not recorded.redacted and (read := parse(event.reply)) != event.verdict:
             faults.append(f"its reply says {read}, the event says {event.verdict}")
+        given = self._verdicts[recorded.stream]
+        if event.query_key in given:
+            faults.append(_PAID_TWICE)
+        given[event.query_key] = event.verdict
         return faults
 
     def _faults_of_batch(self, event: judging.BatchFact) -> list[str]:

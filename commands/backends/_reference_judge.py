@@ -1,4 +1,6 @@
-"""An offline judge for dimensions with a gold answer: the response closer to it in chrF wins.
+"""An offline judge for what has a gold answer: the response closer to it in chrF wins.
+
+An answer of an evaluation is scored by its closeness.
 
 chrF is the F-score of character n-grams (Popović 2015, "chrF: character n-gram F-score for
 automatic MT evaluation"), here sacrebleu's with its defaults: n = 1..6, beta = 2, scale 0-100.
@@ -13,13 +15,14 @@ from sacrebleu.metrics.chrf import CHRF
 
 from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Asking, Reply
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery, ScoreQuery
 
 _AT_A_TIME: Final = 256
+_PASSES: Final = 50.0  # chrF from which an answer passes, where a rubric wants that
 
 
 class ReferenceJudge:
-    """Compares both responses with the gold answer; a difference within the tie band is a TIE."""
+    """Compares responses with the gold answer; a difference within the tie band is a TIE."""
 
     def __init__(self, *, tie_band: float) -> None:
         self._tie_band = tie_band
@@ -34,12 +37,23 @@ class ReferenceJudge:
             )
 
     def _reply(self, query: JudgeQuery) -> str:
+        return self._verdict(query) if isinstance(query, PairQuery) else self._score(query)
+
+    def _verdict(self, query: PairQuery) -> str:
         a, b = (self._closeness(query, shown) for shown in (query.shown_a, query.shown_b))
         verdict = "TIE" if abs(a - b) <= self._tie_band else "A" if a > b else "B"
         return (
             f"chrF to the reference answer: response A {a:.2f}, response B {b:.2f};"
             f" within {self._tie_band:g} is a tie.\nVERDICT: {verdict}"
         )
+
+    def _score(self, query: ScoreQuery) -> str:
+        closeness, limits = self._closeness(query, query.answer), query.scale.limits
+        if limits is None:
+            score = "PASS" if closeness >= _PASSES else "FAIL"
+        else:
+            score = f"{limits[0] + (limits[1] - limits[0]) * closeness / 100:.1f}"
+        return f"chrF to the reference answer: {closeness:.2f}.\nSCORE: {score}"
 
     def _closeness(self, query: JudgeQuery, shown: str) -> float:
         if query.gold_answer is None:

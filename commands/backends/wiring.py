@@ -24,9 +24,8 @@ from commands.entrants.hydra_import import ToPeft
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields
-from commands.judging.panel import section_of, weights_of
+from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
-from commands.judging.session import require_key
 from commands.ports import BatchJudge, Generator, Judge, Tell, Till, TokenCounter
 from commands.settings.keys import key_in
 from commands.settings.schema import AskingSettings, Settings

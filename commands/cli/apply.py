@@ -17,9 +17,10 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
-from commands.evaluating.evaluate import CODE_CHANGED
+from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.batches_in_flight import require_none_in_flight
+from commands.judging.scoring import Scoring, require_judges, score_with_consent
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.judging.unreadable import tell_unreadable
 from commands.runs.register import selected_prompts
@@ -29,6 +30,16 @@ from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from projections.tournament.progress import progress, response_counts
 
 app = typer.Typer(no_args_is_help=True)
+
+Retry = Annotated[
+    str | None,
+    typer.Option(
+        "--retry",
+        metavar="REASONS",
+        help="Ask the judge again what failed for these reasons, separated by commas: rejected,"
+        " refused, truncated, unreadable or empty.",
+    ),
+]
 
 
 @app.command()
@@ -77,15 +88,7 @@ def judge(
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
-    retry: Annotated[
-        str | None,
-        typer.Option(
-            "--retry",
-            metavar="REASONS",
-            help="Ask again what failed for these reasons, separated by commas: rejected, refused,"
-            " truncated, unreadable or empty.",
-        ),
-    ] = None,
+    retry: Retry = None,
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
 ) -> None:
@@ -110,7 +113,7 @@ def judge(
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
     tell_unreadable(state, prompts, plan.judge, say)
-    require_none_in_flight(state, plan.judge, prompts)
+    require_none_in_flight(state, plan.task)
     n_gaps = sum(account.n_failed for _, account in accounts)
     if (n_gaps or done.n_failed) and not allow_gaps:
         raise DoneWithGaps(
@@ -141,16 +144,20 @@ def evaluate(
     evaluation: options.Evaluation = None,
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
+    no_wait: options.NoWait = False,
+    retry: Retry = None,
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
 ) -> None:
-    """Run the missing evaluation samples.
+    """Run the missing evaluation samples, and let judges score answers where a rubric is set.
 
     Example: tourney apply evaluate --entrant base
     """
+    reasons = failure_reasons(retry)
     place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
+    how = JudgingOptions(waits=not no_wait, retry=reasons, spending=spending)
     with inferences_on(engine, place.settings, say) as inference_of:
         if inference_of is None:  # a replica, whose share is done
             return
@@ -166,13 +173,26 @@ def evaluate(
         book = price_book(place.settings, place.folder)
         with place.recorder(say) as recorder, console() as talk:
             recorder.record(place.opening)
+            scoring = Scoring(planned.plans, place.settings, place.folder, how, talk)
+            require_judges(recorder, scoring)
             done, n_gaps = evaluate_with_consent(recorder, planned, book, spending, talk)
-        say(
-            f"{done.n_owed} samples were missing: {done.n_observed} observed,"
-            f" {done.n_unscorable} unscorable; see `tourney project metrics`"
-        )
-        if done.n_rescored:
-            say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")
-        if n_gaps and not allow_gaps:
-            samples = counted(n_gaps, "sample")
-            raise DoneWithGaps(f"{samples} could not be scored; see `tourney project metrics`")
+            _tell_evaluated(done)
+            backends = ConfiguredBackends(place.settings, place.folder)
+            scored = score_with_consent(recorder, scoring, backends)
+    if any(plan.scored_by for plan in planned.plans):
+        say(f"{scored.n_open} answers were to be scored: {scored.n_scored} got a score")
+    gaps = [
+        *([f"{counted(n_gaps, 'sample')} could not be scored"] if n_gaps else []),
+        *([f"{counted(scored.n_unscored, 'answer')} got no score"] if scored.n_unscored else []),
+    ]
+    if gaps and not allow_gaps:
+        raise DoneWithGaps(f"{', and '.join(gaps)}; see `tourney project metrics`")
+
+
+def _tell_evaluated(done: EvaluationCounts) -> None:
+    say(
+        f"{done.n_owed} samples were missing: {done.n_observed} observed,"
+        f" {done.n_unscorable} unscorable; see `tourney project metrics`"
+    )
+    if done.n_rescored:
+        say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")

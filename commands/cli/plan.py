@@ -30,6 +30,7 @@ from commands.decisions.recorder import count_missing_responses, count_missing_v
 from commands.evaluating.evaluate import owed_requests, owed_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.preview import RequestPreview, preview_requests
+from commands.judging.scoring import OwedScores, owed_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
@@ -39,11 +40,13 @@ from commands.spending.forecast import counted_sample, plan_cost
 from commands.spending.price_table import price_table
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
+from projections.evaluations.samples import ITEM_EVENTS, ITEMS
 from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import Projection, State, fold
+from projections.fold import Projection, State, both, fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.progress import missing_responses, open_queries
 from projections.tournament.rewording import rewordings
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -163,12 +166,17 @@ def evaluate(
         entrant=entrant,
         evaluation=evaluation,
     )
-    known = _recorded(place, evaluations_of(place.stream), EVALUATION_EVENTS)
+    reading = both(evaluations_of(place.stream), ITEMS)
+    known, items = _recorded(place, reading, EVALUATION_EVENTS | ITEM_EVENTS)
     rows = owed_samples(known, planned.evaluations)
     requests = owed_requests(known, planned.evaluations)
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
-    writer.write(owed_samples_table(rows, planned.refused, costs))
-    if exit_code and any(row.n_owed for row in rows):
+    scores: tuple[OwedScores, ...] = ()
+    if any(each.scored_by for each in planned.plans):
+        state = _rehearsed(place)
+        scores = owed_scores(state, known, items, planned.plans, place.settings, place.folder)
+    writer.write(owed_samples_table(rows, planned.refused, costs, scores))
+    if exit_code and (any(row.n_owed for row in rows) or any(each.n_queries for each in scores)):
         raise typer.Exit(WORK_REMAINS)
 
 

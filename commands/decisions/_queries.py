@@ -13,20 +13,22 @@ from commands.decisions.commands import (
     PlanBatch,
     ReceiveAnswer,
     ReopenQuery,
+    ShareScore,
     SubmitBatch,
     SubmitQuery,
 )
 from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events import judging
-from ledger.events.registration import Reference
+from ledger.events.registration import Reference, Scale
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId
-from projections.tournament.progress import OpenQuery
+from projections.tournament.progress import OpenQuery, OpenScore, Unanswered
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSER_OF, PARSERS
+from projections.verdicts.scoring import SCORE_PARSER_OF, SCORE_PARSERS
 
-# A reply that stopped for one of these reasons is no verdict, however its text ends.
+# A reply that stopped for one of these reasons says nothing, however its text ends.
 _NO_VERDICT: Final[Mapping[str, judging.FailureReason]] = {
     "refusal": "refused",
     "max_tokens": "truncated",
@@ -42,7 +44,7 @@ class NeverSubmitted(TourneyError):
 
 
 def decide_on_query(
-    command: SubmitQuery | ReceiveAnswer | ReopenQuery, state: Tournament
+    command: SubmitQuery | ReceiveAnswer | ReopenQuery | ShareScore, state: Tournament
 ) -> tuple[Event, ...]:
     """Return the events that a command adds to a query."""
     match command:
@@ -52,58 +54,83 @@ def decide_on_query(
             return receive(command, state)
         case ReopenQuery(failure=failure):
             return reopen(failure, state)
+        case ShareScore(query_key=key, scoring=scoring, samples=samples):
+            return (judging.ScoreShared(query_key=key, scoring=scoring, samples=samples),)
 
 
 def submit(
     judge: JudgeId,
-    query: OpenQuery,
+    query: Unanswered,
     state: Tournament,
     *,
     in_batch: Digest | None = None,
     worst_usd: float | None = 0.0,
 ) -> tuple[Event, ...]:
-    """Return the submission of a query; none if this attempt was submitted, or it has a verdict."""
-    (pairing, response_a, response_b, *_), question, n_failed = query
-    key, attempt = question.query_key, n_failed + 1
-    if key in state.verdicts or state.attempts.get(key, 0) >= attempt:
+    """Return the submission of a query; none if this attempt was submitted, or it is answered."""
+    key, attempt = query.asked.query_key, query.n_failed + 1
+    if state.is_answered(key) or state.attempts.get(key, 0) >= attempt:
         return ()
-    return (
-        judging.JudgeQuerySubmitted(
-            query_key=key,
-            judge=judge,
-            dimension=pairing.rubric.dimension,
-            prompt_id=pairing.prompt.prompt_id,
-            entrant_a=pairing.a.entrant.entrant_id,
-            entrant_b=pairing.b.entrant.entrant_id,
-            order=question.order,
-            rubric_digest=pairing.rubric.digest,
-            response_a=response_a.response_key,
-            response_b=response_b.response_key,
-            attempt=attempt,
-            batch_key=in_batch,
-            worst_usd=worst_usd,
-        ),
+    sent: dict[str, Any] = {
+        "query_key": key,
+        "judge": judge,
+        "attempt": attempt,
+        "batch_key": in_batch,
+        "worst_usd": worst_usd,
+    }
+    match query:
+        case OpenQuery():
+            return (_pair_submitted(query, sent),)
+        case OpenScore():
+            return (_score_submitted(query, sent),)
+        case _:
+            assert_never(query)
+
+
+def _pair_submitted(query: OpenQuery, sent: Mapping[str, Any]) -> judging.JudgeQuerySubmitted:
+    pairing, response_a, response_b, *_ = query.match
+    return judging.JudgeQuerySubmitted(
+        **sent,
+        dimension=pairing.rubric.dimension,
+        prompt_id=pairing.prompt.prompt_id,
+        entrant_a=pairing.a.entrant.entrant_id,
+        entrant_b=pairing.b.entrant.entrant_id,
+        order=query.asked.order,
+        rubric_digest=pairing.rubric.digest,
+        response_a=response_a.response_key,
+        response_b=response_b.response_key,
+    )
+
+
+def _score_submitted(query: OpenScore, sent: Mapping[str, Any]) -> judging.ScoreQuerySubmitted:
+    question, asked, _ = query
+    return judging.ScoreQuerySubmitted(
+        **sent,
+        evaluation=question.evaluation,
+        scoring=question.scoring,
+        scale=asked.scale,
+        samples=question.samples,
     )
 
 
 def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
-    """Return the verdict or the failure of an answer; nothing if it is recorded already."""
+    """Return what is read in an answer, or its failure; nothing if it is recorded already."""
     key = command.answer.query_key
     is_awaited = key in state.under_way
-    if key in state.verdicts and not is_awaited:  # perhaps another's, and never submitted here
+    if state.is_answered(key) and not is_awaited:  # perhaps another's, and never submitted here
         return ()
     if key not in state.attempts:
         raise NeverSubmitted(key)
-    event = _read(command, state.attempts[key])
-    # an attempt fails once; a verdict is kept even after a failure of its attempt
-    is_news = isinstance(event, judging.VerdictReceived) or is_unanswered(key, state) or is_awaited
+    event = _read(command, state.attempts[key], state.scales.get(key))
+    # an attempt fails once; what was read is kept even after a failure of its attempt
+    is_read = not isinstance(event, judging.JudgeQueryFailed)
+    is_news = is_read or is_unanswered(key, state) or is_awaited
     return (event,) if is_news else ()
 
 
 def reopen(failure: judging.JudgeQueryFailed, state: Tournament) -> tuple[Event, ...]:
     """Return that a query is asked again; nothing if it is open or answered."""
     key = failure.query_key
-    if key in state.verdicts or state.reopened.get(key) == failure.attempt:
+    if state.is_answered(key) or state.reopened.get(key) == failure.attempt:
         return ()
     return (
         judging.JudgeQueryReopened(
@@ -113,16 +140,18 @@ def reopen(failure: judging.JudgeQueryFailed, state: Tournament) -> tuple[Event,
 
 
 def is_unanswered(key: Digest, state: Tournament) -> bool:
-    """Return whether a query was submitted and has neither a verdict nor a failure."""
+    """Return whether a query was submitted and has neither an answer nor a failure."""
     failure = state.query_failures.get(key)
-    is_answered = failure is not None and failure.attempt >= state.attempts.get(key, 0)
-    return key in state.attempts and key not in state.verdicts and not is_answered
+    has_failed = failure is not None and failure.attempt >= state.attempts.get(key, 0)
+    return key in state.attempts and not state.is_answered(key) and not has_failed
 
 
 def _read(
-    command: ReceiveAnswer, attempt: int
-) -> judging.VerdictReceived | judging.JudgeQueryFailed:
-    answer, parser = command.answer, PARSER_OF[command.judge.protocol]
+    command: ReceiveAnswer, attempt: int, scale: Scale | None
+) -> judging.ReplyRead | judging.JudgeQueryFailed:
+    """Read an answer as a score on a scale; without one, as a verdict."""
+    answer, protocol = command.answer, command.judge.protocol
+    parser = PARSER_OF[protocol] if scale is None else SCORE_PARSER_OF[protocol]
     about: dict[str, Any] = {
         "query_key": answer.query_key,
         "judge": command.judge.judge_id,
@@ -146,12 +175,15 @@ def _read(
         "price": None if answer.usage is None else command.price,
         "worst_usd": command.worst_usd if answer.usage is None else 0.0,
     }
-    verdict = PARSERS[parser](answer.text)
-    if verdict is None or answer.stop_reason in _NO_VERDICT:
-        unread: judging.FailureReason = "unreadable" if answer.text.strip() else "empty"
-        reason = _NO_VERDICT.get(answer.stop_reason, unread)
-        return judging.JudgeQueryFailed(**said, attempt=attempt, reason=reason)
-    return judging.VerdictReceived(**said, verdict=verdict)
+    if answer.stop_reason not in _NO_VERDICT:
+        if scale is not None:
+            if (score := SCORE_PARSERS[parser](answer.text, scale)) is not None:
+                return judging.ScoreReceived(**said, score=score)
+        elif (verdict := PARSERS[parser](answer.text)) is not None:
+            return judging.VerdictReceived(**said, verdict=verdict)
+    unread: judging.FailureReason = "unreadable" if answer.text.strip() else "empty"
+    reason = _NO_VERDICT.get(answer.stop_reason, unread)
+    return judging.JudgeQueryFailed(**said, attempt=attempt, reason=reason)
 
 
 def decide_on_batch(

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
 from ledger.events import registration
+from ledger.events.evaluations import SampleName
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
@@ -14,7 +15,7 @@ from ledger.events.requests import Charge
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, EntrantId, JudgeId
 from projections.tournament.matches import Match, PlannedResponse
-from projections.tournament.progress import OpenQuery
+from projections.tournament.progress import Unanswered
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SubmitQuery:
     """Record that an open query is sent to a judge."""
 
     judge: JudgeId
-    query: OpenQuery
+    query: Unanswered
     worst_usd: float | None = 0.0  # None: the price is unknown
 
 
@@ -97,11 +98,20 @@ class ReopenQuery:
 
 
 @dataclass(frozen=True)
+class ShareScore:
+    """Record that further samples have an answer that was sent to a judge before."""
+
+    query_key: Digest
+    scoring: Digest
+    samples: tuple[SampleName, ...]
+
+
+@dataclass(frozen=True)
 class PlanBatch:
     """Record the plan to send open queries as one batch."""
 
     judge: registration.JudgeSettings
-    queries: tuple[OpenQuery, ...]
+    queries: tuple[Unanswered, ...]
     expected_usd: float | None
     worst_usd: float | None
     cap_usd: float | None
@@ -114,7 +124,7 @@ class SubmitBatch:
 
     batch_key: Digest
     state: BatchState
-    queries: tuple[OpenQuery, ...]
+    queries: tuple[Unanswered, ...]
 
 
 @dataclass(frozen=True)
@@ -158,6 +168,7 @@ Command: TypeAlias = (
     | SubmitQuery
     | ReceiveAnswer
     | ReopenQuery
+    | ShareScore
     | PlanBatch
     | SubmitBatch
     | DropBatch

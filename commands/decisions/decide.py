@@ -38,7 +38,12 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             return () if response.response_key in state.responses else (response,)
         case commands.SubmitRequests() | commands.SettleRequests():
             return (_step(command, state),)
-        case commands.SubmitQuery() | commands.ReceiveAnswer() | commands.ReopenQuery():
+        case (
+            commands.SubmitQuery()
+            | commands.ReceiveAnswer()
+            | commands.ReopenQuery()
+            | commands.ShareScore()
+        ):
             return decide_on_query(command, state)
         case (
             commands.PlanBatch()

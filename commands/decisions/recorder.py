@@ -18,6 +18,7 @@ from commands.decisions.commands import (
     ReconcilePair,
     RecordResponse,
     SettleRequests,
+    ShareScore,
     SubmitBatch,
 )
 from commands.decisions.decide import decide
@@ -32,9 +33,10 @@ from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_evaluations_of
 from projections.evaluations.state import Evaluations, labels_of
 from projections.fold import fold
+from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.progress import AskingRules, missing_responses, open_queries
 from projections.tournament.settlement import by_dimension, settle
-from projections.tournament.state import Tournament, advance, evolve, tournament_of
+from projections.tournament.state import Tournament
 
 Registrations: TypeAlias = Callable[[Container[Digest]], Iterable[Event]]
 """Returns events that register things, but for those of known digests."""
@@ -153,7 +155,7 @@ def count_missing_verdicts(
 ) -> tuple[MissingVerdicts, ...]:
     """Count each dimension's open queries, and its pairs that wait for responses."""
     queries = open_queries(state, prompts, judge, rules)
-    n_queries = Counter(query.match.pairing.rubric.dimension for query in queries)
+    n_queries = Counter(query.subject for query in queries)
     return tuple(
         MissingVerdicts(
             dimension,
@@ -169,7 +171,7 @@ def count_missing_verdicts(
 _STILL_VALID: Final = (
     # these have happened
     *(RecordResponse, ReceiveAnswer, SettleRequests, SubmitBatch, DropBatch, EndBatch),
-    ReconcilePair,  # more verdicts do not change it
+    *(ReconcilePair, ShareScore),  # more answers do not change it
 )
 
 
@@ -181,7 +183,7 @@ class Recorder:
         self._position = 0  # the last event in the state
         self.state: Tournament = Tournament(stream)
         self._deferred: tuple[Command, ...] = ()
-        self._catch_up()
+        self.catch_up()
 
     def defer(self, *commands: Command) -> None:
         """Let commands be recorded together with the next ones, all or none."""
@@ -209,7 +211,7 @@ class Recorder:
                 self.state.stream, events, expected_version=self.state.version
             )
         except StaleVersion:
-            self._catch_up()
+            self.catch_up()
             if all(isinstance(each, _STILL_VALID) for each in due):
                 return self.record(*commands)
             raise
@@ -221,6 +223,11 @@ class Recorder:
         """Return the state as of an earlier position."""
         return fold(tournament_of(self.state.stream), self.ledger.read(until=position))
 
+    def evaluations(self, position: int | None = None) -> tuple[Evaluations, Items]:
+        """Return its evaluations and what they asked, as of now or of an earlier position."""
+        events = self.ledger.read(until=position, types=ASKED_EVENTS)
+        return fold(asked_evaluations_of(self.state.stream), events)
+
     def _add(self, receipts: Sequence[Receipt]) -> None:
         """Add what this process appended; read it if others appended something before it."""
         news = [receipt.recorded for receipt in receipts]
@@ -228,9 +235,9 @@ class Recorder:
         if [each.position for each in news] == [*due]:
             self.state, self._position = advance(self.state, news), due[-1]
         else:
-            self._catch_up()
+            self.catch_up()
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Read what was appended since, by other tournaments as well."""
         until = self.ledger.head.position
         news = self.ledger.read(after=self._position, until=until)

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions.recorder import EvaluationRecorder
@@ -27,6 +28,7 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleScore,
     SampleUnscorable,
+    ScoredBy,
     run_key,
 )
 from ledger.events.registration import Entrant, EntrantRegistered, Reference
@@ -80,17 +82,24 @@ class EvaluationCounts(NamedTuple):
 
 
 def plan_evaluation(
-    evaluation: Evaluation, inference: Inference, options: EvaluationOptions
+    evaluation: Evaluation,
+    inference: Inference,
+    options: EvaluationOptions,
+    scored_by: ScoredBy | None = None,
 ) -> PlannedEvaluation:
     """Plan one entrant's evaluation; nothing is recorded, and no weights are loaded.
 
     Raises:
-        ConfigurationError: The entrant does not support the evaluation, or it has no items.
+        ConfigurationError: The entrant does not support the evaluation, it has no items, or a
+            judge is to score what is no answer.
         EvaluationFault: The evaluation's own code fails.
     """
     samples = evaluation.samples(options)
     if not samples:
         raise ConfigurationError([f"evaluation {evaluation.id!r} has no items"])
+    if scored_by and evaluation.kind != "rollout":
+        fault = f"a judge scores answers, which a {evaluation.kind} has none of; leave out rubric"
+        raise ConfigurationError([f"evaluation {evaluation.id!r}: {fault}"])
     items = tuple(dict.fromkeys(sample.item for sample in samples))
     with blame_evaluation(evaluation.id, "reading its settings"):
         configured = evaluation.configured(inference, options)
@@ -111,6 +120,7 @@ def plan_evaluation(
         items=items,
         n_samples=evaluation.n_samples(options),
         n_available=len(evaluation),
+        scored_by=scored_by or UNSET,
     )
     return PlannedEvaluation(evaluation, inference, options, plan, samples)
 

@@ -24,7 +24,14 @@ from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
 from commands.spending import approval, consent, pricing
 from commands.spending.till import LedgerTill, close_abandoned_requests
-from ledger.events.registration import Entrant, EntrantRegistered
+from ledger.events.evaluations import EvaluationPlanned, ScoredBy, scoring_digest
+from ledger.events.registration import (
+    Entrant,
+    EntrantRegistered,
+    JudgeRegistered,
+    RubricRegistered,
+)
+from ledger.identity import JudgeId
 from projections.evaluations.state import Evaluations
 
 Thing = TypeVar("Thing")
@@ -35,6 +42,11 @@ class EvaluationPlans(NamedTuple):
 
     evaluations: tuple[evaluate.PlannedEvaluation, ...]
     refused: tuple[str, ...]
+
+    @property
+    def plans(self) -> tuple[EvaluationPlanned, ...]:
+        """The plans as they are to be recorded."""
+        return tuple(each.plan for each in self.evaluations)
 
 
 def plan_evaluations(
@@ -59,14 +71,14 @@ def plan_evaluations(
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     entrants = _chosen("entrant", entrant, roster, "on the roster")
     sources = EvaluationSources(folder, opening.bank, open_parquet)
-    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, sources))
+    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, sources, opening))
     planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
     for who in entrants:
         inference = inference_of(who)
-        for made, options in chosen:
+        for made, options, scored_by in chosen:
             try:
-                planned.append(evaluate.plan_evaluation(made, inference, options))
+                planned.append(evaluate.plan_evaluation(made, inference, options, scored_by))
             except ConfigurationError as error:
                 refused += error.faults
     if not planned:
@@ -106,8 +118,11 @@ def _chosen(
 
 
 def _make_evaluations(
-    sections: Sequence[EvaluationSection], name: str | None, sources: EvaluationSources
-) -> Iterator[tuple[Evaluation, EvaluationOptions]]:
+    sections: Sequence[EvaluationSection],
+    name: str | None,
+    sources: EvaluationSources,
+    opening: OpenTournament,
+) -> Iterator[tuple[Evaluation, EvaluationOptions, ScoredBy | None]]:
     """Make the evaluations with a name, or all; raise for all faulty ones together at the end."""
     if not sections:
         fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
@@ -116,14 +131,42 @@ def _make_evaluations(
     by_id = {section.id: section for section in sections}
     for section in _chosen("evaluation", name, by_id, "configured"):
         try:
+            scored_by = _scored_by(section, opening)
             made = table_evaluations(section, sources)
         except ConfigurationError as error:
             prefix = f"evaluation {section.id!r}: "
             faults += (f"{prefix}{fault.removeprefix(prefix)}" for fault in error.faults)
         else:
-            yield from ((each, section.options) for each in made)
+            yield from ((each, section.options, scored_by) for each in made)
     if faults:
         raise ConfigurationError(faults)
+
+
+def _scored_by(section: EvaluationSection, opening: OpenTournament) -> ScoredBy | None:
+    """Return the judge and the rubric that a table names, if it does.
+
+    Raises:
+        ConfigurationError: The judge is not on the panel.
+    """
+    if section.rubric is None:
+        return None
+    registered = opening.registrations
+    panel = [each for each in registered if isinstance(each, JudgeRegistered)]
+    (rubric,) = (
+        each
+        for each in registered
+        if isinstance(each, RubricRegistered)
+        and each.rubric.scale
+        and each.rubric.dimension == section.id
+    )
+    judges = {each.judge.judge_id: each for each in panel}
+    judge = judges.get(JudgeId(section.judge)) if section.judge else panel[0]
+    if judge is None:
+        known = ", ".join(judges)
+        fault = f"judge {section.judge!r} is not on the panel; choose one of: {known}"
+        raise ConfigurationError([f"evaluation {section.id!r}: {fault}"])
+    scoring = scoring_digest(judge.judge.digest, rubric.rubric.digest)
+    return ScoredBy(judge=judge.reference, rubric=rubric.reference, scoring=scoring)
 
 
 class EvaluationOutcome(NamedTuple):

@@ -13,12 +13,15 @@ from typing import Final
 from commands.decisions.commands import DropBatch, EndBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotFound
+from commands.judging.judge import JudgeTask
 from commands.judging.waiting import Polling
 from commands.ports import BatchJudge, BatchJudgeOf, BatchState
 from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchSubmitted
+from ledger.events.registration import JudgeSettings
+from projections.evaluations.judged import Scorers, score_questions
 from projections.tournament.batches import Batch
-from projections.tournament.progress import ANY_QUESTION, open_queries
+from projections.tournament.progress import ANY_QUESTION, Unanswered
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 
@@ -117,16 +120,24 @@ def _require_same_workspace(state: Tournament, batch: Batch, port_of: BatchJudge
 
 def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
     """Record that a planned batch exists, with the queries as of its plan."""
-    before = recorder.as_of(batch.recorded.position - 1)
     judge = recorder.state.judges[batch.planned.judge]
-    everyone = [prompt.prompt_id for prompt in before.bank]
-    asked = {
-        each.asked.query_key: each for each in open_queries(before, everyone, judge, ANY_QUESTION)
-    }
+    open_before = _open_as_of(recorder, batch.recorded.position - 1, judge)
+    asked = {each.asked.query_key: each for each in open_before}
     queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
     if len(queries) < len(batch.planned.queries):
         raise NotTheSameQuestions(batch, len(batch.planned.queries) - len(queries))
     recorder.record(SubmitBatch(batch.planned.batch_key, found, queries))
+
+
+def _open_as_of(recorder: Recorder, position: int, judge: JudgeSettings) -> tuple[Unanswered, ...]:
+    """Return everything that a judge could be asked at an earlier position."""
+    before = recorder.as_of(position)
+    known, items = recorder.evaluations(position)
+    scorers = Scorers(before.judges, before.rubrics)
+    questions = score_questions(known, items, known.every.values(), scorers)
+    answers = tuple(each for each in questions if each.judge == judge)
+    everyone = [prompt.prompt_id for prompt in before.bank]
+    return JudgeTask(judge, everyone, ANY_QUESTION, answers=answers).open_in(before)
 
 
 def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:

@@ -37,7 +37,7 @@ from commands.ports import BatchJudge, BatchJudgeOf
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
-from projections.tournament.progress import AskingRules, OpenQuery
+from projections.tournament.progress import AskingRules, Unanswered
 from projections.verdicts.queries import JudgeQuery
 
 # Anthropic takes 256 MB a batch, OpenAI 200 (2026), but their SDKs hold a body twice in memory.
@@ -45,8 +45,8 @@ _MOST_BYTES: Final = 64_000_000
 
 
 def fitting_prefix(
-    queries: Sequence[OpenQuery], n_bytes: Callable[[JudgeQuery], int]
-) -> Sequence[OpenQuery]:
+    queries: Sequence[Unanswered], n_bytes: Callable[[JudgeQuery], int]
+) -> Sequence[Unanswered]:
     """Return as many of the first queries as fit a batch by bytes, and at least one."""
     sizes = accumulate(n_bytes(query.asked) for query in queries)
     n_fitting = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES, sizes))
@@ -92,7 +92,7 @@ def judge_in_batches(
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in chosen)
+    n_verdicts = sum(recorder.state.is_answered(each.asked.query_key) for each in chosen)
     return JudgingSummary(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
 
 
@@ -130,7 +130,7 @@ class _BatchJudging:
         self._uncertain: dict[Digest, BatchUncertain] = {}  # its batches that may not exist
         self._n_dropped = 0
 
-    def judge(self, chosen: Sequence[OpenQuery], reception: BatchReceiver) -> None:
+    def judge(self, chosen: Sequence[Unanswered], reception: BatchReceiver) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
         stays_warm = self._options.stays_warm
         if stays_warm is not None and self._options.polling.waits:
@@ -139,10 +139,10 @@ class _BatchJudging:
         reception.receive_all(partial(self._send_now, chosen))
 
     def _prewarming(
-        self, chosen: Sequence[OpenQuery], stays_warm: timedelta
-    ) -> Sequence[OpenQuery]:
+        self, chosen: Sequence[Unanswered], stays_warm: timedelta
+    ) -> Sequence[Unanswered]:
         """Return one query per rubric: once they are answered, the others find it in the cache."""
-        queries, firsts = self._sendable(chosen), dict[str, OpenQuery]()
+        queries, firsts = self._sendable(chosen), dict[str, Unanswered]()
         for query in queries:
             firsts.setdefault(query.asked.system, query)
         if len(queries) <= 2 * len(firsts) or self._is_warm(stays_warm):
@@ -171,7 +171,7 @@ class _BatchJudging:
             return False
         return True
 
-    def _send_now(self, chosen: Sequence[OpenQuery]) -> None:
+    def _send_now(self, chosen: Sequence[Unanswered]) -> None:
         """Send what may be sent now; nothing, while it is not known whether a batch exists.
 
         Raises:
@@ -190,7 +190,7 @@ class _BatchJudging:
                 raise
             self._options.tell(f"some queries are not sent yet: {stop}")
 
-    def _send_all(self, chosen: Sequence[OpenQuery]) -> None:
+    def _send_all(self, chosen: Sequence[Unanswered]) -> None:
         at_most, remaining = self._options.batch_queries, chosen
         while remaining:
             next_ones, remaining = remaining[:at_most], remaining[at_most:]
@@ -198,12 +198,12 @@ class _BatchJudging:
                 n_sent = self._send(fitting_prefix(sendable, self._port.n_bytes))
                 remaining = (*sendable[n_sent:], *remaining)
 
-    def _sendable(self, chosen: Sequence[OpenQuery]) -> Sequence[OpenQuery]:
+    def _sendable(self, chosen: Sequence[Unanswered]) -> Sequence[Unanswered]:
         most = self._task.rules.retries
         retriable = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
         return still_open(self._recorder, self._task, retriable)
 
-    def _send(self, queries: Sequence[OpenQuery]) -> int:
+    def _send(self, queries: Sequence[Unanswered]) -> int:
         """Record a plan, then send it once; return its number of queries.
 
         Raises:

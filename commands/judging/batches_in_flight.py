@@ -1,11 +1,11 @@
 """Batches in flight that the current command does not receive, and their open queries."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from commands.errors import WorkInFlight, counted
+from commands.judging.judge import JudgeTask
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, PromptId
-from projections.tournament.matches import queries_to
+from ledger.identity import Digest
 from projections.tournament.state import Tournament
 
 
@@ -24,29 +24,26 @@ def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[st
             )
 
 
-def require_none_in_flight(
-    state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]
-) -> None:
-    """Require that no batch in flight holds queries of this judge without a verdict.
+def require_none_in_flight(state: Tournament, task: JudgeTask) -> None:
+    """Require that no batch in flight holds queries of a task without an answer.
 
     Raises:
         WorkInFlight: One does: it is another tournament's, or the judge's provider was changed.
     """
-    asked = _in_flight(state, judge, prompts)
+    asked = _in_flight(state, task)
     for batch in state.batches.values():
         if batch.is_open and not asked.isdisjoint(batch.planned.queries):
             is_own = batch.stream == state.stream
             settings = f"receive them with the settings of tournament {batch.stream!r}"
             raise WorkInFlight(
-                f"{counted(len(asked), 'query', 'queries')} to {judge.judge_id!r} in batches with"
-                f" the provider; {'`tourney batch wait` receives them' if is_own else settings}"
+                f"{counted(len(asked), 'query', 'queries')} to {task.judge.judge_id!r} in batches"
+                f" with the provider;"
+                f" {'`tourney batch wait` receives them' if is_own else settings}"
             )
 
 
-def _in_flight(
-    state: Tournament, judge: JudgeSettings, prompts: Collection[PromptId]
-) -> frozenset[Digest]:
+def _in_flight(state: Tournament, task: JudgeTask) -> frozenset[Digest]:
     if not state.in_flight:
         return frozenset()
-    asked = {question.query_key for question in queries_to(state, prompts, judge)}
-    return frozenset(key for key in asked & state.in_flight if key not in state.verdicts)
+    asked = frozenset(task.keys_in(state)) & state.in_flight
+    return frozenset(key for key in asked if not state.is_answered(key))

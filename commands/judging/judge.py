@@ -1,10 +1,11 @@
 """Use case: send open queries to a judge, record each answer, and reconcile the pairs.
 
-Judging in batches shares the task, the cap and the reconciliation.
+A query asks for a verdict on a pair, or for the score of an answer of an evaluation. Judging in
+batches shares the task, the cap and the reconciliation.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import NamedTuple
@@ -21,41 +22,55 @@ from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament import progress
+from projections.tournament.matches import queries_to
+from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.scoring import ScoreQuestion
 
 
 @dataclass(frozen=True)
 class JudgeTask:
-    """The judge, the prompts, the rules, and the cap of one judging command."""
+    """The judge, what it is asked about, the rules, and the cap of one judging command."""
 
     judge: JudgeSettings
-    prompts: Collection[PromptId]
+    prompts: Collection[PromptId]  # whose pairs are compared
     rules: progress.AskingRules
     pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
     lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `close_abandoned`
+    answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
 
     @property
     def pricing(self) -> Pricing:
         """The prices of its judge."""
         return self.pricing_of(self.judge)
 
+    def open_in(self, state: Tournament) -> tuple[progress.Unanswered, ...]:
+        """Return its queries that are open."""
+        pairs = progress.open_queries(state, self.prompts, self.judge, self.rules)
+        return (*pairs, *progress.open_scores(state, self.answers, self.rules))
+
+    def keys_in(self, state: Tournament) -> Iterator[Digest]:
+        """Yield the keys of all its queries, open or not."""
+        yield from (each.query_key for each in queries_to(state, self.prompts, self.judge))
+        yield from (each.asked.query_key for each in self.answers)
+
 
 class JudgingSummary(NamedTuple):
     """How many queries were open before, and what became of them."""
 
     n_open: int
-    n_verdicts: int
-    n_failed: int  # sent now, and without a verdict at the end
+    n_verdicts: int  # or scores
+    n_failed: int  # sent now, and without a verdict or a score at the end
     n_reconciled: int
 
 
-def open_now(recorder: Recorder, task: JudgeTask) -> tuple[progress.OpenQuery, ...]:
+def open_now(recorder: Recorder, task: JudgeTask) -> tuple[progress.Unanswered, ...]:
     """Return the queries of a task that are open now."""
-    return progress.open_queries(recorder.state, task.prompts, task.judge, task.rules)
+    return task.open_in(recorder.state)
 
 
 def judge_open(
@@ -67,7 +82,7 @@ def judge_open(
     tell: Tell = lambda _: None,
     approve: Callable[[], None] = lambda: None,
 ) -> JudgingSummary:
-    """Ask for every missing verdict; a query whose reply has none is retried.
+    """Ask for every missing verdict or score; a query whose reply has none is retried.
 
     Ctrl-C sends nothing more, and records the answers to what is under way; a second one leaves.
 
@@ -98,7 +113,7 @@ def judge_open(
         reconcile_open(recorder, task)
         raise
     n_reconciled = reconcile_open(recorder, task)
-    n_verdicts = sum(each.asked.query_key in recorder.state.verdicts for each in asked)
+    n_verdicts = sum(recorder.state.is_answered(each.asked.query_key) for each in asked)
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
 
 
@@ -116,17 +131,18 @@ class _DirectJudging:
     ) -> None:
         self._recorder, self._task, self._port = recorder, task, port
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
-        self._remaining: deque[progress.OpenQuery] = deque()
+        self._remaining: deque[progress.Unanswered] = deque()
         self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
         self._stopped_by: Refused | None = None
 
-    def ask_with_retries(self, chosen: Sequence[progress.OpenQuery]) -> None:
+    def ask_with_retries(self, chosen: Sequence[progress.Unanswered]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
         for attempt in range(1, self._task.rules.retries + 2):
-            phase = "verdicts" if attempt == 1 else f"verdicts, attempt {attempt}"
+            what = "scores" if self._task.answers else "verdicts"
+            phase = what if attempt == 1 else f"{what}, attempt {attempt}"
             self._ask(still_open(self._recorder, self._task, chosen), phase)
 
-    def _ask(self, queries: Sequence[progress.OpenQuery], phase: str) -> None:
+    def _ask(self, queries: Sequence[progress.Unanswered], phase: str) -> None:
         """Send queries, and record answers as they come."""
         self._remaining = deque(queries)
         version, n_done = None, 0
@@ -146,7 +162,7 @@ class _DirectJudging:
         while self._remaining:
             few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
             wanted = still_open(self._recorder, self._task, few)
-            chunk: Sequence[progress.OpenQuery] = ()
+            chunk: Sequence[progress.Unanswered] = ()
             try:
                 chunk = affordable(self._recorder, self._task, wanted) if wanted else ()
                 self._submit(chunk)
@@ -162,7 +178,7 @@ class _DirectJudging:
                 return [query.asked for query in chunk]
         return ()
 
-    def _submit(self, chunk: Sequence[progress.OpenQuery]) -> None:
+    def _submit(self, chunk: Sequence[progress.Unanswered]) -> None:
         judge, pricing = self._task.judge.judge_id, self._task.pricing
         worst_usd = {each.asked.query_key: pricing.worst_usd([each.asked]) for each in chunk}
         self._recorder.record(
@@ -181,8 +197,8 @@ class _DirectJudging:
 
 
 def still_open(
-    recorder: Recorder, task: JudgeTask, queries: Iterable[progress.OpenQuery]
-) -> tuple[progress.OpenQuery, ...]:
+    recorder: Recorder, task: JudgeTask, queries: Iterable[progress.Unanswered]
+) -> tuple[progress.Unanswered, ...]:
     """Return the queries that are still open: a merge may bring verdicts meanwhile.
 
     A query that was perhaps billed since the command began is left to another command: nobody pays
@@ -199,8 +215,8 @@ def still_open(
 
 
 def affordable(
-    recorder: Recorder, task: JudgeTask, queries: Sequence[progress.OpenQuery]
-) -> Sequence[progress.OpenQuery]:
+    recorder: Recorder, task: JudgeTask, queries: Sequence[progress.Unanswered]
+) -> Sequence[progress.Unanswered]:
     """Return as many of the first queries as the cap allows in the worst case.
 
     Raises:

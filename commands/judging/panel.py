@@ -1,5 +1,6 @@
 """The panel: the judges that the settings describe, and the one that a mode asks."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from commands.entrants.weights import folder_digest
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, NoCredentials
+from commands.settings.keys import key_variables
 from commands.settings.schema import JurorSection, JurySection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -57,6 +59,18 @@ def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
         return (folder / section.model).resolve()
     models = filter(None, (settings.judge.model, settings.judge.pilot_model))
     return next((folder / each).resolve() for each in models if Path(each).name == judge.model)
+
+
+def require_key(judge: JudgeSettings, section: JurorSection) -> None:
+    """Fail early if the provider needs an API key and none is set.
+
+    Raises:
+        NoCredentials: None is set.
+    """
+    variables = key_variables(judge.provider, section.api_key_env)
+    if variables and not any(os.environ.get(name) for name in variables):
+        why = f"judge {judge.judge_id!r} needs an API key, and none is set"
+        raise NoCredentials(why, variables[0])
 
 
 def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:

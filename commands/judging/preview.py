@@ -11,7 +11,7 @@ from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import Json
 from projections.tournament.matches import Match, matches, pairings
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 
 RequestBuilder: TypeAlias = Callable[[JudgeQuery], Mapping[str, object]]
 """Turns a query into the request that a provider is sent."""
@@ -25,7 +25,7 @@ class RequestPreview(NamedTuple):
     request: Json  # None: the judge is on this machine, and is sent none
 
     @property
-    def query(self) -> JudgeQuery:
+    def query(self) -> PairQuery:
         """The query."""
         return self.match.forward
 

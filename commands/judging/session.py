@@ -4,16 +4,15 @@
 prices, the cap, and how batches are sent.
 """
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
-from commands.errors import ConfigurationError, NoCredentials, counted
+from commands.errors import ConfigurationError, counted
 from commands.judging.batches import judge_in_batches, reconciling
 from commands.judging.batches_in_flight import batches_not_received
 from commands.judging.judge import (
@@ -21,19 +20,17 @@ from commands.judging.judge import (
     JudgingSummary,
     judge_open,
 )
-from commands.judging.panel import judge_of_mode, section_of
+from commands.judging.panel import judge_of_mode, require_key, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.waiting import KEPT, BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
-from commands.settings.keys import key_variables
-from commands.settings.schema import JudgeSection, JurorSection, Settings
+from commands.settings.schema import JudgeSection, Settings
 from commands.spending import approval, budget, consent, pricing
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
-from projections.tournament.matches import queries_to
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.progress import AskingRules, OpenQuery
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -94,28 +91,47 @@ def plan_judging(
     options: JudgingOptions,
     console: Console,
 ) -> JudgingPlan:
-    """Plan by the settings which judge is asked, at what price, under which cap, and how.
+    """Plan by the settings which judge compares the responses to prompts, and how.
 
     Raises:
         ConfigurationError: --judge is not on the panel, or --no-wait is given for a judge that is
             not asked in batches.
     """
     judge = chosen_judge(recorder.state, settings, folder, options)
-    if not options.waits and not judge.is_batched:
+    task = JudgeTask(judge, prompts, asking_rules(settings.judge))
+    return plan_task(recorder, settings, folder, task, options, console)
+
+
+def plan_task(
+    recorder: Recorder,
+    settings: Settings,
+    folder: Path,
+    task: JudgeTask,
+    options: JudgingOptions,
+    console: Console,
+) -> JudgingPlan:
+    """Plan by the settings at what price, under which cap and how a judge is asked.
+
+    Raises:
+        ConfigurationError: --no-wait is given for a judge that is not asked in batches.
+    """
+    if not options.waits and not task.judge.is_batched:
         raise ConfigurationError(
             ["--no-wait needs a provider that works in batches: other judges answer at once"]
         )
     book = pricing.price_book(settings, folder)
-    batches = batch_options(recorder, settings.judge, book, options, console)
-    cap_usd, spent_elsewhere_usd = _cap(recorder, settings.judge, options.spending)
-    task = JudgeTask(
-        judge=judge,
-        prompts=prompts,
-        rules=asking_rules(settings.judge),
+    scored = [each.asked for each in task.answers]
+    batches = batch_options(recorder, settings.judge, book, options, console, scored)
+    spending = options.spending
+    cap_usd, spent_elsewhere_usd = budget.strictest_cap(
+        recorder.state, of_judges=settings.judge.max_usd, of_all=spending.max_usd
+    )
+    task = replace(
+        task,
         pricing_of=batches.pricing_of,
         max_usd=cap_usd,
         spent_elsewhere_usd=spent_elsewhere_usd,
-        limit=options.spending.limit,
+        limit=spending.limit,
     )
     return JudgingPlan(task, settings, batches, options)
 
@@ -126,35 +142,17 @@ def batch_options(
     book: pricing.PriceBook,
     options: JudgingOptions,
     console: Console,
+    scored: Sequence[JudgeQuery] = (),
 ) -> BatchOptions:
     """Return how batches are sent and received, by the settings and the options."""
     return BatchOptions(
         batch_queries=section.batch_queries,
         stays_warm=KEPT[section.cache] if section.prewarm and options.mode == "headline" else None,
         polling=Polling(section.poll_s, section.settle_s, waits=options.waits),
-        pricing_of=cache(lambda judge: book.pricing(judge, recorder.state)),
+        pricing_of=cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
         tell=console.tell,
         on_progress=console.on_progress,
     )
-
-
-def _cap(
-    recorder: Recorder,
-    section: JudgeSection,
-    spending: consent.SpendingOptions,
-) -> tuple[float | None, float]:
-    """Return the stricter cap, and the dollars that count against it besides judging.
-
-    --max-usd also covers endpoint entrants; [judge] max_usd does not.
-    """
-    own = section.max_usd
-    if spending.max_usd is None:
-        return own, 0.0
-    requests = recorder.state.requests
-    elsewhere_usd = requests.usd + requests.at_risk_usd
-    if own is not None and own < spending.max_usd - elsewhere_usd:
-        return own, 0.0
-    return spending.max_usd, elsewhere_usd
 
 
 def require_cap_can_be_kept(plan: JudgingPlan) -> None:
@@ -165,18 +163,6 @@ def require_cap_can_be_kept(plan: JudgingPlan) -> None:
     """
     if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
         raise budget.PriceUnknown
-
-
-def require_key(judge: JudgeSettings, section: JurorSection) -> None:
-    """Fail early if the provider needs an API key and none is set.
-
-    Raises:
-        NoCredentials: None is set.
-    """
-    variables = key_variables(judge.provider, section.api_key_env)
-    if variables and not any(os.environ.get(name) for name in variables):
-        why = f"judge {judge.judge_id!r} needs an API key, and none is set"
-        raise NoCredentials(why, variables[0])
 
 
 def batch_ports(settings: Settings, backends: Backends) -> BatchJudgeOf:
@@ -255,8 +241,10 @@ def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:
     reopened = _reopened(recorder.state, plan)
     state = rehearse(recorder.state, *reopened)
     task = plan.task
-    queries = open_queries(state, task.prompts, task.judge, task.rules)[: task.limit]
-    for each in rewordings(state, queries, task.judge):
+    queries = task.open_in(state)[: task.limit]
+    for each in rewordings(
+        state, [each for each in queries if isinstance(each, OpenQuery)], task.judge
+    ):
         console.tell(each.sentence)
     _ask(recorder, plan, [query.asked for query in queries], console)
     if plan.options.retry:
@@ -268,8 +256,8 @@ def _reopened(state: Tournament, plan: JudgingPlan) -> tuple[ReopenQuery, ...]:
     """Return how to open the judge's queries again that failed for the reasons of --retry."""
     if not plan.options.retry:
         return ()
-    asked = (each.query_key for each in queries_to(state, plan.task.prompts, plan.judge))
-    failures = (state.query_failures.get(key) for key in dict.fromkeys(asked))
+    asked = dict.fromkeys(plan.task.keys_in(state))
+    failures = map(state.query_failures.get, asked)
     return tuple(
         ReopenQuery(each) for each in failures if each and each.reason in plan.options.retry
     )

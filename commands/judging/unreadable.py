@@ -1,4 +1,4 @@
-"""Say which of a judge's replies hold no verdict that can be read, and what can be done."""
+"""Say which of a judge's replies hold nothing that can be read, and what can be done."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -7,7 +7,7 @@ from commands.errors import counted
 from commands.ports import Tell
 from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
-from ledger.identity import PromptId
+from ledger.identity import Digest, PromptId
 from projections.tournament.matches import queries_to
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import LENIENT_PARSER, PARSERS
@@ -20,22 +20,37 @@ def tell_unreadable(
 ) -> None:
     """Tell what a user should know of replies without a readable verdict; nothing if none is."""
     keys = {query.query_key for query in queries_to(state, prompts, judge)}
+    if unreadable := _tell_example(state, keys, judge, tell, "verdict"):
+        tell(_remedy(state, judge, unreadable))
+
+
+def tell_unscored(
+    state: Tournament, keys: Collection[Digest], judge: JudgeSettings, tell: Tell
+) -> None:
+    """Tell likewise of replies without a readable score."""
+    if unreadable := _tell_example(state, keys, judge, tell, "score"):
+        tell(f"ask again: `tourney apply evaluate --retry {_reasons(unreadable)}`")
+
+
+def _tell_example(
+    state: Tournament, keys: Collection[Digest], judge: JudgeSettings, tell: Tell, wanted: str
+) -> Sequence[JudgeQueryFailed]:
+    """Tell how many replies are unreadable, and show one; return them."""
     failures = [
         state.query_failures[key]
         for key in keys
-        if key in state.query_failures and key not in state.verdicts
+        if key in state.query_failures and not state.is_answered(key)
     ]
     unreadable = [each for each in failures if each.reason in MAY_CHANGE]
-    if not unreadable:
-        return
-    n_read = sum(key in state.verdicts for key in keys)
-    n_replies = n_read + sum(each.reason in PAID for each in failures)
-    example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
-    tell(
-        f"{len(unreadable)} of {counted(n_replies, 'reply', 'replies')} of {judge.judge_id!r} hold"
-        f" no readable verdict; one of them {_shown(example.reply)}"
-    )
-    tell(_remedy(state, judge, unreadable))
+    if unreadable:
+        n_read = sum(map(state.is_answered, keys))
+        n_replies = n_read + sum(each.reason in PAID for each in failures)
+        example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
+        tell(
+            f"{len(unreadable)} of {counted(n_replies, 'reply', 'replies')} of"
+            f" {judge.judge_id!r} hold no readable {wanted}; one of them {_shown(example.reply)}"
+        )
+    return unreadable
 
 
 def _shown(reply: str) -> str:
@@ -56,9 +71,13 @@ def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQ
     parser = max(n_read, key=lambda name: n_read[name])
     lenient = LENIENT_PARSER.partition("@")[0]
     named = f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
-    reasons = ",".join(sorted({each.reason for each in unreadable}))
-    again = f"ask again: `tourney apply judge{named} --retry {reasons}`"
+    again = f"ask again: `tourney apply judge{named} --retry {_reasons(unreadable)}`"
     if not n_read[parser]:
         return f"no --parser reads them ({lenient} takes them for ties); {again}"
     name = parser.partition("@")[0]
     return f"read {n_read[parser]} of them: `tourney project elo{named} --parser {name}`; {again}"
+
+
+def _reasons(unreadable: Sequence[JudgeQueryFailed]) -> str:
+    """Return why they failed, as --retry takes it."""
+    return ",".join(sorted({each.reason for each in unreadable}))

@@ -15,7 +15,8 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import EntrantId, PromptId, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.folding import tournament_of
+from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSERS, newest_parser
 from projections.verdicts.policies import MAJORITY, POLICY_NAMES, Rule
 

@@ -19,8 +19,9 @@ from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
 from projections.fold import fold
+from projections.tournament.folding import advance, tournament_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.state import Tournament, advance, tournament_of
+from projections.tournament.state import Tournament
 
 
 def _names(*kinds: type[Fact]) -> frozenset[str]:

@@ -8,9 +8,15 @@ from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
-from commands.settings.inputs import read_bank, read_instructions, read_rubric, read_text
+from commands.settings.inputs import (
+    read_bank,
+    read_instructions,
+    read_rubric,
+    read_scoring_rubric,
+    read_text,
+)
 from commands.settings.schema import RubricSection, Settings
-from commands.settings.sections import AnyEntrantSection
+from commands.settings.sections import AnyEntrantSection, EvaluationSection
 from commands.spending.price_table import price_table
 from ledger.errors import TourneyError
 from ledger.events.ratings import Mode
@@ -55,6 +61,8 @@ def opening_of(
     faults: list[str] = []
     banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
+    scored = [each for each in settings.evaluations if each.rubric is not None]
+    scoring = _read_each(lambda each: _scoring_rubric(each, settings, folder), scored, faults)
     named, prices = settings.judge.instructions, settings.judge.prices
     instructions = _read_each(read_instructions, [named and folder / named], faults)
     entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
@@ -62,7 +70,7 @@ def opening_of(
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
-    registrations = _registrations(banks[0], rubrics, entrants, panels[0])
+    registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
     without = set() if settings.evaluations else {"evaluations"}
     configuration = canonical_json(settings.model_dump(mode="json", exclude=without))
     opening = TournamentOpened(
@@ -72,7 +80,9 @@ def opening_of(
         configuration_digest=digest_of_bytes(configuration),
         entrants=_references(registrations, EntrantRegistered),
         prompts=_references(registrations, PromptRegistered),
-        rubrics=_references(registrations, RubricRegistered),
+        rubrics=tuple(
+            Reference(label=each.dimension, digest=each.content_digest) for each in rubrics
+        ),
         judges=_references(registrations, JudgeRegistered),
         instructions=instructions[0],
         generation_seed=settings.generation.seed,
@@ -124,6 +134,19 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     ]
     if faults:
         raise ConfigurationError(faults)
+    return rubric
+
+
+def _scoring_rubric(section: EvaluationSection, settings: Settings, folder: Path) -> Rubric:
+    assert section.rubric is not None  # noqa: S101  # only such sections are read
+    rubric = read_scoring_rubric(folder / section.rubric, section.id)
+    named = next((each for each in settings.jury if each.id == section.judge), settings.judge)
+    if named.provider == "reference" and not rubric.needs_gold:
+        fault = (
+            f"evaluation {section.id!r}: {section.rubric} does not use expected answers, which the"
+            " judge of provider 'reference' needs; set needs_gold = true, or name another judge"
+        )
+        raise ConfigurationError([fault])
     return rubric
 
 

@@ -18,7 +18,7 @@ from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
-from commands.judging.panel import section_of
+from commands.judging.panel import require_key, section_of
 from commands.ports import Backends, Console
 from commands.runs.doctor import require_servers
 from commands.runs.register import selected_prompts
@@ -195,7 +195,7 @@ def run_tournament(
     )
     judging = plan()  # again: what was generated counts against the cap
     judged = session.judge_with_consent(recorder, judging, backends, console)
-    require_none_in_flight(recorder.state, judging.judge, prompts)
+    require_none_in_flight(recorder.state, judging.task)
     terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,
@@ -219,7 +219,7 @@ def _require_ready(
     """Require what judging needs, and that the servers of judge and entrants answer."""
     judge = plan.judge
     section = section_of(settings, judge)
-    session.require_key(judge, section)
+    require_key(judge, section)
     session.require_cap_can_be_kept(plan)
     servers = [
         server_of(JUDGE, judge.provider, [judge.model], section.base_url, section.api_key_env),

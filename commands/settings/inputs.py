@@ -15,17 +15,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 import msgspec
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import NonNegativeFloat, ValidationError, field_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 import rubrics
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
 from commands.settings.toml import nearest, parsed
-from ledger.events.registration import Instructions, Prompt, Rubric
+from ledger.events.registration import Instructions, Prompt, Rubric, Scale
 from ledger.identity import Dimension, digest_of_bytes
 
 
@@ -173,6 +173,28 @@ class FrontMatter(Section):
     shows_expected_behavior: bool = False
 
 
+class ScoringFrontMatter(Section):
+    """Whether a judge sees the expected answer, and which scores it may give."""
+
+    needs_gold: bool
+    score: Literal["pass/fail"] | tuple[NonNegativeFloat, NonNegativeFloat]
+
+    @property
+    def scale(self) -> Scale:
+        """The scores."""
+        return Scale(None if self.score == "pass/fail" else self.score)
+
+    @field_validator("score")
+    @classmethod
+    def _rises(cls, score: str | tuple[float, float]) -> str | tuple[float, float]:
+        if not isinstance(score, str) and score[0] >= score[1]:
+            raise PydanticCustomError("score", "the lowest score comes first, then the highest")
+        return score
+
+
+AnyFrontMatter = TypeVar("AnyFrontMatter", FrontMatter, ScoringFrontMatter)
+
+
 def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     """Read a rubric file.
 
@@ -181,13 +203,31 @@ def read_rubric(path: Path, dimension: Dimension) -> Rubric:
     """
     text = read_text(path, "rubric", key="[[rubrics]] path")
     version, rest = _version(path, text, "a rubric begins with its")
-    front_matter = _front_matter(path, rest)
+    front_matter = _front_matter(path, rest, FrontMatter)
     return Rubric(
         dimension=dimension,
         version=version,
         needs_gold=front_matter.needs_gold,
         shows_expected_behavior=front_matter.shows_expected_behavior,
         text=text,
+    )
+
+
+def read_scoring_rubric(path: Path, evaluation: str) -> Rubric:
+    """Read a rubric file by which the answers of an evaluation are scored.
+
+    Raises:
+        ConfigurationError: As `read_rubric`.
+    """
+    text = read_text(path, "rubric", key="[[evaluations]] rubric")
+    version, rest = _version(path, text, "a rubric begins with its")
+    front_matter = _front_matter(path, rest, ScoringFrontMatter)
+    return Rubric(
+        dimension=Dimension(evaluation),
+        version=version,
+        needs_gold=front_matter.needs_gold,
+        text=text,
+        scale=front_matter.scale,
     )
 
 
@@ -215,27 +255,36 @@ def _version(path: Path, text: str, begins: str) -> tuple[str, str]:
     return version[1], rest
 
 
-def _front_matter(path: Path, rest: str) -> FrontMatter:
+def _front_matter(path: Path, rest: str, kind: type[AnyFrontMatter]) -> AnyFrontMatter:
     block = _FRONT_MATTER.match(rest)
     if block is None:
-        raise ConfigurationError(
-            [f"{path}:2: front matter is missing: +++, then needs_gold = true or false, then +++"]
-        )
+        keys = _KEYS[kind]
+        raise ConfigurationError([f"{path}:2: front matter is missing: +++, then {keys}, then +++"])
     try:
-        return FrontMatter.model_validate(parsed(block[1]))
+        return kind.model_validate(parsed(block[1]))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
     except ValidationError as error:
-        faults = [f"{path}:2: front matter: {_in_one_line(each)}" for each in error.errors()]
-        raise ConfigurationError(faults) from error
+        found = dict.fromkeys(_in_one_line(each, kind) for each in error.errors())
+        raise ConfigurationError([f"{path}:2: front matter: {each}" for each in found]) from error
 
 
-def _in_one_line(error: ErrorDetails) -> str:
+_SCORES: Final = 'score = "pass/fail", or the lowest and the highest as score = [1, 10]'
+_GOLD: Final = "needs_gold = true or false"
+_KEYS: Final[Mapping[type[Section], str]] = {
+    FrontMatter: _GOLD,
+    ScoringFrontMatter: f"{_GOLD} and {_SCORES}",
+}
+
+
+def _in_one_line(error: ErrorDetails, kind: type[Section]) -> str:
     """Say what is wrong with a key, without pydantic's links."""
-    name = ".".join(map(str, error["loc"]))
+    name = str(error["loc"][0])
+    if name == "score" and error["type"] != "extra_forbidden":
+        return f"say {_SCORES}, neither below 0"
     match error["type"]:
         case "extra_forbidden":
-            return f"unknown key {name!r}{nearest(name, FrontMatter.model_fields)}"
+            return f"unknown key {name!r}{nearest(name, kind.model_fields)}"
         case "missing":
             return f"{name!r} is missing; say {name} = true or false"
         case _:

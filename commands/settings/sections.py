@@ -65,10 +65,21 @@ class EvaluationSection(EvaluationOptions):
     point of group `tourney.evaluations`, or a task file of lm-evaluation-harness (`mmlu.yaml`)."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments of the evaluation's constructor."""
+    rubric: Path | None = None
+    """Rollouts: Markdown file by which a judge scores the answers. Left out: no judge does."""
+    judge: str | None = Field(default=None, min_length=1)
+    """With `rubric`: name of the judge, of `[judge]` or `[[jury]]`. Default: that of `[judge]`."""
+
+    @field_validator("judge")
+    @classmethod
+    def _has_a_rubric(cls, judge: str | None, info: ValidationInfo) -> str | None:
+        if judge is not None and info.data.get("rubric", judge) is None:
+            raise PydanticCustomError("judge", "the rubric by which it scores is left out")
+        return judge
 
     @property
     def options(self) -> EvaluationOptions:
-        """The options alone, without id, evaluation and parameters."""
+        """The options alone: how many samples, and how they are generated."""
         return EvaluationOptions(**self.model_dump(include=set(EvaluationOptions.model_fields)))
 
 

@@ -6,12 +6,15 @@ that are not settled.
 
 from collections.abc import Sequence
 from math import fsum
+from typing import TypeVar
 
 from commands.errors import Refused
 from commands.spending.consent import dollars
 from commands.spending.pricing import Pricing
-from projections.tournament.progress import OpenQuery
+from projections.tournament.progress import Unanswered
 from projections.tournament.state import Tournament
+
+Open = TypeVar("Open", bound=Unanswered)
 
 
 class BudgetReached(Refused):
@@ -36,8 +39,8 @@ class PriceUnknown(Refused):
 
 
 def affordable_queries(
-    queries: Sequence[OpenQuery], pricing: Pricing, *, cap_usd: float, bound_usd: float
-) -> Sequence[OpenQuery]:
+    queries: Sequence[Open], pricing: Pricing, *, cap_usd: float, bound_usd: float
+) -> Sequence[Open]:
     """Return as many of the first queries as cannot cost more than is left of the cap.
 
     Args:
@@ -105,3 +108,21 @@ def everything_usd(state: Tournament) -> float:
     """
     judged_usd = state.spent_usd + at_risk_usd(state)
     return judged_usd + state.requests.usd + state.requests.at_risk_usd
+
+
+def strictest_cap(
+    state: Tournament, *, of_judges: float | None, of_all: float | None
+) -> tuple[float | None, float]:
+    """Return the stricter of two caps, and the dollars that count against it besides judging.
+
+    Args:
+        state: The tournament, with what it spent on endpoint entrants.
+        of_judges: The cap on judging alone; None: there is none.
+        of_all: Likewise the cap that covers endpoint entrants, too.
+    """
+    if of_all is None:
+        return of_judges, 0.0
+    elsewhere_usd = state.requests.usd + state.requests.at_risk_usd
+    if of_judges is not None and of_judges < of_all - elsewhere_usd:
+        return of_judges, 0.0
+    return of_all, elsewhere_usd

@@ -9,7 +9,7 @@ from commands.settings.schema import CacheTtl
 from commands.spending.pricing import TokenPricing
 from ledger.identity import Digest, Dimension
 from projections.tournament.estimate import Basis, CountedQuery
-from projections.tournament.progress import OpenQuery
+from projections.tournament.progress import Unanswered
 from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -62,7 +62,7 @@ class PlannedCost:
 
 def plan_cost(
     state: Tournament,
-    queries: Sequence[OpenQuery],
+    queries: Sequence[Unanswered],
     pricing: TokenPricing,
     *,
     cap_usd: float | None,
@@ -91,13 +91,15 @@ def plan_cost(
 def _n_unpriced(state: Tournament) -> int:
     """Count replies of judges behind a server that came while their model had no price."""
     served = {each.judge_id for each in state.judges.values() if not is_free(each)}
-    replies = (*(given.event for given in state.verdicts.values()), *state.query_failures.values())
     return sum(
-        each.judge in served and each.usage is not None and each.price is None for each in replies
+        each.judge in served and each.usage is not None and each.price is None
+        for each in state.replies
     )
 
 
-def counted_sample(queries: Sequence[OpenQuery], counter: TokenCounter) -> tuple[CountedQuery, ...]:
+def counted_sample(
+    queries: Sequence[Unanswered], counter: TokenCounter
+) -> tuple[CountedQuery, ...]:
     """Have the provider count the tokens of a few queries per dimension, evenly spaced."""
     chosen: dict[Digest, JudgeQuery] = {}
     for group in _by_dimension(queries).values():
@@ -107,19 +109,19 @@ def counted_sample(queries: Sequence[OpenQuery], counter: TokenCounter) -> tuple
     return tuple(CountedQuery(chosen[key], n_input) for key, n_input in counts.items())
 
 
-def _by_dimension(queries: Sequence[OpenQuery]) -> dict[Dimension, list[OpenQuery]]:
-    groups: dict[Dimension, list[OpenQuery]] = {}
+def _by_dimension(queries: Sequence[Unanswered]) -> dict[Dimension, list[Unanswered]]:
+    groups: dict[Dimension, list[Unanswered]] = {}
     for query in queries:
-        groups.setdefault(query.match.pairing.rubric.dimension, []).append(query)
+        groups.setdefault(query.subject, []).append(query)
     return groups
 
 
-def _tokens(pricing: TokenPricing, group: Sequence[OpenQuery]) -> Tokens:
+def _tokens(pricing: TokenPricing, group: Sequence[Unanswered]) -> Tokens:
     expected = [pricing.tokens.expected(query.asked) for query in group]
     return Tokens(sum(each.n_input for each in expected), sum(each.n_output for each in expected))
 
 
-def _ways(queries: Sequence[OpenQuery], chosen: TokenPricing) -> tuple[SubmissionOption, ...]:
+def _ways(queries: Sequence[Unanswered], chosen: TokenPricing) -> tuple[SubmissionOption, ...]:
     """Return the ways to send queries: direct before batches, uncached before cached."""
     if chosen.judge.provider == "endpoint":
         return (_way(queries, chosen, chosen),)
@@ -133,7 +135,7 @@ def _ways(queries: Sequence[OpenQuery], chosen: TokenPricing) -> tuple[Submissio
 
 
 def _way(
-    queries: Sequence[OpenQuery], pricing: TokenPricing, chosen: TokenPricing
+    queries: Sequence[Unanswered], pricing: TokenPricing, chosen: TokenPricing
 ) -> SubmissionOption:
     asked = [query.asked for query in queries]
     worst = pricing.worst_usd(asked)

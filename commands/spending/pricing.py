@@ -159,7 +159,12 @@ class PriceBook:
         return price_table(self.own)
 
     def pricing(
-        self, judge: JudgeSettings, state: Tournament, *, counted: Sequence[CountedQuery] = ()
+        self,
+        judge: JudgeSettings,
+        state: Tournament,
+        *,
+        counted: Sequence[CountedQuery] = (),
+        scored: Sequence[JudgeQuery] = (),
     ) -> Pricing:
         """Return a judge's prices, by its provider and the settings.
 
@@ -167,6 +172,7 @@ class PriceBook:
             judge: The judge.
             state: The tournament; its recorded replies tell the tokens to expect.
             counted: The provider's token counts of a few queries, if there are any.
+            scored: Queries about answers of evaluations; recorded replies to them tell, too.
 
         Raises:
             ConfigurationError: The user's price table is missing or wrong.
@@ -176,7 +182,7 @@ class PriceBook:
         return TokenPricing(
             judge,
             self.table,
-            token_model(state, judge, counted),
+            token_model(state, judge, counted, scored),
             in_batch=judge.is_batched,
             cache="off" if judge.company == "endpoint" else self.cache,
             retries=self.retries,

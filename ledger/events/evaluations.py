@@ -5,6 +5,8 @@ Every metric is computed from them.
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from ledger.events.registration import Reference
 from ledger.events.responses import FinishReason
 from ledger.events.values import REDACTED, Count, Fact, FilledText, Ordinal, Seed32, Value
@@ -36,6 +38,11 @@ def item_digest(content: Json, copy: int) -> Digest:
         copy: 1, 2 ... among the items of an evaluation that have the content.
     """
     return digest_of(content if copy == 1 else [content, copy])
+
+
+def scoring_digest(judge_digest: Digest, rubric_digest: Digest) -> Digest:
+    """Identify a judge with the rubric that it scores answers by."""
+    return digest_of([judge_digest, rubric_digest])
 
 
 class EvaluationFact(Fact, frozen=True):
@@ -99,6 +106,14 @@ class ItemRegistered(EvaluationFact, frozen=True, kw_only=True):
         return self.item == item_digest(self.asked.content, self.copy)
 
 
+class ScoredBy(Value, frozen=True):
+    """A judge that scores answers, and the rubric that it scores by, as registered."""
+
+    judge: Reference
+    rubric: Reference
+    scoring: Digest  # of what determines the scores of an answer, see `scoring_digest`
+
+
 class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     """An evaluation of an entrant on some items was planned.
 
@@ -117,6 +132,7 @@ class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     items: tuple[Digest, ...]
     n_samples: Ordinal  # of each item
     n_available: Count  # items that the evaluation has; fewer may be planned
+    scored_by: ScoredBy | UnsetType = UNSET  # not stored where no judge scores the answers
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -223,6 +239,14 @@ class SampleObserved(EvaluationFact, frozen=True, kw_only=True):
                 return SampleScore(item=self.item, sample=self.sample, cleaned=cleaned, score=score)
             case _:
                 return None
+
+
+class SampleName(Value, frozen=True):
+    """One sample of an item in a run."""
+
+    run_key: Digest
+    item: Digest
+    sample: Count
 
 
 class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):

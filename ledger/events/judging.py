@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
+from ledger.events.evaluations import EvaluationFact, SampleName
 from ledger.events.money import Price, Usage
-from ledger.events.registration import Reference
+from ledger.events.registration import Reference, Scale
 from ledger.events.values import Count, Dollars, Fact, Moment, Ordinal
 from ledger.identity import (
     Digest,
@@ -159,8 +160,58 @@ class VerdictReceived(Fact, frozen=True):
     worst_usd: Dollars | None = 0.0  # if nothing was counted; None: unknown price
 
 
+class ScoreQuerySubmitted(Fact, frozen=True):
+    """An answer of an evaluation was sent to a judge that scores it by a rubric."""
+
+    # the same query may be sent again after a failure, as another attempt
+    key_fields = ("query_key", "attempt")
+    query_key: Digest
+    judge: JudgeId
+    evaluation: str
+    scoring: Digest  # of the judge and the rubric, as in the plan
+    scale: Scale
+    samples: tuple[SampleName, ...]  # those known to have this answer to this prompt
+    attempt: int = 1
+    batch_key: Digest | None = None  # None: sent alone
+    worst_usd: Dollars | None = 0.0  # as of a JudgeQuerySubmitted
+
+
+class ScoreReceived(Fact, frozen=True):
+    """A judge's reply was read as a score."""
+
+    key_fields = ("query_key",)  # one score per query, as of verdicts
+    query_key: Digest
+    judge: JudgeId
+    score: float  # within the scale; 1 if the answer passes, 0 if it fails
+    reply: str
+    parser: str
+    stop_reason: str
+    model: str  # as the judge names itself in its answer
+    usage: Usage | None = None  # None: nothing was counted, as offline
+    price: Price | None = None  # None: not known, or nothing to pay
+    worst_usd: Dollars | None = 0.0  # if nothing was counted; None: unknown price
+
+
+class ScoreShared(EvaluationFact, frozen=True):
+    """Further samples have an answer that was sent to a judge before: its score is theirs, too."""
+
+    query_key: Digest
+    scoring: Digest
+    samples: tuple[SampleName, ...]
+
+    @property
+    def natural_key(self) -> tuple[str, ...]:
+        """The same samples share the score of a query once."""
+        samples = digest_of([each.fields for each in self.samples])
+        return (self.query_key, self.scoring, samples)
+
+
+QuerySubmitted = JudgeQuerySubmitted | ScoreQuerySubmitted
+ReplyRead = VerdictReceived | ScoreReceived
+
+
 class JudgeQueryFailed(Fact, frozen=True):
-    """A judge gave no verdict; this is never a tie."""
+    """A judge gave no verdict, which is never a tie, or no score."""
 
     key_fields = ("query_key", "attempt")  # each attempt fails at most once
     query_key: Digest

@@ -24,14 +24,21 @@ class Prompt(Value, frozen=True):
     category: str | None = None
 
 
-class Rubric(Value, frozen=True, kw_only=True, dict=True, gc=True):
-    """The versioned text that tells a judge how to compare on one dimension."""
+class Scale(Value, frozen=True):
+    """The scores that a judge may give an answer; higher is better."""
 
-    dimension: Dimension
+    limits: tuple[float, float] | None = None  # lowest and highest; None: it passes, 1, or fails, 0
+
+
+class Rubric(Value, frozen=True, kw_only=True, dict=True, gc=True):
+    """The versioned text that tells a judge how to compare on one dimension, or how to score."""
+
+    dimension: Dimension  # or the evaluation whose answers are scored
     version: str
     needs_gold: bool
     shows_expected_behavior: bool = False
     text: str
+    scale: Scale | UnsetType = UNSET  # of scores; not stored where responses are compared
 
     @property
     def guidance(self) -> str:

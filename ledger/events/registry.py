@@ -124,6 +124,9 @@ Event: TypeAlias = (
     | judging.JudgeBatchEnded
     | judging.JudgeQuerySubmitted
     | judging.VerdictReceived
+    | judging.ScoreQuerySubmitted
+    | judging.ScoreReceived
+    | judging.ScoreShared
     | judging.JudgeQueryFailed
     | judging.JudgeQueryReopened
     | judging.PairReconciled

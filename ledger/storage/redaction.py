@@ -1,6 +1,6 @@
 """Redaction: remove the texts of an event from a ledger's file for good.
 
-An event keeps its ids, digests, numbers and verdicts, from which the rest of its tournament
+An event keeps its ids, digests, numbers, verdicts and scores, from which the rest of its tournament
 follows: nothing is asked or paid for again. Its leaf hashes the digest of its payload, and the
 tombstone holds that digest, so no hash changes.
 """
@@ -27,7 +27,13 @@ from ledger.events.evaluations import (
     TextItem,
 )
 from ledger.events.imports import BattlesImported, RatingsImported
-from ledger.events.judging import JudgeBatchNotCreated, JudgeQueryFailed, VerdictReceived
+from ledger.events.judging import (
+    JudgeBatchNotCreated,
+    JudgeQueryFailed,
+    ReplyRead,
+    ScoreReceived,
+    VerdictReceived,
+)
 from ledger.events.redaction import EventRedacted
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import EVENTS, Event
@@ -120,7 +126,7 @@ def _without_texts(recorded: Recorded) -> Event:
     match event := recorded.event:
         case ResponseGenerated():
             return replace(event, text=_masked(event.text), reasoning=event.reasoning and REDACTED)
-        case VerdictReceived() | JudgeQueryFailed():
+        case VerdictReceived() | ScoreReceived() | JudgeQueryFailed():
             return _unsaid(event)
         case ResponseFailed() | SampleUnscorable():
             return replace(event, detail=_masked(event.detail))
@@ -139,7 +145,7 @@ def _without_texts(recorded: Recorded) -> Event:
             raise CannotRedact(recorded.position, _why_not(event))
 
 
-def _unsaid(event: VerdictReceived | JudgeQueryFailed) -> Event:
+def _unsaid(event: ReplyRead | JudgeQueryFailed) -> Event:
     bare = replace(event, reply=_masked(event.reply))
     if isinstance(bare, JudgeQueryFailed):
         return replace(bare, detail=_masked(bare.detail))

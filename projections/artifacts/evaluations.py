@@ -7,7 +7,7 @@ from typing import ClassVar
 from ledger.chain import Head
 from ledger.errors import TourneyError
 from ledger.identity import Fields
-from projections.evaluations.metrics import HEADLINES, RunMetrics, metrics_of
+from projections.evaluations.metrics import RunMetrics, headline_of, metrics_of
 from projections.evaluations.state import EvaluationRun
 
 GROUP = "default"
@@ -81,7 +81,7 @@ def _metrics(every: Iterable[RunMetrics]) -> Fields:
 
 
 def _headline(each: RunMetrics) -> float | None:
-    name = HEADLINES[each.run.plan.kind]
+    name = headline_of(each.run.plan)
     return next(metric.estimate.value for metric in each.metrics if metric.name == name)
 
 

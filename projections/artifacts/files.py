@@ -16,7 +16,7 @@ from projections.artifacts.judgearena import of_settlements
 from projections.artifacts.results import Results
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import PairQuery
 
 
 def manifest(results: Results) -> Fields:
@@ -136,7 +136,7 @@ def _asked(results: Results, match: Match) -> Fields:
     return {"raw": [_raw(results, match, match.forward), _raw(results, match, match.swapped)]}
 
 
-def _raw(results: Results, match: Match, question: JudgeQuery) -> Fields:
+def _raw(results: Results, match: Match, question: PairQuery) -> Fields:
     given = results.tournament.verdicts[question.query_key]
     verdict = given.event
     return {

@@ -16,7 +16,7 @@ from projections.tournament.settlement import (
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import outcome_of_order
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import PairQuery
 
 OrderStatus: TypeAlias = (
     FailureReason
@@ -99,7 +99,7 @@ def _on_dimension(
     return DimensionResult(settled, (forward, swapped))
 
 
-def _in_order(tournament: Tournament, settled: Settlement, question: JudgeQuery) -> OrderResult:
+def _in_order(tournament: Tournament, settled: Settlement, question: PairQuery) -> OrderResult:
     pairing, key = settled.pairing, question.query_key
     a, b = pairing.a.entrant.entrant_id, pairing.b.entrant.entrant_id
     first = a if question.order == "forward" else b
@@ -118,7 +118,7 @@ def _in_order(tournament: Tournament, settled: Settlement, question: JudgeQuery)
     )
 
 
-def _unanswered(tournament: Tournament, settled: Settlement, question: JudgeQuery) -> OrderStatus:
+def _unanswered(tournament: Tournament, settled: Settlement, question: PairQuery) -> OrderStatus:
     """Return why a query has no verdict."""
     key = question.query_key
     if key in tournament.in_flight or key in tournament.under_way:

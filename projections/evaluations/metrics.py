@@ -8,11 +8,12 @@ from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesObserved,
     EvaluationKind,
+    EvaluationPlanned,
     SampleObserved,
 )
 from ledger.identity import Json
 from projections.evaluations.scores import MetricRatio, metric_ratios
-from projections.evaluations.state import EvaluationRun, mismatch_of
+from projections.evaluations.state import EvaluationRun, SampleKey, mismatch_of
 from projections.intervals import Estimate, estimate_difference, estimate_ratio
 
 HEADLINES: Final[Mapping[EvaluationKind, str]] = {
@@ -22,6 +23,11 @@ HEADLINES: Final[Mapping[EvaluationKind, str]] = {
     "encoding": "score",
 }
 """The metric that an evaluation is worth where there is room for one number."""
+
+
+def headline_of(plan: EvaluationPlanned) -> str:
+    """Return the metric that stands for an evaluation: a judge's score, if one scores answers."""
+    return "judged" if plan.scored_by else HEADLINES[plan.kind]
 
 
 class Metric(NamedTuple):
@@ -79,7 +85,7 @@ def metrics_of(run: EvaluationRun) -> RunMetrics:
     clusters = [sample.cluster for sample in samples]
     metrics = (
         _metric(each, estimate_ratio(each.terms, clusters, each.scale))
-        for each in metric_ratios(run.plan, samples)
+        for each in metric_ratios(run.plan, samples, _judged(run, samples))
     )
     return RunMetrics(run, _counts(run, samples), (*metrics,))
 
@@ -93,14 +99,21 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     shared = [key for key in of_first if key in of_second]
     planned = {(key.item, key.sample) for run in (first, second) for key, _ in run.fates}
     clusters = [of_first[key].cluster for key in shared]
-    of_others = metric_ratios(second.plan, [of_second[key] for key in shared])
+    others, ones = [of_second[key] for key in shared], [of_first[key] for key in shared]
+    of_others = metric_ratios(second.plan, others, _judged(second, others))
     terms = {each.name: each.terms for each in of_others}
     metrics = (
         _metric(each, estimate_difference(each.terms, terms[each.name], clusters, each.scale))
-        for each in metric_ratios(first.plan, [of_first[key] for key in shared])
+        for each in metric_ratios(first.plan, ones, _judged(first, ones))
         if each.name in terms
     )
     return RunComparison(first, second, len(shared), len(planned) - len(shared), (*metrics,))
+
+
+def _judged(run: EvaluationRun, samples: Sequence[SampleObserved]) -> list[float | None]:
+    """Return the judge's score of each sample, if there is one."""
+    given = (run.judged.get(SampleKey(run.plan.run_key, s.item, s.sample)) for s in samples)
+    return [None if each is None else each.score for each in given]
 
 
 def _metric(ratio: MetricRatio, estimate: Estimate) -> Metric:

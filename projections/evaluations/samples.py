@@ -72,19 +72,27 @@ class AskedSample(NamedTuple):
     score: float | None  # of a document its bits per byte
     is_right: bool | None  # None: nothing tells right from wrong
     unscorable: str | None  # why nothing could be observed
+    judged: float | None  # a judge's score
+    reply: str | None  # what the judge said
 
 
 def asked_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
     """Yield the samples of a run that were observed or given up, in the order of its plan."""
     for key, fate in run.fates:
         if fate is not None:
-            yield _asked_sample(run.plan, fate, items.get(key.item))
+            told = _asked_sample(run.plan, fate, items.get(key.item))
+            by_judge = run.judged.get(key)
+            yield (
+                told
+                if by_judge is None
+                else told._replace(judged=by_judge.score, reply=by_judge.reply)
+            )
 
 
 def _asked_sample(
     plan: EvaluationPlanned, fate: SampleFact, item: EvaluationItem | None
 ) -> AskedSample:
-    bare = AskedSample(fate, _asked(item), *[None] * 7)
+    bare = AskedSample(fate, _asked(item), *[None] * 9)
     if isinstance(item, ChoicesItem):
         bare = bare._replace(choices=item.choices)
     if isinstance(fate, SampleUnscorable):

@@ -50,14 +50,27 @@ class MetricRatio(NamedTuple):
 
 
 def metric_ratios(
-    plan: EvaluationPlanned, samples: Sequence[SampleObserved]
+    plan: EvaluationPlanned,
+    samples: Sequence[SampleObserved],
+    judged: Sequence[float | None] = (),
 ) -> tuple[MetricRatio, ...]:
-    """Return the metrics of samples, the primary one first.
+    """Return the metrics of samples, the primary one first: a judge's, if one scores answers.
 
     Args:
-        plan: Says the kind, and whether a higher own score is better.
+        plan: Says the kind, whether a higher own score is better, and whether a judge scores.
         samples: Observations that fit that kind: see `mismatch_of`.
+        judged: The judge's score of each; None: there is none yet, or none could be read.
     """
+    if plan.scored_by:
+        scale = _scale_of([each for each in judged if each is not None])
+        by_judge = MetricRatio("judged", "score", _mean(judged), scale)
+        return (by_judge, *_own_ratios(plan, samples))
+    return _own_ratios(plan, samples)
+
+
+def _own_ratios(
+    plan: EvaluationPlanned, samples: Sequence[SampleObserved]
+) -> tuple[MetricRatio, ...]:
     match plan.kind:
         case "comparison":
             return (*_of_choices(_shaped(samples, ChoicesObserved)),)
@@ -178,13 +191,17 @@ def _of_predictions(
 
 
 def _own_score(plan: EvaluationPlanned, scores: Sequence[float | None]) -> MetricRatio:
-    """Return the mean of the evaluation's own score; of zeros and ones it is a share.
+    """Return the mean of the evaluation's own score.
 
     A score that needs all samples is known when the plan is completed.
     """
-    known = [each for each in scores if each is not None]
-    scale: Scale = "share" if _are_binary(known) else "plain"
+    scale = _scale_of([each for each in scores if each is not None])
     return MetricRatio("score", "score", _mean(scores), scale, plan.higher_is_better)
+
+
+def _scale_of(scores: Iterable[float]) -> Scale:
+    """Return how a mean of scores behaves; that of zeros and ones is a share."""
+    return "share" if _are_binary(scores) else "plain"
 
 
 def _are_binary(scores: Iterable[float | None]) -> bool:

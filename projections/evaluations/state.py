@@ -1,7 +1,7 @@
 """The state of evaluations: plans, and each sample's observation or failure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -20,6 +20,7 @@ from ledger.events.evaluations import (
     SampleScore,
     SampleUnscorable,
 )
+from ledger.events.judging import ScoreQuerySubmitted, ScoreReceived, ScoreShared
 from ledger.events.registration import Entrant, EntrantRegistered
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
@@ -32,6 +33,9 @@ EVALUATION_EVENTS: Final = frozenset(
         "SampleObserved",
         "SampleUnscorable",
         "EvaluationCompleted",
+        "ScoreQuerySubmitted",
+        "ScoreReceived",
+        "ScoreShared",
     }
 )
 """The types of events that these projections read; for what was asked see `samples`."""
@@ -43,6 +47,13 @@ class SampleKey(NamedTuple):
     run_key: Digest
     item: Digest
     sample: int
+
+
+class Judged(NamedTuple):
+    """A sample's answer as a judge scores it by a rubric."""
+
+    scoring: Digest
+    sample: SampleKey
 
 
 class Labels(NamedTuple):
@@ -87,6 +98,8 @@ class Evaluations:
     every: Map[PlanName, EvaluationPlanned] = Map()  # that was ever planned, in this tournament
     completed: Map[PlanName, EvaluationCompleted] = Map()  # in this tournament
     entrants: Map[Digest, Entrant] = Map()  # by the digest that plans refer to
+    asked: Map[Judged, Digest] = Map()  # the newest query about an answer
+    scores: Map[Digest, ScoreReceived] = Map()  # by query
 
     def run(self, plan: EvaluationPlanned) -> "EvaluationRun":
         """Return a plan's run: each sample's observation or failure, if any."""
@@ -95,11 +108,24 @@ class Evaluations:
             for item in plan.items
             for number in range(plan.n_samples)
         )
-        run = EvaluationRun(plan, tuple((key, self.fates.get(key)) for key in keys))
+        fates = tuple((key, self.fates.get(key)) for key in keys)
+        run = EvaluationRun(plan, fates, self._judged(plan, (key for key, _ in fates)))
         completed = self.completed.get(name_of(plan))
         if completed is None or not completed.scores:
             return run
         return run.scored_as(completed.scores)
+
+    def _judged(
+        self, plan: EvaluationPlanned, keys: Iterable[SampleKey]
+    ) -> Mapping[SampleKey, ScoreReceived]:
+        if not plan.scored_by:
+            return {}
+        scoring, judged = plan.scored_by.scoring, {}
+        for key in keys:
+            query = self.asked.get(Judged(scoring, key))
+            if query is not None and query in self.scores:
+                judged[key] = self.scores[query]
+        return judged
 
     def is_completed(self, plan: EvaluationPlanned) -> bool:
         """Say whether a plan's completion is on record."""
@@ -113,10 +139,14 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class EvaluationRun:
-    """A plan, and the observation or failure of each sample, in order; None: missing."""
+    """A plan, and the observation or failure of each sample, in order; None: missing.
+
+    A sample whose answer a judge is to score may have a score by it.
+    """
 
     plan: EvaluationPlanned
     fates: tuple[tuple[SampleKey, SampleFact | None], ...]
+    judged: Mapping[SampleKey, ScoreReceived] = field(default_factory=dict)  # by the plan's judge
 
     def scored_as(self, scores: Iterable[SampleScore]) -> "EvaluationRun":
         """Return the run with other scores of some samples."""
@@ -163,6 +193,8 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
         "every": state.every.mutate(),
         "completed": state.completed.mutate(),
         "entrants": state.entrants.mutate(),
+        "asked": state.asked.mutate(),
+        "scores": state.scores.mutate(),
     }
     for recorded in events:
         is_own = recorded.stream == state.stream
@@ -178,6 +210,12 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
             case EvaluationCompleted() as completed if is_own:
                 name = PlanName(completed.entrant, completed.evaluation, completed.number)
                 maps["completed"][name] = completed
+            case ScoreQuerySubmitted() | ScoreShared() as about:
+                for each in about.samples:
+                    key = SampleKey(each.run_key, each.item, each.sample)
+                    maps["asked"][Judged(about.scoring, key)] = about.query_key
+            case ScoreReceived(query_key=query) as score if is_own or query not in maps["scores"]:
+                maps["scores"][query] = score
             case EntrantRegistered() as registered:
                 maps["entrants"][registered.digest] = registered.entrant
             case _:

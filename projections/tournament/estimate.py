@@ -113,19 +113,29 @@ def n_input_at_most(query: JudgeQuery) -> int:
 
 
 def token_model(
-    state: Tournament, judge: JudgeSettings, counted: Sequence[CountedQuery] = ()
+    state: Tournament,
+    judge: JudgeSettings,
+    counted: Sequence[CountedQuery] = (),
+    scored: Sequence[JudgeQuery] = (),
 ) -> TokenModel:
     """Return the best available estimator for a judge.
 
-    `counted` are the provider's counts of a few queries, if it was asked for them.
+    Args:
+        state: The tournament, with the replies that it received.
+        judge: The judge that is asked.
+        counted: The provider's counts of a few queries, if it was asked for them.
+        scored: Queries about answers of evaluations, some of which may have replies.
     """
-    return replace(_best_model(state, judge, counted), max_tokens=judge.max_tokens)
+    return replace(_best_model(state, judge, counted, scored), max_tokens=judge.max_tokens)
 
 
 def _best_model(
-    state: Tournament, judge: JudgeSettings, counted: Sequence[CountedQuery]
+    state: Tournament,
+    judge: JudgeSettings,
+    counted: Sequence[CountedQuery],
+    scored: Sequence[JudgeQuery],
 ) -> TokenModel:
-    samples = asked_queries(state, judge)
+    samples = asked_queries(state, judge, scored)
     if samples:
         return model_of_replies(samples, "replies")
     if counted:
@@ -139,14 +149,16 @@ def _best_model(
     return model_of_replies(others, "another judge") if others else UNMEASURED
 
 
-def asked_queries(state: Tournament, judge: JudgeSettings) -> tuple[AskedQuery, ...]:
+def asked_queries(
+    state: Tournament, judge: JudgeSettings, scored: Sequence[JudgeQuery] = ()
+) -> tuple[AskedQuery, ...]:
     """Return the tournament's queries that a judge replied to, with the tokens they used."""
-    replies = (*(given.event for given in state.verdicts.values()), *state.query_failures.values())
+    replies = state.replies
     used = [(reply, reply.usage) for reply in replies if reply.usage is not None]
     if not used:
         return ()
     in_batches = frozenset(key for each in state.batches.values() for key in each.planned.queries)
-    asked = {query.query_key: query for query in _questions(state, judge)}
+    asked = {query.query_key: query for query in (*_questions(state, judge), *scored)}
     return tuple(
         AskedQuery(
             asked[reply.query_key],

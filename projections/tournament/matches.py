@@ -20,7 +20,7 @@ from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery, Wording, wording_of
+from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
 
@@ -119,16 +119,16 @@ class Match(NamedTuple):
     swapped_key: Digest
 
     @property
-    def forward(self) -> JudgeQuery:
+    def forward(self) -> PairQuery:
         """The query that shows a's response first."""
         return self.query("forward")
 
     @property
-    def swapped(self) -> JudgeQuery:
+    def swapped(self) -> PairQuery:
         """The query that shows b's response first."""
         return self.query("swapped")
 
-    def query(self, order: Order) -> JudgeQuery:
+    def query(self, order: Order) -> PairQuery:
         """Return the query in an order."""
         return self.wording.query(self.response_a.text, self.response_b.text, order)
 
@@ -286,7 +286,7 @@ def _readable(tournament: Tournament, response_key: Digest) -> ResponseGenerated
 
 def queries_to(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
-) -> Iterator[JudgeQuery]:
+) -> Iterator[PairQuery]:
     """Yield the queries to a judge, in both orders, of every pair with both responses."""
     for _, match in matches(state, prompts, judge):
         if match is not None:

@@ -2,9 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
@@ -21,7 +21,8 @@ from projections.tournament.matches import (
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import PairQuery, ScoreQuery
+from projections.verdicts.scoring import ScoreQuestion
 
 
 class AskingRules(NamedTuple):
@@ -39,8 +40,30 @@ class OpenQuery(NamedTuple):
     """A query without a verdict, and its failed attempts."""
 
     match: Match
-    asked: JudgeQuery
+    asked: PairQuery
     n_failed: int
+
+    @property
+    def subject(self) -> Dimension:
+        """The dimension that it is about."""
+        return self.match.pairing.rubric.dimension
+
+
+class OpenScore(NamedTuple):
+    """A query without a score, and its failed attempts."""
+
+    question: ScoreQuestion
+    asked: ScoreQuery
+    n_failed: int
+
+    @property
+    def subject(self) -> Dimension:
+        """The evaluation that it is about."""
+        return Dimension(self.question.evaluation)
+
+
+Unanswered: TypeAlias = OpenQuery | OpenScore
+"""A query that a judge may be sent."""
 
 
 class ResponseCount(NamedTuple):
@@ -85,8 +108,8 @@ def open_queries(
             continue
         for order, key in match.keys:
             if key not in queries and _is_open(tournament, key, rules.retries):
-                query = OpenQuery(match, match.query(order), 0)
-                queries[key] = _with_failures(tournament, query)
+                asked = match.query(order)
+                queries[key] = OpenQuery(match, asked, _n_failed(tournament, key))
     return tuple(queries.values())
 
 
@@ -99,22 +122,40 @@ def _ties_unasked(
     )
 
 
+def open_scores(
+    tournament: Tournament, questions: Iterable[ScoreQuestion], rules: AskingRules
+) -> tuple[OpenScore, ...]:
+    """Return the questions to send: without a score, not in flight, worth another attempt.
+
+    Two rubrics may put the same query, as if they differ in version alone; it is listed once.
+    """
+    firsts: dict[Digest, ScoreQuestion] = {}
+    for each in questions:
+        firsts.setdefault(each.asked.query_key, each)
+    return tuple(
+        OpenScore(each, each.asked, _n_failed(tournament, key))
+        for key, each in firsts.items()
+        if _is_open(tournament, key, rules.retries)
+    )
+
+
 def refreshed_query(
-    tournament: Tournament, query: OpenQuery, rules: AskingRules
-) -> OpenQuery | None:
+    tournament: Tournament, query: Unanswered, rules: AskingRules
+) -> Unanswered | None:
     """Return an open query with its current failures; None if it is no longer open."""
-    if not _is_open(tournament, query.asked.query_key, rules.retries):
+    key = query.asked.query_key
+    if not _is_open(tournament, key, rules.retries):
         return None
-    return _with_failures(tournament, query)
+    return query._replace(n_failed=_n_failed(tournament, key))
 
 
-def _with_failures(tournament: Tournament, query: OpenQuery) -> OpenQuery:
-    failure = tournament.query_failures.get(query.asked.query_key)
-    return query._replace(n_failed=failure.attempt if failure else 0)
+def _n_failed(tournament: Tournament, key: Digest) -> int:
+    failure = tournament.query_failures.get(key)
+    return failure.attempt if failure else 0
 
 
 def _is_open(tournament: Tournament, key: Digest, retries: int) -> bool:
-    if key in tournament.verdicts or key in tournament.in_flight:
+    if tournament.is_answered(key) or key in tournament.in_flight:
         return False
     failure = tournament.query_failures.get(key)
     if failure is None or failure.reason in UNPAID:

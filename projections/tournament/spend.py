@@ -14,15 +14,22 @@ from typing import Final, NamedTuple
 
 from immutables import Map
 
-from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    QuerySubmitted,
+    ReplyRead,
+    ScoreQuerySubmitted,
+    ScoreReceived,
+    VerdictReceived,
+)
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import JudgeRegistered, JudgeSettings
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
-from projections.tournament.bill import Bill
-from projections.tournament.requests import NO_REQUESTS, EntrantRequests, evolve_requests
+from projections.tournament.requests import NO_REQUESTS, Bill, EntrantRequests, evolve_requests
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
 
@@ -31,7 +38,7 @@ class SpendKey(NamedTuple):
     """A judge, a dimension and a day in UTC."""
 
     judge: JudgeId
-    dimension: Dimension | None  # None: the query was never submitted
+    dimension: Dimension | None  # or the evaluation; None: the query was never submitted
     day: date
 
 
@@ -88,12 +95,13 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
         if recorded.stream != spend.stream:
             continue
         match recorded.event:
-            case JudgeQuerySubmitted(query_key=query_key, dimension=dimension) as sent:
+            case JudgeQuerySubmitted() | ScoreQuerySubmitted() as sent:
+                query_key, dimension = sent.query_key, _subject(sent)
                 dimensions[query_key] = dimension
                 if sent.batch_key is None and sent.worst_usd != 0.0:
                     key = SpendKey(sent.judge, dimension, recorded.recorded_at.date())
                     under_way[query_key] = UnderWay(key, _perhaps(sent.worst_usd))
-            case VerdictReceived() | JudgeQueryFailed() as reply:
+            case VerdictReceived() | ScoreReceived() | JudgeQueryFailed() as reply:
                 under_way.pop(reply.query_key, None)
                 bill = bill_of(reply, free)
                 if bill is not None:
@@ -117,7 +125,14 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     )
 
 
-def bill_of(reply: VerdictReceived | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
+def _subject(sent: QuerySubmitted) -> Dimension:
+    """Return the dimension that a query is about, or the evaluation."""
+    if isinstance(sent, ScoreQuerySubmitted):
+        return Dimension(sent.evaluation)
+    return sent.dimension
+
+
+def bill_of(reply: ReplyRead | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
     """Return the bill of one request; None if it has no tokens and was not billed."""
     if reply.usage is not None:
         return _of_reply(reply, reply.usage, free)
@@ -130,7 +145,7 @@ def _perhaps(worst_usd: float | None) -> Bill:
 
 
 def _of_reply(
-    reply: VerdictReceived | JudgeQueryFailed, usage: Usage, free: AbstractSet[JudgeId]
+    reply: ReplyRead | JudgeQueryFailed, usage: Usage, free: AbstractSet[JudgeId]
 ) -> Bill:
     """Return the bill of one reply; free judges need no price."""
     is_failed = isinstance(reply, JudgeQueryFailed)

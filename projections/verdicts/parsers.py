@@ -111,9 +111,9 @@ PARSER: Final = "final-line@1"
 
 # Judges wrap the line in emphasis, quotes or a bullet; they may not add a word to it.
 # Each run of it is taken whole (`*+`): giving back would make long runs quadratic.
-_DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
+DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
 _VERDICT_LINE: Final = re.compile(
-    rf"{_DECORATION}VERDICT{_DECORATION}:{_DECORATION}\[?(A|B|TIE)\]?{_DECORATION}\.?{_DECORATION}",
+    rf"{DECORATION}VERDICT{DECORATION}:{DECORATION}\[?(A|B|TIE)\]?{DECORATION}\.?{DECORATION}",
     re.IGNORECASE | re.ASCII,  # else I matches the Turkish \u0130 and \u0131 too
 )
 _VERDICTS: Final[dict[str, Verdict]] = {"A": "A", "B": "B", "TIE": "TIE"}
@@ -132,17 +132,22 @@ def parse_json_verdict(reply: str) -> Verdict | None:
 
     A provider that guarantees the object's shape does not guarantee the case of its letters.
     """
+    verdict = json_object(reply).get("verdict")
+    if not isinstance(verdict, str) or not verdict.isascii():  # a dotless i is I in capitals
+        return None
+    return _VERDICTS.get(verdict.upper())
+
+
+def json_object(reply: str) -> Mapping[str, object]:
+    """Return the JSON object that a reply is, fenced as code or not; empty if it is none."""
     text = reply.strip()
     if text.startswith("```"):
         text = text.partition("\n")[2].removesuffix("```")
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    verdict = said.get("verdict") if isinstance(said, dict) else None
-    if not isinstance(verdict, str) or not verdict.isascii():  # a dotless i is I in capitals
-        return None
-    return _VERDICTS.get(verdict.upper())
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def parse_leniently(reply: str) -> Verdict:

@@ -7,7 +7,7 @@ import pytest
 from commands.backends._reference_judge import ReferenceJudge
 from commands.errors import BatchRefused, BatchUncertain, SpendLimitReached
 from commands.ports import GenerationFailure, GenerationTask, Judge, NoReply, Reply
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import echo
 from tests.support.builders.events import key
 from tests.support.contracts import (
@@ -54,6 +54,7 @@ class TestScriptedGeneratorInBatches(GeneratorContract):
 
 def longer(query: JudgeQuery) -> str:
     """Find the longer response better."""
+    assert isinstance(query, PairQuery)
     return "VERDICT: A" if len(query.shown_a) > len(query.shown_b) else "VERDICT: B"
 
 

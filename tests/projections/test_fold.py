@@ -15,8 +15,8 @@ from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES, IMPORTED_RATINGS
 from projections.fold import Projection, both, fold
+from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.spend import spend_of
-from projections.tournament.state import advance, evolve, tournament_of
 from tests.support.builders.events import NOON, STREAM, opened, recorded
 from tests.support.strategies.events import histories as any_histories
 from tests.support.strategies.tournaments import tournament_histories

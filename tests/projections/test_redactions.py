@@ -17,6 +17,7 @@ from projections.event_consistency import ConsistencyCheck
 from projections.fold import fold
 from projections.redactions import NONE_REDACTED
 from projections.reliability.calibration import against_gold
+from projections.tournament.folding import advance, tournament_of
 from projections.tournament.matches import match_of
 from projections.tournament.progress import (
     ANY_QUESTION,
@@ -25,7 +26,7 @@ from projections.tournament.progress import (
     unreconciled,
 )
 from projections.tournament.settlement import reply_of, settle, verdict_of
-from projections.tournament.state import Tournament, advance, tournament_of
+from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
 from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses

@@ -8,13 +8,13 @@ from commands.errors import ProviderError, ResultsLost
 from commands.ports import Answer, BatchJudge, GenerationTask, Generator, Judge, NoReply, Reply
 from ledger.identity import Digest
 from projections.verdicts.parsers import parse_verdict
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import entrant, key
 from tests.support.scripted import answered
 
 GOLD = "Axillary nerve"
 QUERIES = tuple(
-    JudgeQuery(key(f"{a} or {b}"), "forward", "Judge factuality.", f"{a}? {b}?", a, b, GOLD)
+    PairQuery(key(f"{a} or {b}"), "forward", "Judge factuality.", f"{a}? {b}?", a, b, GOLD)
     for a, b in [
         ("The axillary nerve.", "The radial nerve."),
         ("The radial nerve.", "The axillary nerve."),

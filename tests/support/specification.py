@@ -8,7 +8,8 @@ from commands.decisions.commands import Command
 from commands.decisions.decide import decide
 from ledger.events.registry import Event
 from ledger.recorded import Recorded, microseconds
-from projections.tournament.state import Tournament, evolve
+from projections.tournament.folding import evolve
+from projections.tournament.state import Tournament
 from tests.support.builders.events import NOON, STREAM, key
 
 

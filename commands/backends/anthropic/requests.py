@@ -18,7 +18,7 @@ from commands.settings.schema import CacheTtl, Effort
 from ledger.events.registration import JudgeSettings
 from ledger.events.values import Count
 from ledger.identity import Digest
-from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 
 _COMMA: Final = 1  # between two requests of a batch
 
@@ -36,7 +36,8 @@ class RequestForm:
         parameters = dict(judge.parameters)
         self.model, self.cache = judge.model, cache
         self.max_tokens = int(parameters["max_tokens"])
-        self.output_config = _output_config(judge, parameters["effort"])
+        self._effort = _effort(judge, parameters["effort"])
+        self._has_schema = judge.protocol == "schema"
 
     def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
         """Return the parameters of a request."""
@@ -46,8 +47,8 @@ class RequestForm:
             "system": [self._system(query)],
             "messages": [{"role": "user", "content": query.user}],
         }
-        if self.output_config:
-            params["output_config"] = self.output_config
+        if output_config := self._output_config(query):
+            params["output_config"] = output_config
         return params
 
     def counted(self, query: JudgeQuery) -> types.MessageCountTokensParams:
@@ -57,8 +58,8 @@ class RequestForm:
             "system": [self._system(query)],
             "messages": [{"role": "user", "content": query.user}],
         }
-        if self.output_config:
-            params["output_config"] = self.output_config
+        if output_config := self._output_config(query):
+            params["output_config"] = output_config
         return params
 
     def in_batch(self, query: JudgeQuery) -> Request:
@@ -69,6 +70,13 @@ class RequestForm:
         """Return the bytes that a query adds to a batch, as the SDK writes it."""
         written = json.dumps(self.in_batch(query), ensure_ascii=False, separators=(",", ":"))
         return len(written.encode()) + _COMMA
+
+    def _output_config(self, query: JudgeQuery) -> types.OutputConfigParam:
+        """Return the effort, and the schema of a reply if the protocol is one."""
+        if not self._has_schema:
+            return self._effort
+        schema: dict[str, object] = {**query.reply_schema}
+        return {**self._effort, "format": {"type": "json_schema", "schema": schema}}
 
     def _system(self, query: JudgeQuery) -> types.TextBlockParam:
         block: types.TextBlockParam = {"type": "text", "text": query.system}
@@ -83,16 +91,13 @@ class RequestForm:
         return {**block, "cache_control": mark}
 
 
-def _output_config(judge: JudgeSettings, effort: object) -> types.OutputConfigParam:
-    """Return the effort, whose default differs by model, and the schema if the protocol is one."""
+def _effort(judge: JudgeSettings, effort: object) -> types.OutputConfigParam:
+    """Return the effort, whose default differs by model."""
     if effort not in get_args(Effort):
         raise ValueError(f"judge {judge.judge_id!r} has an unknown effort: {effort!r}")
-    config: types.OutputConfigParam = {}
-    if effort != "none":
-        config["effort"] = cast("Literal['low', 'medium', 'high', 'xhigh', 'max']", effort)
-    if judge.protocol == "schema":
-        config["format"] = {"type": "json_schema", "schema": dict(VERDICT_SCHEMA)}
-    return config
+    if effort == "none":
+        return {}
+    return {"effort": cast("Literal['low', 'medium', 'high', 'xhigh', 'max']", effort)}
 
 
 class _TokenCount(msgspec.Struct, frozen=True):

@@ -8,16 +8,11 @@ from typing import Final
 from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
-from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 
 PATH: Final = "/chat/completions"
 PLAIN_PATH: Final = "/completions"
 """Where requests go, below the server's base_url: chats, and plain texts."""
-
-_VERDICT_FORMAT: Final[Mapping[str, Json]] = {
-    "type": "json_schema",
-    "json_schema": {"name": "verdict", "strict": True, "schema": VERDICT_SCHEMA},
-}
 
 
 class ChatForm:
@@ -34,9 +29,9 @@ class ChatForm:
             shared["temperature"] = 0.0
         if "reasoning_effort" in parameters:
             shared["reasoning_effort"] = parameters["reasoning_effort"]
-        if judge.protocol == "schema":
-            shared["response_format"] = _VERDICT_FORMAT
-        self._shared = shared | json.loads(str(parameters.get("extra_body", "{}")))
+        self._shared = shared
+        self._has_schema = judge.protocol == "schema"
+        self._extra: dict[str, Json] = json.loads(str(parameters.get("extra_body", "{}")))
 
     def body(self, query: JudgeQuery) -> dict[str, Json]:
         """Return the JSON of a request."""
@@ -44,7 +39,15 @@ class ChatForm:
             {"role": "system", "content": query.system},
             {"role": "user", "content": query.user},
         )
-        return {**self._shared, "messages": turns}
+        return {**self._shared, **self._format(query), **self._extra, "messages": turns}
+
+    def _format(self, query: JudgeQuery) -> dict[str, Json]:
+        """Return the schema of a reply if the protocol is one."""
+        if not self._has_schema:
+            return {}
+        name = "verdict" if isinstance(query, PairQuery) else "score"
+        schema: dict[str, Json] = {"name": name, "strict": True, "schema": query.reply_schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 _REMEDIES: Final[Mapping[str, str]] = {

@@ -83,6 +83,10 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
         samples = counted(counts.n_planned, "sample")
         resume = "continue with `tourney apply evaluate`"
         yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"
+    n_unjudged = counts.n_observed - len(each.run.judged)
+    if plan.scored_by and n_unjudged:
+        answers, judge = counted(n_unjudged, "answer"), plan.scored_by.judge.label
+        yield f"{name}: {answers} without a score by {judge}; `tourney apply evaluate` asks it"
     by_reason = attrgetter("reason")
     for reason, fates in groupby(sorted(each.run.unscorable, key=by_reason), by_reason):
         first, *others = fates
@@ -114,6 +118,12 @@ def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> T
     )
 
 
+_BY_JUDGE: Final = (
+    Column("judged", "Judged", 3),
+    Column("reply", "Judge's reply", longest=_LONGEST, importance=0),
+)
+
+
 def samples_table(
     every: Iterable[EvaluationRun],
     items: Items,
@@ -139,6 +149,7 @@ def samples_table(
             Column("cleaned", "Compared", longest=_LONGEST, is_counted=True, importance=0),
             Column("expected", "Expected", longest=_LONGEST, importance=KEPT),
             *columns("score", digits=3),
+            *(_BY_JUDGE if any(run.plan.scored_by for run in every) else ()),
             Column("is_right", "Right", importance=0),
             Column("unscorable", "Unscorable", unknown="", is_counted=True),
         ),

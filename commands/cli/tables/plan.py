@@ -10,6 +10,7 @@ from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
+from commands.judging.scoring import OwedScores
 from commands.spending.consent import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
@@ -117,9 +118,15 @@ def owed_responses_table(
 
 
 def owed_samples_table(
-    rows: Iterable[OwedSamples], refused: Sequence[str], costs: Sequence[EndpointCost] = ()
+    rows: Iterable[OwedSamples],
+    refused: Sequence[str],
+    costs: Sequence[EndpointCost] = (),
+    scores: Sequence[OwedScores] = (),
 ) -> Table:
-    """Return a row for each entrant and evaluation: its missing samples; notes on refused ones."""
+    """Return a row for each entrant and evaluation: its missing samples.
+
+    Notes tell the cost of endpoints, what judges are still to score, and what cannot be run.
+    """
     rows = tuple(rows)
     total = sum(row.n_owed for row in rows)
     return Table(
@@ -130,14 +137,30 @@ def owed_samples_table(
         notes=(
             f"{total} samples are missing" if total else "nothing remains to be evaluated",
             *endpoint_notes(costs),
+            *(note for each in scores for note in _score_notes(each)),
             *refused,
         ),
         facts={
             "n_owed": total,
             "served": [asdict(cost) for cost in costs],
+            "scores": [
+                {**each._asdict(), "cost": cost_fields(each.cost) if each.cost else None}
+                for each in scores
+            ],
             "refused": list(refused),
         },
     )
+
+
+def _score_notes(owed: OwedScores) -> Iterator[str]:
+    """Yield what a judge is still to score, and what it costs."""
+    waiting = f"; {counted(owed.n_waiting, 'sample')} must be answered first"
+    yield (
+        f"{owed.judge} is to score {counted(owed.n_queries, 'answer')}"
+        f"{waiting if owed.n_waiting else ''}"
+    )
+    if owed.cost and owed.n_queries:
+        yield from cost_notes(owed.cost)
 
 
 def owed_verdicts_table(

@@ -10,7 +10,7 @@ from commands.spending.endpoints import EndpointSpend
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json
-from projections.tournament.bill import Bill
+from projections.tournament.requests import Bill
 from projections.tournament.spend import Spend, SpendKey
 
 _FRACTIONS = 4  # of a dollar: a cached token is cheap

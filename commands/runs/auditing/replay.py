@@ -17,7 +17,8 @@ from ledger.storage.files import write_files
 from ledger.store import Ledger
 from projections.artifacts.files import files_of, holds_texts
 from projections.artifacts.results import Results, results_of
-from projections.tournament.state import Tournament, advance
+from projections.tournament.folding import advance
+from projections.tournament.state import Tournament
 
 _PAGE: Final = 10_000  # events
 

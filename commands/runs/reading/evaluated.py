@@ -24,6 +24,8 @@ class SampleRow(NamedTuple):
     score: float | None  # of a document its bits per byte
     is_right: bool | None  # None: nothing tells right from wrong
     unscorable: str | None  # why nothing could be observed
+    judged: float | None  # a judge's score
+    reply: str | None  # what the judge said
     item: str  # its digest
     run_key: str
 

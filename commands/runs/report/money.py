@@ -10,7 +10,7 @@ from commands.runs.report.drawings import embedded, pieces
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from commands.spending.endpoints import endpoint_spend
-from projections.tournament.bill import Bill
+from projections.tournament.requests import Bill
 from projections.tournament.spend import Spend, is_free
 from projections.tournament.state import Tournament
 

@@ -19,9 +19,9 @@ from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
 from projections.fold import both, fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import known_matches
 from projections.tournament.spend import Spend, spend_of
-from projections.tournament.state import tournament_of
 from projections.verdicts.queries import RecordedVerdict
 
 _VERDICT: Final = type_name(VerdictReceived)

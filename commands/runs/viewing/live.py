@@ -25,10 +25,11 @@ from projections.evaluations.samples import ITEMS, Items
 from projections.evaluations.state import Evaluations, evaluations_of
 from projections.fold import Projection, fold
 from projections.tournament.compared import Account, account_of
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import keep_matches, planned_responses, response_status
 from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
 from projections.tournament.spend import Spend, spend_of
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 
 _PAGE: Final = 5_000  # events that are held at a time
 _NEWEST: Final = 40  # verdicts, of which some belong to one battle

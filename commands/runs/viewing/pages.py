@@ -15,9 +15,9 @@ from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
 from commands.runs.viewing.frame import render
 from commands.runs.viewing.live import LiveView
 from ledger.identity import Digest
-from projections.tournament.bill import Bill
 from projections.tournament.compared import OutcomeKind
 from projections.tournament.matches import Match, match_of
+from projections.tournament.requests import Bill
 
 KINDS: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
 _OUTCOMES: Final[Mapping[str, str]] = {"a": "first", "b": "second"}

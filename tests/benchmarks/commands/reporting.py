@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import Match
-from projections.tournament.state import tournament_of
 from tests.benchmarks.bench import Bench, say
 from tests.benchmarks.commands.alone import alone, tourney
 from tests.benchmarks.rounds import interleaved

@@ -40,6 +40,7 @@ from ledger.store import Ledger
 from projections.artifacts.files import files_of
 from projections.artifacts.results import results_of
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
@@ -47,9 +48,9 @@ from projections.tournament.matches import (
     pairings,
     planned_responses,
 )
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY, swap_consistent
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.events import NOON, entrant, judge, known, opened, prompt, rubric
 
 N_PROMPTS: Final = 500
@@ -168,7 +169,7 @@ def _opinions(rng: random.Random, match: Match) -> tuple[Verdict, Verdict]:
     return ("A", "B") if rng.random() < 1 / (1 + 1.5**-ahead) else ("B", "A")
 
 
-def _submitted(match: Match, query: JudgeQuery) -> JudgeQuerySubmitted:
+def _submitted(match: Match, query: PairQuery) -> JudgeQuerySubmitted:
     return JudgeQuerySubmitted(
         query_key=query.query_key,
         judge=_JUDGE.judge_id,

@@ -8,7 +8,7 @@ from commands.backends._reference_judge import ReferenceJudge
 from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Reply
 from projections.verdicts.parsers import parse_verdict
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import key
 from tests.support.scripted import answered
 
@@ -18,7 +18,7 @@ CLOSER, FARTHER = "It is the axillary nerve.", "It is the radial nerve."
 
 def reply_to(a: str, b: str, *, gold: str | None = GOLD, tie_band: float = 1.0) -> str:
     """Return what the judge says of two responses."""
-    query = JudgeQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
+    query = PairQuery(key("query"), "forward", "Judge factuality.", f"{a} {b}", a, b, gold)
     (reply,) = answered(ReferenceJudge(tie_band=tie_band), [query])
     assert isinstance(reply, Reply)
     return reply.text
@@ -85,7 +85,7 @@ def test_without_a_gold_answer_there_is_nothing_to_compare_with() -> None:
 
 def test_the_judge_names_itself_in_its_replies() -> None:
     """Artifacts quote the model that gave a verdict."""
-    query = JudgeQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
+    query = PairQuery(key("query"), "forward", "system", "user", CLOSER, FARTHER, GOLD)
 
     (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
     assert isinstance(reply, Reply)

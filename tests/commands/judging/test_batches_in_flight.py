@@ -5,6 +5,7 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.batches_in_flight import batches_not_received, require_none_in_flight
+from commands.judging.judge import JudgeTask
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
@@ -80,7 +81,7 @@ def test_judging_is_not_done_while_a_batch_holds_its_queries(
     later = with_batch(ledger, stream, *keys(recorder)[:3])
 
     with pytest.raises(WorkInFlight) as caught:
-        require_none_in_flight(later.state, JUDGE, [P1, P2])
+        require_none_in_flight(later.state, JudgeTask(JUDGE, [P1, P2], AskingRules(0)))
 
     assert str(caught.value) == f"3 queries to 'reference' in batches with the provider; {remedy}"
 
@@ -91,7 +92,9 @@ def test_queries_with_a_verdict_keep_nobody_waiting(recorder: Recorder, ledger: 
     with_batch(ledger, STREAM, *asked)
     ledger.append(OTHER, [verdict(each) for each in asked])
 
-    require_none_in_flight(Recorder(ledger, STREAM).state, JUDGE, [P1, P2])
+    require_none_in_flight(
+        Recorder(ledger, STREAM).state, JudgeTask(JUDGE, [P1, P2], AskingRules(0))
+    )
 
 
 def test_queries_of_other_prompts_keep_nobody_waiting(recorder: Recorder, ledger: Ledger) -> None:
@@ -101,6 +104,6 @@ def test_queries_of_other_prompts_keep_nobody_waiting(recorder: Recorder, ledger
     ]
     later = with_batch(ledger, STREAM, *first)
 
-    require_none_in_flight(later.state, JUDGE, [P2])
+    require_none_in_flight(later.state, JudgeTask(JUDGE, [P2], AskingRules(0)))
     with pytest.raises(WorkInFlight, match=r"^2 queries to 'reference'"):
-        require_none_in_flight(later.state, JUDGE, [P1])
+        require_none_in_flight(later.state, JudgeTask(JUDGE, [P1], AskingRules(0)))

@@ -17,7 +17,7 @@ from ledger.store import Ledger
 from projections.tournament.compared import account_of
 from projections.tournament.progress import AskingRules
 from projections.tournament.settlement import settle
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import USED
 from tests.support.builders.commands import (
     JUDGE,
@@ -74,7 +74,7 @@ def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) 
     done = judged(recorder, port)
 
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-    assert [query.shown_a for query in port.asked[:2]] == [
+    assert [query.shown_a for query in port.asked[:2] if isinstance(query, PairQuery)] == [
         "base on Question p1?",
         "tuned on Question p1?",
     ]
@@ -356,6 +356,7 @@ def test_another_attempt_is_a_phase_of_its_own(recorder: Recorder) -> None:
         told.append((what, done, total))
 
     def answer(query: JudgeQuery) -> str:
+        assert isinstance(query, PairQuery)
         return "Both are fine." if query.order == "swapped" else "VERDICT: A"
 
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))

@@ -11,6 +11,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
 from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
+from commands.judging.panel import require_key
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
@@ -18,7 +19,6 @@ from commands.judging.session import (
     judge_with_consent,
     plan_judging,
     require_cap_can_be_kept,
-    require_key,
 )
 from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progress
 from commands.settings.keys import ANTHROPIC_KEYS
@@ -342,7 +342,7 @@ def test_ratings_wait_for_a_batch_that_this_command_does_not_receive(
 
     judge_with_consent(later, chosen, Scripted(direct, batches), terminal.console)
     with pytest.raises(WorkInFlight, match=WAITING_FOR):
-        require_none_in_flight(later.state, chosen.judge, chosen.task.prompts)
+        require_none_in_flight(later.state, chosen.task)
 
     (said,) = terminal.told
     assert WAITING_FOR in said

@@ -14,7 +14,8 @@ from ledger.identity import StreamId
 from ledger.storage import schema
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.folding import tournament_of
+from projections.tournament.state import Tournament
 from tests.support.builders.events import STREAM, known, verdict
 from tests.support.builders.worlds import (
     answered,

@@ -24,7 +24,7 @@ from projections.artifacts.files import (
 )
 from projections.artifacts.results import Results, results_of
 from projections.fold import fold
-from projections.tournament.state import tournament_of
+from projections.tournament.folding import tournament_of
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.events import (
     NOON,

@@ -10,6 +10,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, PromptId, StreamId
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import Match, planned_responses
 from projections.tournament.progress import (
     AskingRules,
@@ -21,7 +22,7 @@ from projections.tournament.progress import (
     refreshed_query,
     unreconciled,
 )
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.events import (

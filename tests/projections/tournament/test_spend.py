@@ -14,8 +14,7 @@ from ledger.events.registry import Event
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
 from projections.fold import fold
-from projections.tournament.bill import Bill
-from projections.tournament.requests import NO_REQUESTS, evolve_requests
+from projections.tournament.requests import NO_REQUESTS, Bill, evolve_requests
 from projections.tournament.spend import (
     Spend,
     SpendKey,

@@ -17,8 +17,9 @@ from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId, StreamId
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.requests import NO_REQUESTS
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 from tests.support.builders.batches import DEAR, USED, ended, planned_batch, sent
 from tests.support.builders.events import (
     STREAM,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from projections.verdicts.queries import (
     VERDICT_SCHEMA,
-    JudgeQuery,
+    PairQuery,
     build_query,
     queries_digest,
     system_text,
@@ -28,24 +28,24 @@ HOSTILE = [
 ]
 
 
-def forward(a: str = "yes", b: str = "no") -> JudgeQuery:
+def forward(a: str = "yes", b: str = "no") -> PairQuery:
     """Return a question on factuality."""
     return build_query(judge(), instructions(), rubric(), prompt(), a=a, b=b, order="forward")
 
 
-def fence_of(question: JudgeQuery) -> str:
+def fence_of(question: PairQuery) -> str:
     """Return the digest that the question's first line, which is ours, says."""
     return question.user.partition("\n")[0].rpartition(" ")[2]
 
 
-def inside(question: JudgeQuery, name: str) -> str:
+def inside(question: PairQuery, name: str) -> str:
     """Return what stands in a part, for a reader who trusts that digest only."""
     fence = fence_of(question)
     _, _, rest = question.user.partition(f"<<< {name} {fence}\n")
     return rest.partition(f"\n>>> end of {name} {fence}")[0]
 
 
-def skeleton(question: JudgeQuery) -> list[str]:
+def skeleton(question: PairQuery) -> list[str]:
     """Return what is left of a question without its responses and its digest."""
     bare = question.user.replace(fence_of(question), "#")
     return bare.replace(question.shown_a, "?").replace(question.shown_b, "?").split("\n")

@@ -6,7 +6,7 @@ from traceback import TracebackException
 from commands.backends.remote.pace import Pace
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import PairQuery
 from tests.support.builders.events import key
 
 CANARY = "sk-ant-canary-0123456789"
@@ -25,10 +25,10 @@ def judge_settings(**parameters: str | float) -> JudgeSettings:
     )
 
 
-def queries(n: int, *, system: str = SYSTEM) -> tuple[JudgeQuery, ...]:
+def queries(n: int, *, system: str = SYSTEM) -> tuple[PairQuery, ...]:
     """Return queries, each with a question of its own."""
     return tuple(
-        JudgeQuery(key(f"query {n}"), "forward", system, f"Question {n}?", "yes", "no", None)
+        PairQuery(key(f"query {n}"), "forward", system, f"Question {n}?", "yes", "no", None)
         for n in range(n)
     )
 

@@ -25,7 +25,7 @@ from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
 from projections.tournament.progress import OpenQuery
 from projections.verdicts.policies import DEFAULT_POLICY
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.events import judge, opened, valid
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
 
@@ -122,6 +122,7 @@ def echoing(*, stops_after: int | None = None) -> ScriptedGenerator:
 
 def prefer_tuned(query: JudgeQuery) -> str:
     """Find the response of `tuned` better, in whatever slot it is shown."""
+    assert isinstance(query, PairQuery)
     return "VERDICT: A" if query.shown_a.startswith("tuned") else "VERDICT: B"
 
 

@@ -29,8 +29,9 @@ from ledger.identity import Digest, JudgeId, StreamId, digest_of
 from ledger.recorded import Receipt, Recorded
 from ledger.store import Ledger
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_response
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 

@@ -27,7 +27,7 @@ from projections.tournament.estimate import token_model
 from projections.tournament.matches import Match
 from projections.tournament.progress import AskingRules, OpenQuery, open_queries
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import DEAR
 from tests.support.builders.events import NOON, STREAM, judge, opened, prompt, verdict
 from tests.support.builders.worlds import RUBRICS, answered, everything, failure
@@ -99,7 +99,7 @@ def paid_in_vain(
 
 
 def put(
-    match: Match, question: JudgeQuery, *, by: str = "reference", attempt: int = 1
+    match: Match, question: PairQuery, *, by: str = "reference", attempt: int = 1
 ) -> JudgeQuerySubmitted:
     """Return the event that puts a question to a judge."""
     pairing = match.pairing

@@ -25,8 +25,8 @@ from ledger.events.money import Usage, cost_usd
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.bill import Bill as LedgerBill
 from projections.tournament.matches import PlannedResponse, planned_responses
+from projections.tournament.requests import Bill as LedgerBill
 from projections.tournament.spend import spend_of
 from tests.providers.anthropic.bill import Bill, Line
 from tests.support.builders.commands import write_weights

@@ -55,7 +55,7 @@ from projections.reliability.calibration import Calibration, Case
 from projections.tournament.progress import AskingRules, progress
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import JUDGE, echo, open_tournament
 from tests.support.builders.events import NOON, STREAM, entrant, key, opened, prompt
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
@@ -175,6 +175,7 @@ def _answer(task: GenerationTask) -> str | GenerationFailure:
 def _judge(query: JudgeQuery) -> str:
     if "p2" in query.user:
         return "Both are fine."
+    assert isinstance(query, PairQuery)
     return "VERDICT: A" if query.shown_a.startswith("tuned") else "VERDICT: B"
 
 

@@ -24,7 +24,7 @@ from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.store import Ledger
 from projections.tournament.progress import AskingRules
-from projections.verdicts.queries import JudgeQuery
+from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import P1, record_answers
 from tests.support.builders.events import STREAM, key, opened
 from tests.support.builders.events import judge as judge_settings
@@ -34,7 +34,7 @@ from tests.support.scripted import answered
 CPU = torch.device("cpu")
 MAX_TOKENS = 12
 QUERIES = [
-    JudgeQuery(key(str(n)), "forward", "Judge.", "dose " * (1 + 5 * n % 16) + "?", "", "", None)
+    PairQuery(key(str(n)), "forward", "Judge.", "dose " * (1 + 5 * n % 16) + "?", "", "", None)
     for n in range(16)
 ]
 Load = Callable[..., LoadedWeights]
@@ -65,7 +65,7 @@ def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = QUERIES) -> list[An
 
 def asking(user: str, system: str = "Judge.") -> JudgeQuery:
     """Return a query of these texts."""
-    return JudgeQuery(key(system + user), "forward", system, user, "", "", None)
+    return PairQuery(key(system + user), "forward", system, user, "", "", None)
 
 
 def with_template(tokenizer: PreTrainedTokenizerFast, template: str) -> PreTrainedTokenizerFast:

@@ -13,7 +13,7 @@ from ledger.events.imports import SampleDesign
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.state import tournament_of
+from projections.tournament.folding import tournament_of
 from tests.support.builders.events import STREAM, entrant, opened, prompt
 from tests.support.builders.worlds import RUBRICS, Fate, history
 

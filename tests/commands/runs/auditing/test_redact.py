@@ -20,7 +20,7 @@ from ledger.events.redaction import EventRedacted
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.state import tournament_of
+from projections.tournament.folding import tournament_of
 from tests.support.builders.events import STREAM
 from tests.support.builders.games import play
 from tests.support.faults.hostile import hash_again, tamper, unguarded

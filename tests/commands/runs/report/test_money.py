@@ -14,8 +14,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension, EntrantId, JudgeId
 from projections.artifacts.results import results_of
 from projections.evaluations.samples import ITEMS
-from projections.tournament.bill import Bill
-from projections.tournament.requests import EntrantKey, EntrantRequests
+from projections.tournament.requests import Bill, EntrantKey, EntrantRequests
 from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, known
 from tests.support.builders.worlds import Fate, cup, history, publication

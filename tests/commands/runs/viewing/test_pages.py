@@ -22,7 +22,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension, JudgeId
 from projections.artifacts.escaping import shown
-from projections.tournament.bill import Bill
+from projections.tournament.requests import Bill
 from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, entrant, judge, opened, prompt, rubric
 from tests.support.builders.views import viewed

@@ -1,0 +1,200 @@
+"""Use case: let judges score the answers of evaluations, with consent and within the cap.
+
+What is asked follows from the ledger and the plans: these name the judge and the rubric, and the
+samples on record have the answers. Equal answers to one prompt are asked about once.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from commands.decisions.commands import ShareScore
+from commands.decisions.recorder import Recorder
+from commands.errors import WorkInFlight
+from commands.judging.batches_in_flight import require_none_in_flight
+from commands.judging.judge import JudgeTask
+from commands.judging.panel import require_key, section_of
+from commands.judging.session import (
+    JudgingOptions,
+    JudgingPlan,
+    asking_rules,
+    judge_with_consent,
+    plan_task,
+    require_cap_can_be_kept,
+)
+from commands.judging.unreadable import tell_unscored
+from commands.ports import Backends, Console
+from commands.settings.schema import Settings
+from commands.spending.approval import require_someone
+from commands.spending.consent import PAID_PROVIDERS
+from commands.spending.forecast import PlannedCost, plan_cost
+from commands.spending.pricing import TokenPricing, price_book
+from ledger.errors import TourneyError
+from ledger.events.evaluations import EvaluationPlanned
+from ledger.identity import JudgeId
+from projections.evaluations.judged import Scorers, score_questions, unlinked
+from projections.evaluations.samples import Items
+from projections.evaluations.state import Evaluations
+from projections.tournament.progress import AskingRules
+from projections.tournament.state import Tournament
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The plans whose answers are scored, and how their judges are asked."""
+
+    plans: Collection[EvaluationPlanned]
+    settings: Settings
+    folder: Path
+    options: JudgingOptions
+    console: Console
+
+    def tasks(self, recorder: Recorder) -> tuple[JudgeTask, ...]:
+        """Return what each judge is asked about the answers on record."""
+        rules = asking_rules(self.settings.judge)
+        return scoring_tasks(recorder.state, *recorder.evaluations(), self.plans, rules)
+
+    def priced(self, recorder: Recorder, task: JudgeTask) -> JudgingPlan:
+        """Plan at what price, under which cap and how a judge is asked."""
+        return plan_task(recorder, self.settings, self.folder, task, self.options, self.console)
+
+
+class ScoringSummary(NamedTuple):
+    """How many queries were open before, and what became of them."""
+
+    n_open: int
+    n_scored: int
+    n_failed: int  # sent now, and without a score at the end
+    n_unscored: int  # of all queries, those that failed and are not open
+
+
+def scoring_tasks(
+    state: Tournament,
+    known: Evaluations,
+    items: Items,
+    plans: Iterable[EvaluationPlanned],
+    rules: AskingRules,
+) -> tuple[JudgeTask, ...]:
+    """Return a task for each judge that some plans name, with all their answers on record."""
+    plans = tuple(plans)
+    named = dict.fromkeys(each.scored_by.judge for each in plans if each.scored_by)
+    questions = score_questions(known, items, plans, Scorers(state.judges, state.rubrics))
+    judges = (state.judges[reference] for reference in named)
+    return tuple(
+        JudgeTask(judge, (), rules, answers=tuple(q for q in questions if q.judge == judge))
+        for judge in judges
+    )
+
+
+class OwedScores(NamedTuple):
+    """The answers that a judge has not scored, and what that costs."""
+
+    judge: JudgeId
+    n_queries: int  # that can be sent now
+    n_waiting: int  # samples that have no answer yet
+    cost: PlannedCost | None  # None: the judge is free
+
+
+def owed_scores(
+    state: Tournament,
+    known: Evaluations,
+    items: Items,
+    plans: Collection[EvaluationPlanned],
+    settings: Settings,
+    folder: Path,
+) -> tuple[OwedScores, ...]:
+    """Count what each judge is still to score, and forecast the cost."""
+    book, rules = price_book(settings, folder), asking_rules(settings.judge)
+    owed = []
+    for task in scoring_tasks(state, known, items, plans, rules):
+        queries, scored = task.open_in(state), [each.asked for each in task.answers]
+        pricing = book.pricing(task.judge, state, scored=scored)
+        cost = None
+        if isinstance(pricing, TokenPricing):
+            cost = plan_cost(state, queries, pricing, cap_usd=settings.judge.max_usd)
+        n_waiting = _n_missing(known, plans)[task.judge.judge_id]
+        owed.append(OwedScores(task.judge.judge_id, len(queries), n_waiting, cost))
+    return tuple(owed)
+
+
+def require_judges(recorder: Recorder, scoring: Scoring) -> None:
+    """Fail early if a judge cannot be asked, before answers are generated for it.
+
+    Raises:
+        ConfigurationError: --no-wait is given for a judge that is not asked in batches.
+        NoCredentials: A provider needs an API key, and none is set.
+        Refused: A cap cannot be kept, or no terminal is here to confirm.
+    """
+    known, _ = recorder.evaluations()
+    waits_for_answers = {
+        each.scored_by.judge for each in scoring.plans if each.scored_by and known.run(each).missing
+    }
+    judges = {recorder.state.judges[each] for each in waits_for_answers}
+    for task in scoring.tasks(recorder):
+        if task.judge in judges or task.open_in(recorder.state):
+            plan = scoring.priced(recorder, task)
+            require_key(task.judge, section_of(scoring.settings, task.judge))
+            if task.judge.provider in PAID_PROVIDERS:
+                require_someone(task.judge.model, scoring.options.spending, scoring.console)
+            require_cap_can_be_kept(plan)
+
+
+def _n_missing(known: Evaluations, plans: Iterable[EvaluationPlanned]) -> Counter[JudgeId]:
+    """Count the samples without an answer, by the judge that will score it."""
+    n_missing: Counter[JudgeId] = Counter()
+    for each in plans:
+        if each.scored_by:
+            n_missing[JudgeId(each.scored_by.judge.label)] += len(known.run(each).missing)
+    return n_missing
+
+
+def score_with_consent(recorder: Recorder, scoring: Scoring, backends: Backends) -> ScoringSummary:
+    """Let the judges score all answers that have no score.
+
+    Raises:
+        NoCredentials: A provider needs an API key, and none is set.
+        Refused: The user did not confirm, or the cap is too low.
+        WorkInFlight: Batches go on, and the command does not wait; every judge had its turn.
+        ProviderError: A judge fails.
+    """
+    recorder.catch_up()
+    total, in_flight = ScoringSummary(0, 0, 0, 0), None
+    for task in scoring.tasks(recorder):
+        try:
+            done = _score(recorder, scoring.priced(recorder, task), backends, scoring.console)
+        except WorkInFlight as error:
+            in_flight = error
+        else:
+            total = ScoringSummary(*map(sum, zip(total, done, strict=True)))
+    if in_flight is not None:
+        raise in_flight
+    return total
+
+
+def _score(
+    recorder: Recorder, plan: JudgingPlan, backends: Backends, console: Console
+) -> ScoringSummary:
+    """Let one judge score; whatever comes of it, record which samples its queries are about."""
+    task = plan.task
+    try:
+        done = judge_with_consent(recorder, plan, backends, console)
+    except TourneyError:
+        recorder.record(*_shared(recorder, task))
+        raise
+    recorder.record(*_shared(recorder, task))
+    keys = frozenset(task.keys_in(recorder.state))
+    tell_unscored(recorder.state, keys, task.judge, console.tell)
+    require_none_in_flight(recorder.state, task)
+    still_open = {each.asked.query_key for each in task.open_in(recorder.state)}
+    n_unscored = sum(not recorder.state.is_answered(key) for key in keys - still_open)
+    return ScoringSummary(done.n_open, done.n_verdicts, done.n_failed, n_unscored)
+
+
+def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[ShareScore]:
+    """Yield which samples have an answer that was sent on behalf of others."""
+    known, _ = recorder.evaluations()
+    for each in task.answers:
+        if recorder.state.was_asked(each.asked.query_key) and (more := unlinked(known, each)):
+            yield ShareScore(each.asked.query_key, each.scoring, more)

@@ -1,0 +1,148 @@
+"""Answers scored by a judge: what it is asked, and how its reply becomes a score.
+
+The system text is the same for every answer that a rubric scores. The user text holds the prompt,
+the expected answer if the rubric needs it, and the answer, between fences as those of a pair.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from ledger.events.evaluations import PromptItem, SampleName
+from ledger.events.judging import query_key
+from ledger.events.registration import JudgeSettings, Rubric, Scale
+from ledger.identity import Digest, digest_of_bytes
+from projections.verdicts.parsers import DECORATION, json_object
+from projections.verdicts.queries import FENCES, ScoreQuery
+
+_GUIDANCE: Final = """\
+You score one answer to a question, as a careful expert on its subject who reviews the work of
+others. Judge by the rubric alone. Neither length nor style, fluency or a tone of authority is
+evidence. An answer that breaks off is judged by what is there.
+"""
+_PROTOCOLS: Final[Mapping[str, str]] = {
+    "line": "End with one line, alone, and nothing after it:\n{forms}\n",
+    "schema": 'Reply with one JSON object: your assessment as "reasoning", then your "score":'
+    " {said}.\n",
+}
+_DEMAND: Final = "\n\nScore the answer by the rubric, {end}"
+_ENDS: Final[Mapping[str, str]] = {
+    "line": "then end with the line SCORE: {said}.",
+    "schema": "then give your score: {said}.",
+}
+
+
+class ScoreQuestion(NamedTuple):
+    """A query about an answer, and the samples that have the answer."""
+
+    asked: ScoreQuery
+    judge: JudgeSettings
+    evaluation: str  # of the first sample
+    scoring: Digest
+    samples: tuple[SampleName, ...]
+
+
+def score_query(judge: JudgeSettings, rubric: Rubric, item: PromptItem, answer: str) -> ScoreQuery:
+    """Build the query that puts an answer to a judge.
+
+    Raises:
+        ValueError: The rubric gives no score.
+    """
+    if not rubric.scale:
+        raise ValueError(f"rubric {rubric.dimension!r} gives no score")
+    system = _system_text(rubric, rubric.scale, judge.protocol)
+    gold = item.expected if rubric.needs_gold else None
+    user = _user_text(item.prompt, gold, answer, _demand(rubric.scale, judge.protocol))
+    key = query_key(judge.digest, _digest(system), user)
+    return ScoreQuery(key, system, user, answer, gold, rubric.scale)
+
+
+@cache
+def _system_text(rubric: Rubric, scale: Scale, protocol: str) -> str:
+    """Return the system text that all queries of a rubric share."""
+    forms = f"SCORE: N\nwhere N is {_said(scale)}"
+    if scale.limits is None:
+        forms = "SCORE: PASS\nor\nSCORE: FAIL"
+    how_to_end = _PROTOCOLS[protocol].format(forms=forms, said=_said(scale))
+    return f"{_GUIDANCE}\n{FENCES}\n{how_to_end}\nThe rubric:\n\n{rubric.guidance}\n"
+
+
+def _said(scale: Scale) -> str:
+    """Return what a score may be, in words."""
+    if scale.limits is None:
+        return "PASS or FAIL"
+    lowest, highest = scale.limits
+    return f"a number from {lowest:g} to {highest:g}"
+
+
+def _demand(scale: Scale, protocol: str) -> str:
+    return _DEMAND.format(end=_ENDS[protocol].format(said=_said(scale)))
+
+
+def _user_text(question: str, gold: str | None, answer: str, demand: str) -> str:
+    """Return the texts between fences whose token no text can know, and what is wanted."""
+    texts = {"question": question, "reference answer": gold, "answer": answer}
+    token = digest_of_bytes(f"{question}\0{answer}".encode())[:16]
+    fenced = (
+        f"<<< {name} {token}\n{text}\n>>> end of {name} {token}"
+        for name, text in texts.items()
+        if text is not None
+    )
+    return "\n\n".join(fenced) + demand
+
+
+@cache
+def _digest(system: str) -> Digest:
+    return digest_of_bytes(system.encode())
+
+
+# As a verdict's line; limits are never negative, so no sign is taken for decoration.
+_SCORE_LINE: Final = re.compile(
+    rf"{DECORATION}SCORE{DECORATION}:{DECORATION}\[?"
+    rf"(PASS|FAIL|\d+(?:\.\d+)?)(?:\ ?/\ ?(\d+))?\]?{DECORATION}\.?{DECORATION}",
+    re.IGNORECASE | re.ASCII,
+)
+_PASSES: Final[Mapping[str, float]] = {"PASS": 1.0, "FAIL": 0.0}
+
+
+def parse_score(reply: str, scale: Scale) -> float | None:
+    """Parse the score in the last line; None if there is none, or it is not on the scale.
+
+    "7/10" is read as 7 if 10 is the highest score.
+    """
+    found = _SCORE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    if found is None:
+        return None
+    said, of = found[1], found[2]
+    if scale.limits is None:
+        return None if of else _PASSES.get(said.upper())
+    is_of_scale = of is None or float(of) == scale.limits[1]
+    return _within(float(said), scale.limits) if said[0].isdigit() and is_of_scale else None
+
+
+def parse_json_score(reply: str, scale: Scale) -> float | None:
+    """Parse the score of a reply that is one JSON object; else None."""
+    said = json_object(reply).get("score")
+    if scale.limits is None:
+        return _PASSES.get(said.upper()) if isinstance(said, str) else None
+    if not isinstance(said, int | float) or isinstance(said, bool):
+        return None
+    return _within(said, scale.limits)
+
+
+def _within(score: float, limits: tuple[float, float]) -> float | None:
+    lowest, highest = limits
+    return float(score) if lowest <= score <= highest else None
+
+
+LINE_PARSER: Final = "score-line@1"
+SCHEMA_PARSER: Final = "json-score@1"
+SCORE_PARSER_OF: Final[Mapping[str, str]] = {"line": LINE_PARSER, "schema": SCHEMA_PARSER}
+"""How scores are read, by how they were asked for."""
+
+SCORE_PARSERS: Final[Mapping[str, Callable[[str, Scale], float | None]]] = {
+    LINE_PARSER: parse_score,
+    SCHEMA_PARSER: parse_json_score,
+}
+"""Every rule that scores were ever read by; a stored score names its own."""
