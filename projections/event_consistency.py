@@ -20,7 +20,7 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleUnscorable,
 )
-from ledger.events.registration import Registered, Scale
+from ledger.events.registration import Registered, ScoreScale
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
@@ -145,7 +145,7 @@ class ScoreConsistency:
     """Checks scores of answers; keeps the scales on which they were asked for."""
 
     def __init__(self) -> None:
-        self._scales: dict[Digest, Scale] = {}  # by query
+        self._scales: dict[Digest, ScoreScale] = {}  # by query
         self._received: set[tuple[StreamId, Digest]] = set()
 
     def note(self, event: judging.QuerySubmitted) -> None:

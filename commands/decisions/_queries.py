@@ -20,7 +20,7 @@ from commands.decisions.commands import (
 from commands.ports import NoReply
 from ledger.errors import TourneyError
 from ledger.events import judging
-from ledger.events.registration import Reference, Scale
+from ledger.events.registration import Reference, ScoreScale
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId
 from projections.tournament.progress import OpenQuery, OpenScore, Unanswered
@@ -147,7 +147,7 @@ def is_unanswered(key: Digest, state: Tournament) -> bool:
 
 
 def _read(
-    command: ReceiveAnswer, attempt: int, scale: Scale | None
+    command: ReceiveAnswer, attempt: int, scale: ScoreScale | None
 ) -> judging.ReplyRead | judging.JudgeQueryFailed:
     """Read an answer as a score on a scale; without one, as a verdict."""
     answer, protocol = command.answer, command.judge.protocol

@@ -25,7 +25,7 @@ import rubrics
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
 from commands.settings.toml import nearest, parsed
-from ledger.events.registration import Instructions, Prompt, Rubric, Scale
+from ledger.events.registration import Instructions, Prompt, Rubric, ScoreScale
 from ledger.identity import Dimension, digest_of_bytes
 
 
@@ -180,9 +180,9 @@ class ScoringFrontMatter(Section):
     score: Literal["pass/fail"] | tuple[NonNegativeFloat, NonNegativeFloat]
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> ScoreScale:
         """The scores."""
-        return Scale(None if self.score == "pass/fail" else self.score)
+        return ScoreScale(None if self.score == "pass/fail" else self.score)
 
     @field_validator("score")
     @classmethod

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from ledger.events.evaluations import EvaluationFact, SampleName
 from ledger.events.money import Price, Usage
-from ledger.events.registration import Reference, Scale
+from ledger.events.registration import Reference, ScoreScale
 from ledger.events.values import Count, Dollars, Fact, Moment, Ordinal
 from ledger.identity import (
     Digest,
@@ -169,7 +169,7 @@ class ScoreQuerySubmitted(Fact, frozen=True):
     judge: JudgeId
     evaluation: str
     scoring: Digest  # of the judge and the rubric, as in the plan
-    scale: Scale
+    scale: ScoreScale
     samples: tuple[SampleName, ...]  # those known to have this answer to this prompt
     attempt: int = 1
     batch_key: Digest | None = None  # None: sent alone

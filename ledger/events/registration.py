@@ -24,7 +24,7 @@ class Prompt(Value, frozen=True):
     category: str | None = None
 
 
-class Scale(Value, frozen=True):
+class ScoreScale(Value, frozen=True):
     """The scores that a judge may give an answer; higher is better."""
 
     limits: tuple[float, float] | None = None  # lowest and highest; None: it passes, 1, or fails, 0
@@ -38,7 +38,7 @@ class Rubric(Value, frozen=True, kw_only=True, dict=True, gc=True):
     needs_gold: bool
     shows_expected_behavior: bool = False
     text: str
-    scale: Scale | UnsetType = UNSET  # of scores; not stored where responses are compared
+    scale: ScoreScale | UnsetType = UNSET  # of scores; not stored where responses are compared
 
     @property
     def guidance(self) -> str:

@@ -19,7 +19,7 @@ from ledger.events.registration import (
     Prompt,
     Reference,
     Rubric,
-    Scale,
+    ScoreScale,
     TournamentOpened,
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
@@ -52,7 +52,7 @@ class Tournament:
     attempts: Map[Digest, int] = Map()  # submissions by query key
     verdicts: Map[Digest, RecordedVerdict] = Map()
     scores: Map[Digest, judging.ScoreReceived] = Map()  # of answers of evaluations
-    scales: Map[Digest, Scale] = Map()  # of the scores that this tournament asked for
+    scales: Map[Digest, ScoreScale] = Map()  # of the scores that this tournament asked for
     query_failures: Map[Digest, judging.JudgeQueryFailed] = Map()  # the newest by query key
     useless_replies: Map[Digest, int] = Map()  # replies without a verdict, by query key
     reopened: Map[Digest, int] = Map()  # the failed attempt after which a query is asked again

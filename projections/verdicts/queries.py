@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import Order, VerdictReceived, query_key
-from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric, Scale
+from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric, ScoreScale
 from ledger.identity import Digest, Json, digest_of, digest_of_bytes
 from ledger.recorded import moment
 
@@ -55,7 +55,7 @@ VERDICT_SCHEMA: Final = _reply_schema("verdict", {"type": "string", "enum": ["A"
 """The shape of a verdict under the protocol `schema`; one for all dimensions."""
 
 
-def score_schema(scale: Scale) -> Mapping[str, Json]:
+def score_schema(scale: ScoreScale) -> Mapping[str, Json]:
     """Return the shape of a score under the protocol `schema`; servers cannot enforce limits."""
     passes: Mapping[str, Json] = {"type": "string", "enum": ["PASS", "FAIL"]}
     return _reply_schema("score", {"type": "number"} if scale.limits else passes)
@@ -86,7 +86,7 @@ class ScoreQuery(NamedTuple):
     user: str
     answer: str
     gold_answer: str | None
-    scale: Scale
+    scale: ScoreScale
 
     @property
     def reply_schema(self) -> Mapping[str, Json]:

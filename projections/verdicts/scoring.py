@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ledger.events.evaluations import PromptItem, SampleName
 from ledger.events.judging import query_key
-from ledger.events.registration import JudgeSettings, Rubric, Scale
+from ledger.events.registration import JudgeSettings, Rubric, ScoreScale
 from ledger.identity import Digest, digest_of_bytes
 from projections.verdicts.parsers import DECORATION, json_object
 from projections.verdicts.queries import FENCES, ScoreQuery
@@ -59,7 +59,7 @@ def score_query(judge: JudgeSettings, rubric: Rubric, item: PromptItem, answer: 
 
 
 @cache
-def _system_text(rubric: Rubric, scale: Scale, protocol: str) -> str:
+def _system_text(rubric: Rubric, scale: ScoreScale, protocol: str) -> str:
     """Return the system text that all queries of a rubric share."""
     forms = f"SCORE: N\nwhere N is {_said(scale)}"
     if scale.limits is None:
@@ -68,7 +68,7 @@ def _system_text(rubric: Rubric, scale: Scale, protocol: str) -> str:
     return f"{_GUIDANCE}\n{FENCES}\n{how_to_end}\nThe rubric:\n\n{rubric.guidance}\n"
 
 
-def _said(scale: Scale) -> str:
+def _said(scale: ScoreScale) -> str:
     """Return what a score may be, in words."""
     if scale.limits is None:
         return "PASS or FAIL"
@@ -76,7 +76,7 @@ def _said(scale: Scale) -> str:
     return f"a number from {lowest:g} to {highest:g}"
 
 
-def _demand(scale: Scale, protocol: str) -> str:
+def _demand(scale: ScoreScale, protocol: str) -> str:
     return _DEMAND.format(end=_ENDS[protocol].format(said=_said(scale)))
 
 
@@ -106,7 +106,7 @@ _SCORE_LINE: Final = re.compile(
 _PASSES: Final[Mapping[str, float]] = {"PASS": 1.0, "FAIL": 0.0}
 
 
-def parse_score(reply: str, scale: Scale) -> float | None:
+def parse_score(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score in the last line; None if there is none, or it is not on the scale.
 
     "7/10" is read as 7 if 10 is the highest score.
@@ -121,7 +121,7 @@ def parse_score(reply: str, scale: Scale) -> float | None:
     return _within(float(said), scale.limits) if said[0].isdigit() and is_of_scale else None
 
 
-def parse_json_score(reply: str, scale: Scale) -> float | None:
+def parse_json_score(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score of a reply that is one JSON object; else None."""
     said = json_object(reply).get("score")
     if scale.limits is None:
@@ -141,7 +141,7 @@ SCHEMA_PARSER: Final = "json-score@1"
 SCORE_PARSER_OF: Final[Mapping[str, str]] = {"line": LINE_PARSER, "schema": SCHEMA_PARSER}
 """How scores are read, by how they were asked for."""
 
-SCORE_PARSERS: Final[Mapping[str, Callable[[str, Scale], float | None]]] = {
+SCORE_PARSERS: Final[Mapping[str, Callable[[str, ScoreScale], float | None]]] = {
     LINE_PARSER: parse_score,
     SCHEMA_PARSER: parse_json_score,
 }

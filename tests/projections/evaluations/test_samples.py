@@ -75,7 +75,7 @@ def test_an_answer_stands_beside_what_was_asked_and_expected() -> None:
 
     found = read("rollout", asked, answer(0.0, "ibuprofen", text="ibuprofen.\n"))
 
-    assert found[1:] == (
+    assert found[1:9] == (
         *("What helps?", None, "ibuprofen.\n", "ibuprofen", "aspirin"),
         *(0.0, False, None),
     )
@@ -85,7 +85,7 @@ def test_of_choices_the_likeliest_is_the_answer() -> None:
     """With the texts that the ledger has of them."""
     found = read("comparison", ENDING, choices(*map(choice, (-1.0, -2.0, -3.0)), correct=1))
 
-    assert found[1:] == ("a dose", ENDING.choices, " of", None, " a", 0.0, False, None)
+    assert found[1:9] == ("a dose", ENDING.choices, " of", None, " a", 0.0, False, None)
 
 
 def test_of_equally_likely_choices_a_wrong_one_is_shown() -> None:
@@ -118,14 +118,14 @@ def test_a_prediction_stands_beside_its_text() -> None:
     """Which is what was expected."""
     found = read("encoding", TextItem(text="abab"), prediction([1], [2], 0.0))
 
-    assert found[1:] == ("abab", None, "abab", "abab", "abab", 0.0, False, None)
+    assert found[1:9] == ("abab", None, "abab", "abab", "abab", 0.0, False, None)
 
 
 def test_a_document_is_neither_right_nor_wrong() -> None:
     """Its score is in bits per byte: 8 bits of 8 bytes."""
     found = read("perplexity", TextItem(text="a dose"), document(-5.545177444479562))
 
-    assert found[1:] == ("a dose", *[None] * 4, 1.0, None, None)
+    assert found[1:9] == ("a dose", *[None] * 4, 1.0, None, None)
 
 
 def test_where_lower_is_better_nothing_is_right_but_zero() -> None:
@@ -144,7 +144,7 @@ def test_an_observation_of_another_kind_is_none() -> None:
     """`verify` says so; here the item stands alone."""
     found = read("rollout", PromptItem(prompt="?", expected=""), document(-1.0))
 
-    assert found[1:] == ("?", *[None] * 7)
+    assert found[1:9] == ("?", *[None] * 7)
 
 
 def mixed() -> tuple[EvaluationRun, Items]:

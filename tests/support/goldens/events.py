@@ -22,6 +22,7 @@ from ledger.events.evaluations import (
     Observation,
     PredictionObserved,
     PromptItem,
+    SampleName,
     SampleObserved,
     SampleScore,
     SampleUnscorable,
@@ -45,6 +46,9 @@ from ledger.events.judging import (
     JudgeQueryReopened,
     JudgeQuerySubmitted,
     PairReconciled,
+    ScoreQuerySubmitted,
+    ScoreReceived,
+    ScoreShared,
     VerdictReceived,
 )
 from ledger.events.money import Price, Usage
@@ -64,6 +68,7 @@ from ledger.events.registration import (
     PromptRegistered,
     Reference,
     RubricRegistered,
+    ScoreScale,
     TournamentOpened,
 )
 from ledger.events.registry import EVENTS, Event
@@ -293,6 +298,34 @@ SAMPLES: Final[tuple[Event, ...]] = (
         usage=USAGE,
         price=PRICE,
         worst_usd=0.25,
+    ),
+    ScoreQuerySubmitted(
+        query_key=key("score query"),
+        judge=REFERENCE,
+        evaluation="recall",
+        scoring=key("scoring"),
+        scale=ScoreScale((1.0, 10.0)),
+        samples=(SampleName(key("run"), key("item"), 3),),
+        attempt=2,
+        batch_key=key("batch"),
+        worst_usd=0.25,
+    ),
+    ScoreReceived(
+        query_key=key("score query"),
+        judge=REFERENCE,
+        score=7.5,
+        reply='Names "penicillin".\nSCORE: 7.5',
+        parser="score-line@1",
+        stop_reason="end_turn",
+        model="chrF2",
+        usage=USAGE,
+        price=PRICE,
+        worst_usd=0.25,
+    ),
+    ScoreShared(
+        query_key=key("score query"),
+        scoring=key("scoring"),
+        samples=(SampleName(key("another run"), key("item"), 0),),
     ),
     JudgeQueryFailed(
         query_key=key("query"),

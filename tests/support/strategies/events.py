@@ -32,6 +32,9 @@ from tests.support.strategies.judging import (
     judge_query_reopened,
     judge_query_submitted,
     pair_reconciled,
+    score_query_submitted,
+    score_received,
+    score_shared,
     verdict_received,
 )
 from tests.support.strategies.registration import (
@@ -80,6 +83,9 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "JudgeBatchEnded": judge_batch_ended(),
     "JudgeQuerySubmitted": judge_query_submitted(),
     "VerdictReceived": verdict_received(),
+    "ScoreQuerySubmitted": score_query_submitted(),
+    "ScoreReceived": score_received(),
+    "ScoreShared": score_shared(),
     "JudgeQueryFailed": judge_query_failed(),
     "JudgeQueryReopened": judge_query_reopened(),
     "PairReconciled": pair_reconciled(),

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from ledger.events.evaluations import SampleName
 from ledger.events.judging import (
     JudgeBatchEnded,
     JudgeBatchNotCreated,
@@ -14,13 +15,18 @@ from ledger.events.judging import (
     JudgeQueryReopened,
     JudgeQuerySubmitted,
     PairReconciled,
+    ScoreQuerySubmitted,
+    ScoreReceived,
+    ScoreShared,
     VerdictReceived,
 )
-from ledger.events.registration import Reference
+from ledger.events.registration import Reference, ScoreScale
 from ledger.identity import Digest, digest_of
 from tests.support.strategies.values import (
     COUNTS,
     DOLLARS,
+    FEW,
+    FINITE,
     LABELS,
     ORDINALS,
     built,
@@ -91,6 +97,42 @@ def judge_query_submitted() -> SearchStrategy[JudgeQuerySubmitted]:
 def verdict_received() -> SearchStrategy[VerdictReceived]:
     """Return verdicts; their queries need not be there."""
     return built(VerdictReceived, query_key=digests(), judge=LABELS, **_paid())
+
+
+def score_query_submitted() -> SearchStrategy[ScoreQuerySubmitted]:
+    """Return queries for scores; the samples that they are about need not be there."""
+    return built(
+        ScoreQuerySubmitted,
+        query_key=few_queries(),
+        judge=LABELS,
+        evaluation=LABELS,
+        scoring=digests(),
+        scale=built(ScoreScale, limits=st.none() | st.just((1.0, 10.0))),
+        samples=samples(),
+        attempt=ORDINALS,
+        batch_key=st.none() | batch_keys(),
+        worst_usd=st.none() | DOLLARS,
+    )
+
+
+def score_received() -> SearchStrategy[ScoreReceived]:
+    """Return scores; their queries need not be there."""
+    return built(ScoreReceived, query_key=few_queries(), judge=LABELS, score=FINITE, **_paid())
+
+
+def score_shared() -> SearchStrategy[ScoreShared]:
+    """Return samples that share a score; its query need not be there."""
+    return built(ScoreShared, query_key=few_queries(), scoring=digests(), samples=samples())
+
+
+def few_queries() -> SearchStrategy[Digest]:
+    """Return the keys of few queries, so that some of what is said is about one that is there."""
+    return st.sampled_from([digest_of(f"score {n}") for n in range(3)])
+
+
+def samples() -> SearchStrategy[tuple[SampleName, ...]]:
+    """Return the names of few samples."""
+    return tuples(built(SampleName, run_key=digests(), item=digests(), sample=FEW))
 
 
 def judge_query_failed() -> SearchStrategy[JudgeQueryFailed]:
