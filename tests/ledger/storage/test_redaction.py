@@ -137,7 +137,7 @@ KEPT = {
     *("JudgeBatchPlanned", "JudgeBatchSubmitted", "JudgeBatchEnded", "RequestsSubmitted"),
     *("JudgeQuerySubmitted", "JudgeQueryReopened", "PairReconciled", "RatingsPublished"),
     *("LedgerMerged", "BattlesImported", "RatingsImported", "EvaluationPlanned"),
-    *("EvaluationCompleted", "EventRedacted"),
+    *("EvaluationCompleted", "EventRedacted", "ScoreQuerySubmitted", "ScoreShared"),
 }
 SHAPES_WITHOUT_TEXT = {"SampleObserved.v1.choices.json", "SampleObserved.v1.document.json"}
 

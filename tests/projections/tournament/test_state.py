@@ -10,7 +10,7 @@ from ledger.events.judging import (
     FailureReason,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
-    VerdictReceived,
+    ReplyRead,
 )
 from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
@@ -231,7 +231,7 @@ def test_spending_is_the_sum_over_all_replies_of_known_cost(history: list[Event]
     costs = [
         cost_usd(event.usage, event.price)
         for event in history
-        if isinstance(event, VerdictReceived | JudgeQueryFailed) and event.usage and event.price
+        if isinstance(event, ReplyRead | JudgeQueryFailed) and event.usage and event.price
     ]
     assert tournament.spent_usd == pytest.approx(sum(costs))
 

@@ -50,11 +50,13 @@ Answering = Callable[[Asked], Reply]
 
 
 def judge(asked: Asked) -> Reply:
-    """Give some reasoning, and a verdict that the same question always gets."""
+    """Give some reasoning, and a verdict or score that the same question always gets."""
     said = f"{asked.model}\0{asked.system}\0{asked.user}".encode()
     number = int.from_bytes(hashlib.sha256(said).digest()[:4], "big")
     verdict = _VERDICTS[number % len(_VERDICTS)]
     reasoning = f"Both were read against the rubric ({number:08x}), point by point."
+    if asked.schema is None and "\n\nScore the answer by the rubric" in asked.user:
+        return Reply(f"{reasoning}\n\nSCORE: {number % 10}")
     if asked.schema is None:
         return Reply(f"{reasoning}\n\nVERDICT: {verdict}")
     value = value_of(asked.schema, text=reasoning, choice=verdict, number=number)

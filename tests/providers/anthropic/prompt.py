@@ -260,8 +260,8 @@ def value_of(schema: object, *, text: str, choice: str, number: int) -> object:
         case {"type": "array", "items": below}:
             return [within(below)]
         case {"type": str(kind)}:
-            return {"boolean": number % 2 == 0, "integer": number % 10, "null": None}.get(
-                kind, text
-            )
+            digit = number % 10
+            values = {"boolean": digit % 2 == 0, "integer": digit, "number": digit, "null": None}
+            return values.get(kind, text)
         case _:
             return text

@@ -20,7 +20,7 @@ from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from commands.spending.price_table import price_table
 from ledger.audit import audit
-from ledger.events.judging import JudgeQueryFailed, VerdictReceived
+from ledger.events.judging import JudgeQueryFailed, ReplyRead, VerdictReceived
 from ledger.events.money import Usage, cost_usd
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
@@ -141,7 +141,7 @@ def paid_by_ledger(folder: Path) -> Counter[Digest]:
     with Ledger.read_only(folder / "tournament.db") as ledger:
         assert audit(ledger) == ()
         events = [recorded.event for recorded in ledger.read()]
-    replies = (each for each in events if isinstance(each, VerdictReceived | JudgeQueryFailed))
+    replies = (each for each in events if isinstance(each, ReplyRead | JudgeQueryFailed))
     return Counter(each.query_key for each in replies if each.usage is not None)
 
 
@@ -173,7 +173,7 @@ def usages_in(folder: Path) -> Counter[Usage]:
     """Return the tokens of each paid reply on record."""
     with Ledger.read_only(folder / "tournament.db") as ledger:
         events = [recorded.event for recorded in ledger.read()]
-    replies = (each for each in events if isinstance(each, VerdictReceived | JudgeQueryFailed))
+    replies = (each for each in events if isinstance(each, ReplyRead | JudgeQueryFailed))
     return Counter(each.usage for each in replies if each.usage is not None)
 
 

@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from msgspec import UNSET
 
 from ledger.events.evaluations import (
     AnswerObserved,
@@ -18,6 +19,7 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleScore,
     SampleUnscorable,
+    ScoredBy,
     TextItem,
     item_digest,
 )
@@ -47,7 +49,14 @@ def evaluation_planned() -> SearchStrategy[EvaluationPlanned]:
         items=st.lists(items(), unique=True).map(tuple),
         n_samples=st.integers(min_value=1, max_value=3),
         n_available=COUNTS,
+        scored_by=st.just(UNSET) | scored_by(),
     )
+
+
+def scored_by() -> SearchStrategy[ScoredBy]:
+    """Return judges and rubrics that need not be registered."""
+    reference = built(Reference, label=LABELS, digest=digests())
+    return built(ScoredBy, judge=reference, rubric=reference, scoring=digests())
 
 
 def run_keys() -> SearchStrategy[Digest]:

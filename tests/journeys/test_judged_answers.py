@@ -1,0 +1,337 @@
+"""Answers of evaluations scored by a paid judge, from the plan to the table: nothing paid twice."""
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from commands.backends.anthropic.batches import AnthropicBatches
+from commands.backends.remote.sender import Sender
+from commands.judging.batches import fitting_prefix
+from commands.judging.judge import answer_command
+from ledger.events.judging import JudgeQueryFailed, ScoreReceived, ScoreShared
+from ledger.events.registry import Event
+from ledger.identity import Digest
+from ledger.store import Ledger
+from tests.providers.anthropic.exchange import Fault, Shares
+from tests.providers.anthropic.process import FakeProcess
+from tests.providers.openai import FakeOpenAI, Json, Said
+from tests.providers.openai_batches.server import FakeOpenAIBatches
+from tests.support.builders.commands import record, write_bank, write_rubric
+from tests.support.command_line import paid
+from tests.support.command_line.warm import Ended
+from tests.support.faults.death import Death, before
+from tests.support.patience import PATIENCE_S
+
+N_QUESTIONS: Final = 8
+N_ALIKE: Final = 2  # of them both entrants answer in the same words
+N_ANSWERS: Final = 2 * N_QUESTIONS
+N_QUERIES: Final = N_ANSWERS - N_ALIKE
+EVALUATE: Final = ("apply", "evaluate", "--yes")
+
+SETTINGS: Final = """\
+[tournament]
+id = "paid"
+
+[judge]
+provider = "{provider}"
+model = "{model}"
+prewarm = false
+batch_queries = 5
+poll_s = 0.05
+settle_s = 0.5
+{judge}
+[[rubrics]]
+dimension = "factuality"
+path = "rubrics/factuality.md"
+
+[[evaluations]]
+id = "doses"
+uses = "rollout"
+parameters = {{ file = "doses.jsonl" }}
+rubric = "rubrics/doses.md"
+"""
+ENTRANT: Final = """
+[[entrants]]
+id = "{name}"
+loader = "endpoint"
+model = "{name}"
+base_url = "{url}"
+"""
+
+
+def say(body: Json) -> Said:
+    """Answer the first questions in the same words, and the others in one's own."""
+    asked, model = str(body["messages"]), body["model"]
+    number = next(n for n in range(N_QUESTIONS) if f"dose {n}?" in asked)
+    return Said("Two grams." if number < N_ALIKE else f"{number} grams, says {model}.")
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    """Give the server of two entrants."""
+    with FakeOpenAI(say) as fake:
+        fake.traffic.models = frozenset({"small", "large"})
+        yield fake
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: FakeOpenAI) -> Path:
+    """Give a tournament of two entrants behind a server, with an evaluation that is judged."""
+    return lay_out(tmp_path / "judged", server)
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+    """Give a provider whose batches end at the second look."""
+    with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "2") as fake:
+        yield fake
+
+
+def lay_out(folder: Path, server: FakeOpenAI, **judge: str) -> Path:
+    """Write the settings, with some of the judge's, and all that they name."""
+    folder.mkdir()
+    how = {"provider": "anthropic-batch", "model": paid.JUDGE, "judge": "", **judge}
+    entrants = (ENTRANT.format(name=name, url=server.url) for name in ("small", "large"))
+    text = SETTINGS.format(**how) + "".join(entrants)
+    (folder / "tournament.toml").write_text(text, encoding="utf-8")
+    write_bank(folder / "bank.jsonl", [record("p1")])
+    questions = ({"question": f"Which dose {n}?", "answer": "2"} for n in range(N_QUESTIONS))
+    write_bank(folder / "doses.jsonl", questions)
+    write_rubric(folder / "rubrics" / "factuality.md")
+    write_rubric(folder / "rubrics" / "doses.md", front="needs_gold = true\nscore = [0, 10]")
+    return folder
+
+
+def evaluate(folder: Path, fake: FakeProcess, *words: str) -> Ended:
+    """Evaluate, and have the answers scored."""
+    return paid.tourney(folder, *EVALUATE, *words, url=fake.url)
+
+
+def events_in(folder: Path, *kinds: type[Event]) -> list[Any]:
+    """Return the events of some kinds."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        return [each.event for each in ledger.read() if isinstance(each.event, kinds)]
+
+
+def scores_in(folder: Path) -> dict[Digest, float]:
+    """Return the scores on record, by query."""
+    return {each.query_key: each.score for each in events_in(folder, ScoreReceived)}
+
+
+def fields(folder: Path, *words: str) -> Mapping[str, Any]:
+    """Return what a reading command says as data."""
+    done = paid.tourney(folder, *words, "--json", url="http://127.0.0.1:9")
+    assert done.code in {0, 6}, done.err
+    said: dict[str, Any] = json.loads(done.out)
+    return said
+
+
+def judged(folder: Path) -> dict[str, Any]:
+    """Return the row of the judge's score, by entrant."""
+    rows = fields(folder, "project", "metrics")["rows"]
+    return {row["entrant"]: row for row in rows if row["metric"] == "judged"}
+
+
+def require_done(folder: Path, fake: FakeProcess, *words: str) -> None:
+    """Run to the end; every answer has a score, and was paid once."""
+    fake.hear_out()
+    done = evaluate(folder, fake, *words)
+
+    assert done.code == 0, done.err
+    bill = fake.bill()
+    paid.require_paid_as_recorded(folder, bill)
+    assert len(scores_in(folder)) == len(bill.paid) == N_QUERIES
+    assert {row["n"] for row in judged(folder).values()} == {N_QUESTIONS}
+    again = evaluate(folder, fake, *words)
+    assert again.code == 0, again.err
+    assert len(fake.bill().paid) == N_QUERIES
+    verified = paid.tourney(folder, "verify", url=fake.url)
+    assert "0 faults" in verified.out, verified.err
+
+
+@pytest.mark.parametrize("protocol", ["line", "schema"])
+def test_equal_answers_are_scored_once_and_count_for_both(
+    tmp_path: Path, server: FakeOpenAI, fake: FakeProcess, protocol: str
+) -> None:
+    """The plan says what is owed; the table shows the mean, and the samples the replies."""
+    folder = lay_out(tmp_path / "judged", server, judge=f'protocol = "{protocol}"')
+    before_it = fields(folder, "plan", "evaluate")["scores"]
+
+    require_done(folder, fake)
+
+    assert [(each["n_queries"], each["n_waiting"]) for each in before_it] == [(0, N_ANSWERS)]
+    after_it = fields(folder, "plan", "evaluate")["scores"]
+    assert [(each["n_queries"], each["n_waiting"]) for each in after_it] == [(0, 0)]
+    rows = fields(folder, "project", "samples")["rows"]
+    given = {row["entrant"]: [row["judged"] for row in rows] for row in rows}
+    assert Counter(row["reply"] is not None for row in rows) == {True: N_ANSWERS}
+    alike = [row["judged"] for row in rows if row["answered"] == "Two grams."]
+    assert len(alike) == 2 * N_ALIKE
+    assert len(given) == 2
+    means = {name: row["value"] for name, row in judged(folder).items()}
+    for name, mean in means.items():
+        own = [row["judged"] for row in rows if row["entrant"] == name]
+        assert mean == pytest.approx(sum(own) / N_QUESTIONS)
+
+
+def test_spending_on_scores_is_the_tournaments(folder: Path, fake: FakeProcess) -> None:
+    """By judge and evaluation; the same bill as the provider's."""
+    require_done(folder, fake)
+
+    paid.require_spent_as_billed(folder, fake.bill())
+    rows = fields(folder, "project", "spend")["rows"]
+    assert {(row["judge"], row["dimension"]) for row in rows} == {(paid.JUDGE, "doses")}
+
+
+def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeProcess) -> None:
+    """What is in flight and what was spent count; the rest is asked under a higher cap."""
+    refused = evaluate(folder, fake, "--max-usd", "0.0001")
+    n_paid = len(fake.bill().paid)
+
+    assert refused.code == 5, refused.err
+    assert "the cap is $0.0001" in refused.err
+    assert n_paid == 0
+    require_done(folder, fake, "--max-usd", "50")
+
+
+def test_nobody_need_wait_for_scores(folder: Path, tmp_path: Path) -> None:
+    """Another command receives them, and finds which samples they are of."""
+    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+        sent = evaluate(folder, fake, "--no-wait")
+        fake.end_batches()
+        received = paid.tourney(folder, "batch", "wait", url=fake.url)
+
+        assert (sent.code, received.code) == (7, 0), sent.err + received.err
+        assert len(scores_in(folder)) == N_QUERIES
+        assert {row["n"] for row in judged(folder).values()} == {N_QUESTIONS}
+        require_done(folder, fake)
+
+
+@pytest.mark.parametrize(
+    "death",
+    [
+        before(fitting_prefix),
+        before(AnthropicBatches.results, call=N_QUERIES // 2),
+        before(answer_command, call=N_QUERIES),
+        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(50, 800, 50)),
+    ],
+    ids=str,
+)
+def test_killed_on_the_way_scores_are_paid_once(
+    folder: Path, fake: FakeProcess, death: Death
+) -> None:
+    """The same command run again goes on where the last died."""
+    killed = paid.command(folder, *EVALUATE, url=fake.url, death=death).wait()
+
+    assert killed.code == -signal.SIGKILL, killed.err
+    require_done(folder, fake)
+
+
+def test_a_batch_of_unknown_fate_is_found_with_its_answers(folder: Path, fake: FakeProcess) -> None:
+    """It runs and is billed, and only the provider knows its name."""
+    fake.inject(Fault(endpoint="batches.create", kind="late", delay_s=PATIENCE_S))
+    process = paid.command(folder, *EVALUATE, url=fake.url)
+    process.until(lambda: len(fake.bill(settle=False, lines=False).batches) == 1)
+    process.kill()
+    fake.clear()
+
+    require_done(folder, fake)
+
+
+@pytest.mark.parametrize(
+    "death", [before(Sender._put, call=6), before(answer_command, call=4)], ids=str
+)
+def test_killed_while_answers_are_sent_one_by_one(
+    tmp_path: Path, server: FakeOpenAI, fake: FakeProcess, death: Death
+) -> None:
+    """What may have been billed twice is told of, and counts against the cap."""
+    folder = lay_out(tmp_path / "judged", server, provider="anthropic")
+
+    killed = paid.command(folder, *EVALUATE, url=fake.url, death=death).wait()
+    done = evaluate(folder, fake)
+
+    assert (killed.code, done.code) == (-signal.SIGKILL, 0), done.err
+    failed = events_in(folder, JudgeQueryFailed)
+    lost = Counter(each.query_key for each in failed if each.fate == "perhaps billed")
+    assert set(lost.values()) <= {1}
+    assert len(scores_in(folder)) == N_QUERIES
+    assert len(fake.bill().paid) - N_QUERIES <= lost.total() <= 8
+
+
+def test_an_unreadable_reply_is_no_score_and_is_asked_again_on_demand(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """It was paid for; --retry opens it again, and says nothing of other answers."""
+    fake.inject(shares=Shares(unreadable=1.0))
+    first = evaluate(folder, fake)
+    fake.clear()
+    second = evaluate(folder, fake)
+    third = evaluate(folder, fake, "--retry", "unreadable")
+
+    assert (first.code, second.code, third.code) == (6, 6, 0), third.err
+    assert (
+        f"{N_QUERIES} of {N_QUERIES} replies of {paid.JUDGE!r} hold no readable score" in first.err
+    )
+    assert "tourney apply evaluate --retry unreadable" in first.err
+    assert f"{N_QUERIES} answers got no score" in second.err
+    assert len(scores_in(folder)) == N_QUERIES
+    paid.require_paid_as_recorded(folder, fake.bill())
+
+
+def test_a_later_entrant_shares_the_scores_of_equal_answers(
+    folder: Path, fake: FakeProcess
+) -> None:
+    """Nothing is asked about them again; it is recorded that they are scored."""
+    first = evaluate(folder, fake, "--entrant", "small")
+    n_before = len(fake.bill().paid)
+
+    assert (first.code, n_before) == (0, N_QUESTIONS), first.err
+    require_done(folder, fake)
+    (shared,) = events_in(folder, ScoreShared)[:1]
+    assert len(events_in(folder, ScoreShared)) == N_ALIKE
+    assert len(shared.samples) == 1
+
+
+def test_a_redacted_reply_leaves_its_score(folder: Path, fake: FakeProcess) -> None:
+    """The text is gone for good; nothing is asked again, and verify finds no fault."""
+    require_done(folder, fake)
+    means = judged(folder)
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        places = [each.position for each in ledger.read(types=["ScoreReceived", "SampleObserved"])]
+    for place in (places[0], places[-1]):
+        done = paid.tourney(folder, "redact", str(place), "--why", "a name", "--yes", url=fake.url)
+        assert done.code == 0, done.err
+
+    require_done(folder, fake)
+    assert judged(folder) == means
+
+
+def test_scores_come_in_openais_batches_too(tmp_path: Path, server: FakeOpenAI) -> None:
+    """Through the same loops, with another maker."""
+    with FakeOpenAIBatches(lambda _: Said("Fine.\nSCORE: 7"), api_key="sk-own") as fake:
+        fake.service.ends_by_looking = True
+        where = f'base_url = "{fake.url}"'
+        folder = lay_out(
+            tmp_path / "judged", server, provider="openai-batch", model="gpt-5-mini", judge=where
+        )
+        done = paid.tourney(folder, *EVALUATE, url="http://127.0.0.1:9", OPENAI_API_KEY="sk-own")
+
+        assert done.code == 0, done.err
+        assert Counter(fake.service.billed) == paid.paid_by_ledger(folder)
+        assert set(scores_in(folder).values()) == {7.0}
+        assert len(scores_in(folder)) == N_QUERIES
+
+
+def test_a_judge_without_a_key_is_found_out_before_answers_are_generated(
+    folder: Path, server: FakeOpenAI
+) -> None:
+    """They would be paid for, and then nobody could score them."""
+    done = paid.tourney(folder, *EVALUATE, url="http://127.0.0.1:9", ANTHROPIC_API_KEY="")
+
+    assert done.code == 4, done.err
+    assert not server.traffic.asked
