@@ -8,7 +8,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.imports import LedgerMerged
-from ledger.events.judging import JudgeQuerySubmitted, Order, VerdictReceived
+from ledger.events.judging import JudgeQuerySubmitted, Order, ScoreReceived, VerdictReceived
 from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -41,6 +41,7 @@ from tests.support.builders.events import (
     responses,
     verdict,
 )
+from tests.support.builders.scores import put_answer, score, scored_plan, shared
 from tests.support.builders.worlds import answered, failure, matches_of, reconciled
 from tests.support.strategies.tournaments import tournament_histories
 
@@ -486,3 +487,46 @@ def test_an_outcome_may_follow_from_verdicts_of_any_other_tournament() -> None:
         assert faults_of(*verdicts, reconciled(MATCH, outcome), streams=streams) == []
     [(_, why)] = faults_of(*verdicts, reconciled(MATCH, "tie"), streams=streams)
     assert why.startswith("swap-consistent gives 'a' for verdicts A and B or ")
+
+
+PUT, SCORE = put_answer(key("q"), scored_plan(), 0), score(key("q"))
+
+
+def test_a_score_that_was_asked_for_and_is_what_the_reply_says_has_no_fault() -> None:
+    """With those that share it."""
+    assert not faults(PUT, SCORE, shared(key("q"), scored_plan(), 1))
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (replace(SCORE, score=8.0), "its reply says 7.0, the event says 8.0"),
+        (replace(SCORE, reply="SCORE: 70", score=70.0), "its reply says None, the event says 70.0"),
+        (replace(SCORE, parser="palm@1"), "unknown parser 'palm@1'; a newer tourney may know it"),
+    ],
+)
+def test_a_score_that_does_not_follow_from_its_reply_is_a_fault(
+    event: ScoreReceived, says: str
+) -> None:
+    """On the scale that was asked for."""
+    assert faults(PUT, event) == [says]
+
+
+def test_a_score_or_samples_of_a_query_that_was_not_submitted_are_a_fault() -> None:
+    """Nobody could say of which answer."""
+    said = f"it answers query {key('q')[:12]}, which was not submitted before it"
+
+    assert faults(SCORE, shared(key("q"), scored_plan(), 1)) == [said, said]
+
+
+def test_a_score_that_was_paid_for_twice_is_a_fault() -> None:
+    """By one tournament; another may have paid for it, too."""
+    assert faults(PUT, SCORE, SCORE) == ["the same result was recorded and paid for before"]
+    assert not evaluation_faults([*recorded([PUT, SCORE]), *recorded([PUT, SCORE], stream=OTHER)])
+
+
+def test_a_redacted_score_is_not_read_again() -> None:
+    """What its reply said is gone."""
+    put, given = recorded([PUT, replace(SCORE, reply="[redacted]")])
+
+    assert not evaluation_faults([put, given._replace(redacted=True)])

@@ -18,16 +18,21 @@ from projections.tournament.progress import (
     ResponseCount,
     missing_responses,
     open_queries,
+    open_scores,
     progress,
     refreshed_query,
     unreconciled,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
+from projections.verdicts.scoring import ScoreQuestion, score_query
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
+from tests.support.builders.commands import failed
 from tests.support.builders.events import (
     STREAM,
     entrant,
+    judge,
+    key,
     known,
     opened,
     prompt,
@@ -35,6 +40,16 @@ from tests.support.builders.events import (
     registrations,
     responses,
     verdict,
+)
+from tests.support.builders.scores import JUDGE as SCORER
+from tests.support.builders.scores import (
+    QUESTION,
+    names_of,
+    put_answer,
+    score,
+    scored_plan,
+    scoring_of,
+    scoring_rubric,
 )
 from tests.support.builders.worlds import (
     RUBRICS,
@@ -497,3 +512,23 @@ def test_open_queries_are_just_those_that_may_still_get_a_verdict(events: list[E
         if failure.reason in {"refused", "truncated", "rejected"}
     }
     assert set(keys) == wanted - set(tournament.verdicts) - tournament.in_flight - hopeless
+
+
+def test_an_answer_is_open_until_it_has_a_score() -> None:
+    """Two rubrics that put the same query ask it once."""
+    planned = scored_plan()
+    query = score_query(SCORER, scoring_rubric(), QUESTION, "Aspirin.")
+    question = ScoreQuestion(query, SCORER, "recall", scoring_of(planned), names_of(planned, 0))
+    twin = question._replace(scoring=key("another rubric"))
+    put = put_answer(query.query_key, planned, 0)
+    failure = failed(query.query_key)
+
+    before = open_scores(known(put, failure), [question, twin], AskingRules(retries=1))
+    after = open_scores(known(put, score(query.query_key)), [question], AskingRules(retries=1))
+
+    assert [(each.question, each.n_failed) for each in before] == [(question, 1)]
+    assert before[0].subject == "recall"
+    (pair, *_) = open_queries(known(*READY), [PromptId("p1")], judge(), ASKING)
+    assert pair.subject == "factuality"
+    assert refreshed_query(known(put), before[0], ASKING) == before[0]._replace(n_failed=0)
+    assert after == ()

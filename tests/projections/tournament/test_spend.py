@@ -32,6 +32,7 @@ from tests.support.builders.events import (
     verdict,
 )
 from tests.support.builders.money import OPUS, paid, paid_in_vain, put, requests_of
+from tests.support.builders.scores import paid_score, put_answer, scored_plan
 from tests.support.builders.worlds import RUBRICS, answered, cup, failure, matches_of
 from tests.support.strategies.events import histories as any_histories
 from tests.support.strategies.tournaments import tournament_histories
@@ -305,3 +306,15 @@ def test_requests_to_entrants_are_apart_from_judges() -> None:
     assert spend.entrants.usd == 0.25
     assert not spend.bills
     assert elsewhere.entrants == NO_REQUESTS
+
+
+def test_scores_of_answers_are_added_up_by_evaluation() -> None:
+    """A query that has not been answered may have been billed."""
+    planned = scored_plan()
+    waiting = put_answer(key("r"), planned, 1, worst_usd=0.5)
+
+    spend = spent(put_answer(key("q"), planned, 0), waiting, paid_score(key("q"), USED, OPUS))
+
+    bill = spend.bills[SpendKey(JudgeId("ann"), Dimension("recall"), TODAY)]
+    assert (bill.n_replies, bill.n_maybe_billed, bill.maybe_usd) == (1, 1, 0.5)
+    assert bill.usd == pytest.approx(WRITTEN_USD)

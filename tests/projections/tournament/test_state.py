@@ -36,7 +36,8 @@ from tests.support.builders.events import (
     rubric,
     verdict,
 )
-from tests.support.builders.money import requests_of
+from tests.support.builders.money import OPUS, requests_of
+from tests.support.builders.scores import paid_score, put_answer, scored_plan
 from tests.support.builders.worlds import (
     answered,
     become,
@@ -414,3 +415,27 @@ def test_requests_to_entrants_are_of_the_tournament_that_sent_them() -> None:
     assert (after.requests.usd, after.requests.at_risk_usd) == (0.25, 0.0)
     assert after.newest == before.newest
     assert other.requests == NO_REQUESTS
+
+
+def test_a_score_is_money_and_no_rating() -> None:
+    """It answers its query, counts in the spend, and leaves the ratings' newest event alone."""
+    planned = scored_plan()
+    put = put_answer(KEY, planned, 0, worst_usd=0.5)
+
+    asked, given = known(put), known(put, paid_score(KEY, USED, OPUS))
+
+    assert (asked.was_asked(KEY), asked.is_answered(KEY)) == (True, False)
+    assert dict(asked.under_way) == {KEY: put}
+    assert (given.is_answered(KEY), given.scales[KEY]) == (True, put.scale)
+    assert given.spent_usd > 0
+    assert not given.under_way
+    assert given.newest is None
+
+
+def test_another_tournaments_score_is_used_and_not_paid_for() -> None:
+    """As its verdicts are; what it asked is its own."""
+    put, given = put_answer(KEY, scored_plan(), 0), paid_score(KEY, USED, OPUS)
+    tournament = fold(tournament_of(STREAM), recorded([put, given], stream=StreamId("other")))
+
+    assert tournament.is_answered(KEY)
+    assert (tournament.spent_usd, dict(tournament.scales), dict(tournament.attempts)) == (0, {}, {})

@@ -307,3 +307,8 @@ def test_a_digest_of_queries_does_not_depend_on_their_order() -> None:
 
     assert queries_digest(keys) == queries_digest(reversed(keys))
     assert queries_digest(keys) != queries_digest(keys[1:])
+
+
+def test_a_reply_about_a_pair_has_a_schema_of_its_own() -> None:
+    """Under the protocol `schema`; one for all dimensions."""
+    assert forward().reply_schema is VERDICT_SCHEMA

@@ -20,8 +20,9 @@ from ledger.events.judging import (
     ScoreShared,
     VerdictReceived,
 )
-from ledger.events.registration import Reference, ScoreScale
+from ledger.events.registration import Reference
 from ledger.identity import Digest, digest_of
+from tests.support.strategies.registration import scales
 from tests.support.strategies.values import (
     COUNTS,
     DOLLARS,
@@ -107,7 +108,7 @@ def score_query_submitted() -> SearchStrategy[ScoreQuerySubmitted]:
         judge=LABELS,
         evaluation=LABELS,
         scoring=digests(),
-        scale=built(ScoreScale, limits=st.none() | st.just((1.0, 10.0))),
+        scale=scales(),
         samples=samples(),
         attempt=ORDINALS,
         batch_key=st.none() | batch_keys(),

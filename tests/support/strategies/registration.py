@@ -17,6 +17,7 @@ from ledger.events.registration import (
     Reference,
     Rubric,
     RubricRegistered,
+    ScoreScale,
     TournamentOpened,
 )
 from tests.support.strategies.values import (
@@ -60,8 +61,13 @@ def prompt_registered() -> SearchStrategy[PromptRegistered]:
 
 def rubric_registered() -> SearchStrategy[RubricRegistered]:
     """Return registrations of rubrics, under their true digests."""
-    rubrics = built(Rubric, dimension=LABELS)
+    rubrics = built(Rubric, dimension=LABELS, scale=st.just(UNSET) | scales())
     return rubrics.map(lambda each: RubricRegistered(rubric=each, digest=each.content_digest))
+
+
+def scales() -> SearchStrategy[ScoreScale]:
+    """Return scales of scores."""
+    return built(ScoreScale, limits=st.none() | st.just((1.0, 10.0)))
 
 
 def entrant_registered() -> SearchStrategy[EntrantRegistered]:
