@@ -11,7 +11,8 @@ from pyarrow import parquet
 from commands.evaluating.registry import SHIPPED
 from commands.ports import GenerationTask
 from commands.settings.sections import EvaluationSection
-from tests.docs.evaluations import PAGE, blocks
+from tests.docs import pages
+from tests.docs.evaluations import PAGE, blocks, lay_out_judged
 from tests.support.builders.evaluating import answering, make, write_lines
 
 
@@ -71,3 +72,12 @@ def test_the_page_lists_every_shipped_evaluation() -> None:
     listed = set(re.findall(r"`([a-z]+(?:-[a-z]+)?)`", PAGE.read_text(encoding="utf-8")))
 
     assert listed >= SHIPPED.keys()
+
+
+def test_the_judged_evaluation_of_the_page_is_what_happens(tmp_path: Path) -> None:
+    """Its rubric and table are files that a newcomer copies."""
+    folder = lay_out_judged(tmp_path / "judged")
+
+    (session,) = (each for each in pages.blocks(PAGE) if each.mark == "judged")
+    for step in pages.steps(session.text):
+        assert pages.masked(pages.shown(folder, step.command)) == pages.masked(step.output)

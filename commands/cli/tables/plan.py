@@ -154,6 +154,9 @@ def owed_samples_table(
 
 def _score_notes(owed: OwedScores) -> Iterator[str]:
     """Yield what a judge is still to score, and what it costs."""
+    if not owed.n_queries and not owed.n_waiting:
+        yield f"{owed.judge} has scored every answer"
+        return
     waiting = f"; {counted(owed.n_waiting, 'sample')} must be answered first"
     yield (
         f"{owed.judge} is to score {counted(owed.n_queries, 'answer')}"
