@@ -98,7 +98,7 @@ def plan_evaluation(
     if not samples:
         raise ConfigurationError([f"evaluation {evaluation.id!r} has no items"])
     if scored_by and evaluation.kind != "rollout":
-        fault = f"a judge scores answers, which a {evaluation.kind} has none of; leave out rubric"
+        fault = f"a judge scores answers, and kind {evaluation.kind!r} has none; leave out rubric"
         raise ConfigurationError([f"evaluation {evaluation.id!r}: {fault}"])
     items = tuple(dict.fromkeys(sample.item for sample in samples))
     with blame_evaluation(evaluation.id, "reading its settings"):

@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 from commands.backends._reference_judge import ReferenceJudge
 from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Reply
+from ledger.events.registration import ScoreScale
 from projections.verdicts.parsers import parse_verdict
-from projections.verdicts.queries import PairQuery
+from projections.verdicts.queries import PairQuery, ScoreQuery
+from projections.verdicts.scoring import parse_score
 from tests.support.builders.events import key
+from tests.support.builders.scores import PASSES, TEN
 from tests.support.scripted import answered
 
 GOLD = "Axillary nerve"
@@ -91,3 +94,23 @@ def test_the_judge_names_itself_in_its_replies() -> None:
     assert isinstance(reply, Reply)
 
     assert (reply.model, reply.stop_reason) == (REFERENCE_MODEL, "end_turn")
+
+
+@pytest.mark.parametrize(
+    ("answer", "scale", "said"),
+    [
+        (GOLD, TEN, "SCORE: 10.0"),
+        ("?", TEN, "SCORE: 1.0"),
+        (GOLD, PASSES, "SCORE: PASS"),
+        ("?", PASSES, "SCORE: FAIL"),
+    ],
+)
+def test_an_answer_is_scored_by_how_close_it_is(answer: str, scale: ScoreScale, said: str) -> None:
+    """From one end of the scale to the other."""
+    query = ScoreQuery(key("query"), "system", "user", answer, GOLD, scale)
+
+    (reply,) = answered(ReferenceJudge(tie_band=1.0), [query])
+
+    assert isinstance(reply, Reply)
+    assert reply.text.endswith(said)
+    assert parse_score(reply.text, scale) is not None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import Recorder
@@ -18,7 +19,8 @@ from ledger.events.registration import Entrant
 from ledger.store import Ledger
 from tests.support.builders.commands import open_tournament, settings, types_of
 from tests.support.builders.evaluating import answering
-from tests.support.builders.events import entrant, opened, prompt
+from tests.support.builders.events import entrant, judge, opened, prompt, rubric
+from tests.support.builders.scores import scoring_rubric
 
 BOOK = PriceBook(None, cache="off", retries=0)
 ROLLOUT = {"id": "recall", "uses": "bank-rollout"}
@@ -170,3 +172,47 @@ def test_a_limit_is_one_of_samples(recorder: Recorder) -> None:
     done = evaluate_with_consent(recorder, plan(evaluations(ROLLOUT)), BOOK, options, console)
 
     assert done.evaluated.n_observed == 3
+
+
+JUDGED = {**ROLLOUT, "rubric": "recall.md"}
+
+
+def plan_judged(section: Mapping[str, str]) -> EvaluationPlans:
+    """Plan an evaluation that is judged, by one of two judges."""
+    opening = opened(
+        prompts=[prompt("p1")],
+        rubrics=[rubric("factuality"), replace(scoring_rubric(), dimension=section["id"])],
+        judges=[judge("ann"), judge("bob", model="other")],
+    )
+    return plan_evaluations(
+        evaluations(section), Path(), open_tournament(opening), yes, open_parquet,
+        entrant=None, evaluation=None,
+    )  # fmt: skip
+
+
+def test_a_plan_names_the_judge_and_the_rubric() -> None:
+    """Without more, that of the tournament; another judge changes no answer."""
+    first, named = (plan_judged(each).plans[0] for each in (JUDGED, {**JUDGED, "judge": "bob"}))
+
+    assert first.scored_by
+    assert named.scored_by
+    assert (first.scored_by.judge.label, named.scored_by.judge.label) == ("ann", "bob")
+    assert first.scored_by.rubric == named.scored_by.rubric
+    assert first.scored_by.scoring != named.scored_by.scoring
+    assert first.run_key == named.run_key == plan_judged(ROLLOUT).plans[0].run_key
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ({**JUDGED, "judge": "zoe"}, "judge 'zoe' is not on the panel; choose one of: ann, bob"),
+        (
+            {**COPYING, "rubric": "copying.md"},
+            "a judge scores answers, and kind 'encoding' has none",
+        ),
+    ],
+)
+def test_a_judge_that_cannot_score_is_refused(section: Mapping[str, str], says: str) -> None:
+    """Before anything is generated for it."""
+    with pytest.raises(ConfigurationError, match=says):
+        plan_judged(section)

@@ -10,7 +10,13 @@ import pytest
 import rubrics
 from commands.errors import ConfigurationError
 from commands.evaluating.registry import SHIPPED
-from commands.settings.inputs import read_bank, read_instructions, read_rubric, shipped_data
+from commands.settings.inputs import (
+    read_bank,
+    read_instructions,
+    read_rubric,
+    read_scoring_rubric,
+    shipped_data,
+)
 from commands.settings.reader import read_settings
 from commands.settings.sections import EntrantSection
 from ledger.events.registration import Instructions, Prompt, Rubric
@@ -471,3 +477,44 @@ def test_the_seven_billions_are_judged_on_every_shipped_rubric() -> None:
     )
     assert shipped.judge.provider == "anthropic-batch"
     assert shipped.judge.instructions == Path("rubrics/judge_medical.md")
+
+
+@pytest.mark.parametrize(
+    ("front", "limits"),
+    [("score = [1, 10]", (1.0, 10.0)), ('score = "pass/fail"', None)],
+)
+def test_a_rubric_of_scores_says_which_there_are(
+    tmp_path: Path, front: str, limits: tuple[float, float] | None
+) -> None:
+    """And whether the judge sees the expected answer."""
+    path = write_rubric(tmp_path / "r.md", front=f"needs_gold = false\n{front}")
+
+    rubric = read_scoring_rubric(path, "recall")
+
+    assert rubric.scale
+    assert (rubric.dimension, rubric.needs_gold, rubric.scale.limits) == ("recall", False, limits)
+
+
+@pytest.mark.parametrize(
+    ("front", "says"),
+    [
+        ("needs_gold = true", 'say score = "pass/fail", or the lowest and the highest as'),
+        ("needs_gold = true\nscore = [10, 1]", "or the lowest and the highest as score = [1, 10]"),
+        ("needs_gold = true\nscore = [-1, 1]", "neither below 0"),
+        ('needs_gold = true\nscore = "good"', 'say score = "pass/fail"'),
+        ("score = [1, 10]", "'needs_gold' is missing; say needs_gold = true or false"),
+        ("needs_gold = true\nscore = [1, 10]\nscor = 1", "unknown key 'scor'"),
+    ],
+)
+def test_a_rubric_without_a_scale_is_told_how_to_say_it(
+    tmp_path: Path, front: str, says: str
+) -> None:
+    """In one line, that of the front matter."""
+    path = write_rubric(tmp_path / "r.md", front=front)
+
+    with pytest.raises(ConfigurationError) as caught:
+        read_scoring_rubric(path, "recall")
+
+    (fault,) = caught.value.faults
+    assert fault.startswith(f"{path}:2: front matter: ")
+    assert says in fault
