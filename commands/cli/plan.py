@@ -40,9 +40,8 @@ from commands.spending.forecast import counted_sample, plan_cost
 from commands.spending.price_table import price_table
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
-from projections.evaluations.samples import ITEM_EVENTS, ITEMS
-from projections.evaluations.state import EVALUATION_EVENTS, evaluations_of
-from projections.fold import Projection, State, both, fold
+from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
+from projections.fold import Projection, State, fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.progress import missing_responses, open_queries
 from projections.tournament.rewording import rewordings
@@ -166,8 +165,7 @@ def evaluate(
         entrant=entrant,
         evaluation=evaluation,
     )
-    reading = both(evaluations_of(place.stream), ITEMS)
-    known, items = _recorded(place, reading, EVALUATION_EVENTS | ITEM_EVENTS)
+    known, items = _recorded(place, asked_evaluations_of(place.stream), ASKED_EVENTS)
     rows = owed_samples(known, planned.evaluations)
     requests = owed_requests(known, planned.evaluations)
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
