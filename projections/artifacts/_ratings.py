@@ -44,6 +44,7 @@ def _bootstrap(results: Results) -> Fields:
         "bootstrap": {
             **INTERVAL,
             "n_resamples": terms.bootstraps,
+            **_computed(results),
             "seed": terms.seed,
             "ratings": {
                 dimension: {
@@ -55,6 +56,16 @@ def _bootstrap(results: Results) -> Fields:
             },
         }
     }
+
+
+def _computed(results: Results) -> Fields:
+    """Name the dimensions of so many battles that prompts were not resampled; empty without any."""
+    some = [
+        dimension
+        for dimension, standing in results.standings.items()
+        if standing.bootstrap and not standing.bootstrap.n_resamples
+    ]
+    return {"infinitesimal_jackknife": some} if some else {}
 
 
 def _ratings(ratings: EloRatings) -> Fields:

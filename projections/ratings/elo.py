@@ -2,7 +2,7 @@
 
 Elo depends on the order of battles, which a bank of prompts does not have: each permutation is one
 season, and the rating is the mean over seasons. The spread over permutations measures the
-dependence on order only. The uncertainty of the rating comes from resampling prompts (`bootstrap`).
+dependence on order only. The uncertainty of the rating comes from prompts (`uncertainty`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
+from projections.ratings.seasons.influence import variances
 from projections.ratings.seasons.lanes import Orders, Places, season_battles
 from projections.ratings.seasons.odds import final_gains
 from projections.ratings.seasons.play import play_seasons
@@ -101,6 +102,8 @@ BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right
 LEVEL: Final = 0.95
 INTERVAL: Final[Mapping[str, Json]] = {"kind": "bootstrap", "unit": "prompts", "level": LEVEL}
 """What kind of interval it is."""
+MOST_RESAMPLED: Final = 100_000
+"""Battles above which prompts are not resampled: that takes a second for each 10,000."""
 
 _N_SEASONS: Final = 2  # of each resample: their difference shows what noise orders leave
 _ROUNDING: Final = 1e-12  # squared Elo points: less is no difference
@@ -109,11 +112,11 @@ _SECOND_STREAM: Final = (1,)  # of a seed; the permutations are its first
 
 @dataclass(frozen=True)
 class EloBootstrap:
-    """The bootstrap over prompts: standard errors of the entrants, in order of id."""
+    """The bootstrap over prompts, or its limit: standard errors of the entrants, in order of id."""
 
-    n_resamples: int
+    n_resamples: int  # 0: computed from each prompt's influence
     n_prompts: int
-    standard_error: Floats  # (n_entrants,) Elo points; NaN where resamples did not differ
+    standard_error: Floats  # (n_entrants,) Elo points; NaN where prompts do not differ
 
     def interval(self, ratings: Floats, n_prompts: NDArray[np.intp]) -> Floats:
         """Return (n_entrants, 2) bounds: rating +- t standard errors, which is 95 %.
@@ -131,11 +134,44 @@ class EloBootstrap:
 
     def sentence(self) -> str:
         """Describe the interval in a sentence."""
+        if not self.n_resamples:
+            return f"95 % interval by the influence of each of {self.n_prompts} prompts"
         return f"95 % interval by {self.n_resamples} resamples of {self.n_prompts} prompts"
 
     def fields(self) -> dict[str, Json]:
         """Describe the interval as JSON."""
-        return {**INTERVAL, "n_resamples": self.n_resamples, "n_prompts": self.n_prompts}
+        kind = {} if self.n_resamples else {"kind": "infinitesimal jackknife"}
+        return {**INTERVAL, **kind, "n_resamples": self.n_resamples, "n_prompts": self.n_prompts}
+
+
+def uncertainty(
+    battles: Battles,
+    ratings: EloRatings,
+    parameters: EloParameters,
+    *,
+    n_prompts: int | None = None,
+    most_resampled: int = MOST_RESAMPLED,
+) -> EloBootstrap | None:
+    """Bootstrap the ratings; of very many battles, compute what it would find in the limit.
+
+    Args:
+        battles: As for `bootstrap`.
+        ratings: Those under the K of the parameters.
+        parameters: K, number of resamples, seed. Without resamples there is no uncertainty.
+        n_prompts: As for `bootstrap`.
+        most_resampled: The number of battles above which the uncertainty is computed, to six
+            digits, so that every processor finds the same.
+
+    Returns:
+        None where nothing can vary: with fewer than two prompts or resamples.
+    """
+    if len(battles) <= most_resampled:
+        return bootstrap(battles, parameters, k=parameters.k, n_prompts=n_prompts)
+    n_judged = _n_judged(battles, parameters, n_prompts)
+    if n_judged is None:
+        return None
+    variance = variances(battles, ratings.traces, k=parameters.k, n_prompts=n_judged)
+    return EloBootstrap(0, n_judged, np.round(_error(variance), 6))
 
 
 def bootstrap(
@@ -166,17 +202,27 @@ def bootstrap(
     Returns:
         None where nothing can vary: with fewer than two prompts or resamples.
     """
-    prompts, prompt = np.unique(battles.cluster, return_inverse=True)
-    n_judged = max(len(prompts), n_prompts or 0)
-    if min(len(prompts), parameters.bootstraps) < 2:  # noqa: PLR2004  # one has no spread
+    n_judged = _n_judged(battles, parameters, n_prompts)
+    if n_judged is None:
         return None
-    bank = _Bank(prompt, n_judged)
+    bank = _Bank(np.unique(battles.cluster, return_inverse=True)[1], n_judged)
     seasons = _seasons(battles, bank, parameters, k=k, most_bytes=most_bytes)
     over_resamples = seasons.mean(axis=1).var(axis=0, ddof=1)
     of_orders = seasons.var(axis=1, ddof=1).mean(axis=0) / _N_SEASONS
     variance = n_judged / (n_judged - 1) * (over_resamples - of_orders)
-    error = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
-    return EloBootstrap(parameters.bootstraps, n_judged, error)
+    return EloBootstrap(parameters.bootstraps, n_judged, _error(variance))
+
+
+def _n_judged(battles: Battles, parameters: EloParameters, n_prompts: int | None) -> int | None:
+    """Return how many prompts were judged; None where nothing can vary."""
+    n_met = len(np.unique(battles.cluster))
+    if min(n_met, parameters.bootstraps) < 2:  # noqa: PLR2004  # one has no spread
+        return None
+    return max(n_met, n_prompts or 0)
+
+
+def _error(variance: Floats) -> Floats:
+    return np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
 
 
 class _Bank(NamedTuple):

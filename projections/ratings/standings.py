@@ -12,7 +12,7 @@ from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
 from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
-from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, prompts_met, rate
+from projections.ratings.elo import EloBootstrap, EloRatings, prompts_met, rate, uncertainty
 from projections.tournament.compared import FAILURES, Account, Compared, account_of, decided_or_tied
 
 MANY_TIES: Final = 0.2
@@ -86,7 +86,7 @@ def standings(
     by_k = rate(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
     ratings = by_k[parameters.k]
     judged = {each.cluster for each in decided_or_tied(compared)}
-    resampled = bootstrap(battles, parameters, k=parameters.k, n_prompts=len(judged))
+    resampled = uncertainty(battles, ratings, parameters, n_prompts=len(judged))
     rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))
     unrated = [name for name in roster if name not in battles.entrants]
     return Standings(

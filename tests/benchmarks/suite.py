@@ -20,7 +20,7 @@ from tests.benchmarks.commands import (
     status,
     viewing,
 )
-from tests.benchmarks.ledger import batches, group, processes, replay, single, verify
+from tests.benchmarks.ledger import batches, group, growth, processes, replay, single, verify
 from tests.benchmarks.ratings import (
     bradley_terry,
     coverage,
@@ -43,6 +43,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "replay": replay.measure,
     "verify": verify.measure,
     "status": status.measure,
+    "growth": growth.measure,
     "report": reporting.measure,
     "view": viewing.measure,
     "judging": judging.measure,

@@ -3,7 +3,7 @@
 Each tournament has its own entrants on its own bank: 6 entrants, 500 prompts, 2 dimensions, every
 pair asked in both orders. Texts have the lengths that models write, queries have the keys that the
 texts give, and a few replies hold no verdict. The first tournament is published; the last may be
-cut off, as one that goes on.
+cut off, as one that goes on. On as many prompts as it takes, there is one tournament in all.
 """
 
 import random
@@ -40,6 +40,7 @@ from ledger.store import Ledger
 from projections.artifacts.files import files_of
 from projections.artifacts.results import results_of
 from projections.fold import fold
+from projections.ratings.elo import BOOTSTRAPS
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Match,
@@ -59,6 +60,8 @@ _DIMENSIONS: Final = ("factuality", "clinical_utility")
 _JUDGE: Final = judge(
     "sonnet", provider="anthropic", model="claude-sonnet-4-5", parameters=[("max_tokens", 1024.0)]
 )
+_N_PAIRS: Final = N_ENTRANTS * (N_ENTRANTS - 1) // 2
+_EVENTS_A_PROMPT: Final = N_ENTRANTS + len(_DIMENSIONS) * _N_PAIRS * 5  # and some fewer
 _PRICE: Final = Price(3.0, 15.0, 3.75, 6.0, 0.3, "anthropic 2026-04-01")
 _AT_ONCE: Final = 5_000  # events
 _PROMPTS_AT_ONCE: Final = 20
@@ -92,6 +95,11 @@ def write_tournaments(path: Path, n_events: int, *, n_prompts: int = N_PROMPTS) 
                 ledger.append(stream, some)
             if number == 1:
                 _publish(ledger, stream)
+
+
+def write_tournament(path: Path, n_events: int) -> None:
+    """Write a ledger of one tournament of about so many events, published."""
+    write_tournaments(path, n_events, n_prompts=1 + n_events // _EVENTS_A_PROMPT)
 
 
 def _time(tick: int) -> datetime:
@@ -247,7 +255,7 @@ def _publication(state: Tournament) -> Publication:
         mode="headline",
         judge=_JUDGE.judge_id,
         policy=DEFAULT_POLICY,
-        elo=EloParameters(),
+        elo=EloParameters(bootstraps=BOOTSTRAPS),
         entrants=tuple(each.entrant_id for each in state.roster),
         prompts=tuple(each.prompt_id for each in state.bank),
         bradley_terry=BradleyTerryParameters(),

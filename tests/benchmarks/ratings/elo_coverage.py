@@ -1,5 +1,7 @@
 """How often 95 % intervals of Elo and of shares hold the truth, by K and by how many tie.
 
+Those of Elo both as they are found of most tournaments, and as of very many battles.
+
 The truth is the mean over all tournaments, as Elo estimates what so many battles make of strengths.
 """
 
@@ -8,11 +10,12 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats, RatioTerms, estimate_ratio
-from projections.ratings.elo import bootstrap, prompts_met, rate
+from projections.ratings.elo import MOST_RESAMPLED, prompts_met, rate, uncertainty
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.table import Row, between, stated
 from tests.support.builders.battles import N_PROMPTS, coverage, draw_tournaments
@@ -32,7 +35,8 @@ def measure(bench: Bench) -> Iterator[Row]:
         drawn = [*draw_tournaments(n, n_prompts=N_PROMPTS, ties=nu)]
         decided = [each.take(each.score != 0.5) for each in drawn]  # a tie
         for k in _KS:
-            yield _row(f"Elo, K = {k:g}, {share} ties", *_of_elo(decided, k))
+            for way, bounds, means in _of_elo(decided, k):
+                yield _row(f"Elo by {way}, K = {k:g}, {share} ties", bounds, means)
         yield _row(f"win shares, {share} ties", *_of_shares(drawn))
 
 
@@ -42,15 +46,22 @@ def _row(name: str, intervals: Floats, values: Floats) -> Row:
     return stated(f"95 % intervals that hold the truth: {name}", figure, found.share, _HONEST)
 
 
-def _of_elo(drawn: Sequence[Battles], k: float) -> tuple[Floats, Floats]:
-    """Return intervals, (n, n_entrants, 2), and ratings."""
-    means = np.array([rate(each, _ELO, [k])[k].mean() for each in drawn])
-    bounds = []
-    for each, mean in zip(drawn, means, strict=True):
-        found = bootstrap(each, _ELO, k=k, n_prompts=N_PROMPTS)
-        assert found is not None
-        bounds.append(found.interval(mean, prompts_met(each)))
-    return np.array(bounds), means
+def _of_elo(drawn: Sequence[Battles], k: float) -> Iterator[tuple[str, Floats, Floats]]:
+    """Yield intervals, (n, n_entrants, 2), and ratings; by resamples, and by influence."""
+    elo = replace(_ELO, k=k)
+    rated = [rate(each, elo, [k])[k] for each in drawn]
+    means = np.array([each.mean() for each in rated])
+    for way, most_resampled in (("resamples", MOST_RESAMPLED), ("influence", 0)):
+        found = (
+            uncertainty(*each, elo, n_prompts=N_PROMPTS, most_resampled=most_resampled)
+            for each in zip(drawn, rated, strict=True)
+        )
+        bounds = [
+            errors.interval(mean, prompts_met(each))
+            for each, mean, errors in zip(drawn, means, found, strict=True)
+            if errors is not None
+        ]
+        yield way, np.array(bounds), means
 
 
 def _of_shares(drawn: Sequence[Battles]) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
 """The ratings of a run, as files."""
 
 import csv
+import dataclasses
 import io
 import json
 
@@ -13,6 +14,7 @@ from projections.artifacts._ratings import elo_ratings, elo_results
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
+from projections.ratings.elo import EloBootstrap
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import ELO, Fate, cup, history, publication, results
 
@@ -199,3 +201,16 @@ def test_what_is_sure_stands_beside_the_noise_of_orders() -> None:
         },
     }
     assert "bootstrap" not in elo_results(after("b"))
+
+
+def test_dimensions_of_very_many_battles_are_named_whose_prompts_were_not_resampled() -> None:
+    """Two kinds of interval stand in one table; each says which it is."""
+    found = after("b", "b", "b", "a", "pending", "pending", bootstraps=30)
+    standing = found.standings[FACTUALITY]
+    many = dataclasses.replace(standing, bootstrap=EloBootstrap(0, 4, np.ones(3)))
+
+    fields = elo_results(dataclasses.replace(found, standings={FACTUALITY: many}))
+
+    bootstrap = fields["bootstrap"]
+    assert isinstance(bootstrap, dict)
+    assert bootstrap["infinitesimal_jackknife"] == [FACTUALITY]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.ratings import elo
-from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate
+from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate, uncertainty
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import SOFT, WHOLE, any_battles, comparable
 from tests.support.strategies.tournaments import elo_parameters
@@ -236,10 +236,13 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
         "from ledger.events.ratings import EloParameters\n"
         "from projections.battles.columns import Battle, battles_of\n"
         "from projections.ratings.elo import rate\n"
-        "from projections.ratings.elo import bootstrap\n"
+        "from projections.ratings.elo import bootstrap, uncertainty\n"
         "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"
         "rows = [Battle(f'e{n % 5}', f'e{n % 7 + 5}', s, n // 4) for n, s in enumerate(scores)]\n"
         "elo = EloParameters(permutations=20, bootstraps=20)\n"
+        "rated = rate(battles_of(rows), elo, [elo.k])[elo.k]\n"
+        "computed = uncertainty(battles_of(rows), rated, elo, most_resampled=0)\n"
+        "print(computed.standard_error.tobytes().hex())\n"
         "print(rate(battles_of(rows), elo, [32.0])[32.0].traces.tobytes().hex())\n"
         "print(bootstrap(battles_of(rows), elo, k=32.0).standard_error.tobytes().hex())\n"
     )
@@ -408,3 +411,41 @@ def test_an_interval_says_its_kind_to_people_and_machines() -> None:
         "n_resamples": 400,
         "n_prompts": 143,
     }
+
+
+def test_an_interval_of_very_many_battles_says_that_nothing_was_resampled() -> None:
+    """Whoever reads of 400 resamples would look for their seed."""
+    found = EloBootstrap(0, 31_847, np.array([10.0]))
+
+    assert found.sentence() == "95 % interval by the influence of each of 31847 prompts"
+    assert found.fields()["kind"] == "infinitesimal jackknife"
+
+
+def computed(battles: Battles, elo: EloParameters, most_resampled: int) -> EloBootstrap | None:
+    """Return the uncertainty of ratings."""
+    rated = rate(battles, elo, [elo.k])[elo.k]
+    return uncertainty(battles, rated, elo, n_prompts=40, most_resampled=most_resampled)
+
+
+def test_only_more_battles_than_are_resampled_are_computed() -> None:
+    """What was published of fewer must be found again, to the last bit."""
+    battles = tournament(np.random.default_rng(7), 30)
+
+    usual, many = (computed(battles, FEW, most) for most in (len(battles), len(battles) - 1))
+
+    again = bootstrap(battles, FEW, k=FEW.k, n_prompts=40)
+    assert usual is not None
+    assert many is not None
+    assert again is not None
+    assert usual.standard_error.tobytes() == again.standard_error.tobytes()
+    assert (usual.n_resamples, many.n_resamples) == (FEW.bootstraps, 0)
+    assert (usual.n_prompts, many.n_prompts) == (40, 40)
+    assert (np.round(many.standard_error, 6) == many.standard_error).all()
+
+
+def test_very_many_battles_that_cannot_vary_have_no_interval_either() -> None:
+    """Neither did anybody ask for resamples, nor does one prompt vary."""
+    battles = tournament(np.random.default_rng(7), 30)
+
+    assert computed(battles, replace(FEW, bootstraps=0), 1) is None
+    assert computed(battles.take(battles.cluster == 0), FEW, 1) is None

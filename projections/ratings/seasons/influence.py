@@ -1,0 +1,80 @@
+"""How ratings answer to one prompt more: standard errors of very many battles without resampling.
+
+A rating's derivative by how often each prompt is drawn gives its standard error as the bootstrap
+does, of which it is the limit for many prompts (the infinitesimal jackknife: Jaeckel 1972).
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.battles.columns import Battles
+from projections.intervals import Floats
+from projections.ratings.seasons.lanes import LN_2, POINTS
+
+_PER_POINT: Final = LN_2 / POINTS  # of the natural logarithm of the odds, for each Elo point
+_NO_TIME: Final = 1e-9  # of a round: a rate of decay too small to tell from none
+
+
+def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) -> Floats:
+    """Return the variance of the mean rating over prompts, (n_entrants,) squared Elo points.
+
+    Let E be a battle's expected score, the mean over orders of play, and L d the sum over battles
+    by which expected scores answer to a change d of ratings. A prompt drawn once more adds the sum
+    h of S - E over its battles to a round, in which ratings follow d' = K (h - L d). So they move
+    by u = L^-1 (1 - e^(-K L)) h in one round, and with n prompts
+
+        standard error^2 = n / (n - 1) sum over prompts (u - mean u)^2
+
+    Args:
+        battles: The battles; a cluster is a prompt.
+        ratings: (n_orders, n_entrants) Elo ratings at the end of each order, which scatter by
+            about sqrt(K / 0.0115) points: so E is not the expected score at their mean.
+        k: The K factor.
+        n_prompts: How many were judged; those without a battle here move nothing.
+    """
+    _, prompt = np.unique(battles.cluster, return_inverse=True)
+    expected = _expected(battles, ratings)
+    surprise = battles.score - expected.score
+    moved = (
+        np.bincount(prompt, surprise * (row[battles.a] - row[battles.b]), minlength=n_prompts)
+        for row in _responses(battles, expected.slope, k)
+    )
+    return np.array([n_prompts**2 / (n_prompts - 1) * each.var() for each in moved])
+
+
+class _Expected(NamedTuple):
+    """Means over the orders of play."""
+
+    score: Floats  # (n,) a's, of each battle
+    slope: Floats  # (n,) its derivative by the gap, for each Elo point
+
+
+def _expected(battles: Battles, ratings: Floats) -> _Expected:
+    """Average over orders, once for each two entrants who met."""
+    met, place = np.unique(battles.a * len(battles.entrants) + battles.b, return_inverse=True)
+    a, b = np.divmod(met, len(battles.entrants))
+    score, slope = np.zeros((2, len(met)))
+    for order in ratings:
+        of_a = 0.5 + 0.5 * np.tanh(0.5 * _PER_POINT * (order[a] - order[b]))
+        score += of_a
+        slope += _PER_POINT * of_a * (1.0 - of_a)
+    return _Expected(score[place] / len(ratings), slope[place] / len(ratings))
+
+
+def _responses(battles: Battles, slope: Floats, k: float) -> Iterator[Floats]:
+    """Yield how each entrant's rating answers to the sums of S - E of all, (n_entrants,)."""
+    rate, modes = np.linalg.eigh(k * _information(battles, slope))
+    late = np.maximum(rate, _NO_TIME)
+    gained = -np.expm1(-late) / late  # of what would be gained if nothing decayed
+    yield from (modes * (k * gained)) @ modes.T
+
+
+def _information(battles: Battles, slope: Floats) -> NDArray[np.float64]:
+    """Return L, (n_entrants, n_entrants)."""
+    n = len(battles.entrants)
+    pairs = np.bincount(battles.a * n + battles.b, slope, minlength=n * n).reshape(n, n)
+    both = pairs + pairs.T
+    return np.diag(both.sum(axis=1)) - both

@@ -1,0 +1,83 @@
+"""How ratings answer to a prompt: the standard errors of the bootstrap, without resampling."""
+
+import numpy as np
+import pytest
+
+from ledger.events.ratings import EloParameters
+from projections.battles.columns import Battle, Battles, battles_of
+from projections.intervals import Floats
+from projections.ratings.elo import bootstrap, rate
+from projections.ratings.seasons.influence import variances
+from tests.support.builders.battles import draw_tournaments
+
+
+def errors(battles: Battles, k: float, n_prompts: int | None = None) -> Floats:
+    """Return standard errors, computed."""
+    rated = rate(battles, EloParameters(permutations=100), [k])[k]
+    n = n_prompts or len(np.unique(battles.cluster))
+    return np.sqrt(variances(battles, rated.traces, k=k, n_prompts=n))
+
+
+@pytest.mark.parametrize("k", [0.5, 4.0, 32.0])
+def test_the_bootstrap_finds_the_same(k: float) -> None:
+    """Before ratings have settled, as under a small K, and where they scatter, as under a large."""
+    sets = [*draw_tournaments(4, n_prompts=150)]
+    elo = EloParameters(bootstraps=300)
+
+    resampled = [bootstrap(each, elo, k=k) for each in sets]
+
+    found = [each.standard_error for each in resampled if each is not None]
+    ratio = np.array([errors(each, k) for each in sets]) / np.array(found)
+    assert ratio.mean() == pytest.approx(1.0, abs=0.03)  # 1,200 resamples in all: +- 2 %
+    assert ratio.mean(axis=0) == pytest.approx(1.0, abs=0.06)
+
+
+def test_two_entrants_differ_by_the_odds_of_their_share() -> None:
+    """By hand: 60 of 100 prompts; the share's error over p (1 - p), of which each takes half."""
+    battles = battles_of(Battle("A", "B", float(n < 60), n) for n in range(100))
+    gap = 400 / np.log(10) * np.sqrt(0.6 * 0.4 / 99) / (0.6 * 0.4)
+
+    found = errors(battles.take(np.repeat(np.arange(100), 100)), 0.5)
+
+    assert found == pytest.approx([gap / 2, gap / 2], rel=0.01)
+
+
+def test_a_rating_that_has_just_begun_moves_by_k_for_each_win() -> None:
+    """By hand: nothing decays yet, so it is K times the error of the number of wins."""
+    battles = battles_of(Battle("A", "B", float(n < 60), n) for n in range(100))
+    wins = np.sqrt(100 * 100 / 99 * 0.6 * 0.4)
+
+    assert errors(battles, 1e-4) == pytest.approx([1e-4 * wins] * 2, rel=1e-4)
+
+
+def test_prompts_on_which_all_tied_count() -> None:
+    """Ties are dropped: another bank would have more such prompts, or fewer."""
+    battles = battles_of(Battle("A", "B", 1.0, n) for n in range(50))
+
+    alone, beside = errors(battles, 16.0), errors(battles, 16.0, n_prompts=100)
+
+    assert alone == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert (beside > 1.0).all()
+
+
+def test_battles_of_one_prompt_are_no_further_evidence() -> None:
+    """Told four times each, they are the same prompts: only new ones make ratings surer."""
+    [once] = draw_tournaments(1, n_prompts=60)
+    four = once.take(np.tile(np.arange(len(once)), 4))
+    new = np.arange(4 * len(once)) // (len(once) // 60)
+
+    same = errors(four, 16.0)
+    surer = errors(Battles(four.entrants, four.a, four.b, four.score, new, four.weight), 16.0)
+
+    assert same == pytest.approx(errors(once, 16.0), rel=0.05)
+    assert same / surer == pytest.approx(np.full(len(same), 2.0), rel=0.05)
+
+
+def test_groups_that_never_met_do_not_move_each_other() -> None:
+    """Nothing ties their ratings, and no mode between them decays."""
+    rows = [Battle("A", "B", float(n % 3 > 0), n) for n in range(60)]
+    other = [Battle("C", "D", float(n % 2), 60 + n) for n in range(20)]
+
+    both, alone = errors(battles_of([*rows, *other]), 16.0), errors(battles_of(rows), 16.0, 80)
+
+    assert both[:2] == pytest.approx(alone, rel=0.02)
