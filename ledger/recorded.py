@@ -45,7 +45,8 @@ class Receipt(NamedTuple):
 
 def microseconds(at: datetime) -> int:
     """Convert a time to microseconds since 1970-01-01 UTC."""
-    return (at - _EPOCH) // timedelta(microseconds=1)
+    since = at - _EPOCH  # a division by a timedelta takes several times as long
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def moment(since_epoch_us: int) -> datetime:

@@ -257,6 +257,8 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise the translated error."""
+        if error is None:
+            return
         if isinstance(error, sqlite3.OperationalError | OSError):
             is_flush = getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES
             refused = DiskFailed if is_flush else self._refused

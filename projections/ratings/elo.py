@@ -17,13 +17,15 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
-from projections.ratings.seasons.influence import variances
+from projections.ratings.seasons.influence import n_remembered, variances
 from projections.ratings.seasons.lanes import Orders, Places, season_battles
 from projections.ratings.seasons.odds import final_gains
 from projections.ratings.seasons.play import play_seasons
 from projections.student import portable_critical_value
 
 MOST_BYTES: Final = 2**28
+MOST_RESAMPLED: Final = 100_000
+"""Battles above which not all are played, nor prompts resampled: that takes a minute or more."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +61,19 @@ def rate(
     ks: Sequence[float],
     *,
     most_bytes: int = MOST_BYTES,
+    most_replayed: int = MOST_RESAMPLED,
 ) -> Mapping[float, EloRatings]:
     """Compute Elo ratings under each K, over all permutations.
 
-    The permutations come from one generator seeded once, so every K sees the same orders.
+    The permutations come from one generator seeded once, so every K sees the same orders. Of very
+    many battles, those at the beginning of an order are left out that its end does not depend on.
 
     Args:
         battles: The battles.
         parameters: Initial rating, number of permutations, seed.
         ks: The K factors.
         most_bytes: Of the orders that are held at once.
+        most_replayed: The number of battles above which not all are played.
 
     Returns:
         The ratings by K.
@@ -77,8 +82,12 @@ def rate(
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
     played = season_battles(battles)
+    is_long = len(battles) > most_replayed
+    beginning = len(battles) - n_remembered(battles, min(ks)) if is_long else 0
     some_orders = _orders(len(battles), parameters, most_bytes)
-    gained = np.concatenate([final_gains(played, orders, ks=ks) for orders in some_orders])
+    gained = np.concatenate(
+        [final_gains(played, orders[:, beginning:], ks=ks) for orders in some_orders]
+    )
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
@@ -102,8 +111,6 @@ BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right
 LEVEL: Final = 0.95
 INTERVAL: Final[Mapping[str, Json]] = {"kind": "bootstrap", "unit": "prompts", "level": LEVEL}
 """What kind of interval it is."""
-MOST_RESAMPLED: Final = 100_000
-"""Battles above which prompts are not resampled: that takes a second for each 10,000."""
 
 _N_SEASONS: Final = 2  # of each resample: their difference shows what noise orders leave
 _ROUNDING: Final = 1e-12  # squared Elo points: less is no difference
@@ -231,9 +238,10 @@ class _Bank(NamedTuple):
     prompt: Places
     n_prompts: int
 
-    def resamples(self, n: int, rng: np.random.Generator) -> Iterator[Places]:
+    def resamples(self, n: int, rng: np.random.Generator) -> Iterator[Orders]:
         """Yield the numbers of each resample's battles: a prompt's as often as it was drawn."""
-        numbers, n_prompts = np.arange(len(self.prompt)), self.n_prompts
+        n_battles, n_prompts = len(self.prompt), self.n_prompts
+        numbers = np.arange(n_battles, dtype=np.min_scalar_type(n_battles))
         for _ in range(n):
             times = np.bincount(rng.integers(n_prompts, size=n_prompts), minlength=n_prompts)
             yield np.repeat(numbers, times[self.prompt])
@@ -255,7 +263,7 @@ def _seasons(
         for drawn in bank.resamples(parameters.bootstraps, rng)
         for _ in range(_N_SEASONS)
     )
-    n_at_once = max(1, most_bytes // (12 * len(battles)))  # 8 bytes, one and a half times
+    n_at_once = max(1, most_bytes // (12 * len(battles)))  # 4 bytes, one and a half times, twice
     ratings: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
         ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), last=last))
@@ -276,7 +284,7 @@ def _about_the_end(half: int) -> list[float]:
     return [*((means[1] - ratio * means[0]) / (1 - ratio)).tolist()]
 
 
-def _padded(orders: Sequence[Places], idle: int) -> Orders:
+def _padded(orders: Sequence[Orders], idle: int) -> Orders:
     """Return orders as lanes of one length: the shorter begin with idle steps."""
     n_steps = max(map(len, orders))
     lanes = np.full((len(orders), n_steps), idle, dtype=np.min_scalar_type(idle))

@@ -1,7 +1,8 @@
-"""How ratings answer to one prompt more: standard errors of very many battles without resampling.
+"""How ratings answer to a change, and how soon they forget it: very many battles need less work.
 
 A rating's derivative by how often each prompt is drawn gives its standard error as the bootstrap
-does, of which it is the limit for many prompts (the infinitesimal jackknife: Jaeckel 1972).
+does, of which it is the limit for many prompts (the infinitesimal jackknife: Jaeckel 1972). And the
+end of a long season does not depend on its beginning.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from projections.ratings.seasons.lanes import LN_2, POINTS
 
 _PER_POINT: Final = LN_2 / POINTS  # of the natural logarithm of the odds, for each Elo point
 _NO_TIME: Final = 1e-9  # of a round: a rate of decay too small to tell from none
+_FORGOTTEN: Final = 40.0  # what is left of a change after so many times 1 / its rate: e^-40
 
 
 def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) -> Floats:
@@ -43,6 +45,22 @@ def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) ->
         for row in _responses(battles, expected.slope, k)
     )
     return np.array([n_prompts**2 / (n_prompts - 1) * each.var() for each in moved])
+
+
+def n_remembered(battles: Battles, k: float) -> int:
+    """Return how many of the last battles of an order decide where ratings end, to 1e-6 points.
+
+    A change d of all ratings decays as d' = -K L d, in rounds. L is taken at the shares that were
+    won, each a battle nearer to 1/2, where ratings settle; on their way they lie closer, and L is
+    larger.
+    """
+    met = battles.a * len(battles.entrants) + battles.b
+    n_met = np.bincount(met)
+    share = (np.bincount(met, battles.score) + 0.5) / (n_met + 1.0)
+    slope = _PER_POINT * share * (1.0 - share)
+    rate = k * np.linalg.eigvalsh(_information(battles, slope[met]))
+    slowest = rate[rate > _NO_TIME].min(initial=np.inf)
+    return int(min(1.0, _FORGOTTEN / slowest) * len(battles))
 
 
 class _Expected(NamedTuple):
@@ -77,4 +95,4 @@ def _information(battles: Battles, slope: Floats) -> NDArray[np.float64]:
     n = len(battles.entrants)
     pairs = np.bincount(battles.a * n + battles.b, slope, minlength=n * n).reshape(n, n)
     both = pairs + pairs.T
-    return np.diag(both.sum(axis=1)) - both
+    return np.asarray(np.diag(both.sum(axis=1)) - both)

@@ -20,13 +20,13 @@ SIZES: Final = (100_000, 1_000_000, 5_000_000)  # events
 _APPEND: Final = """\
 import sys, time
 from pathlib import Path
+from ledger.events.registration import Prompt, PromptRegistered
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from tests.benchmarks.ledger.verdicts import Verdicts
-from ledger.events.judging import VerdictReceived
-[fields] = Verdicts(2_048, first=time.time_ns()).take(1)
+prompt = Prompt(prompt_id=f"p{time.time_ns()}", text="?", source="", subject="", gold_answer=None)
 with Ledger.open(Path(sys.argv[1])) as ledger:
-    ledger.append(StreamId("another"), [VerdictReceived(**fields)])
+    event = PromptRegistered(prompt=prompt, digest=prompt.content_digest)
+    ledger.append(StreamId("another"), [event])
 """
 
 
@@ -38,10 +38,11 @@ class _Asked(NamedTuple):
     peak_mb: Demand | None
 
 
-# The append comes last: it records a verdict that nobody asked for, which is a fault.
 _COMMANDS: Final[Mapping[str, _Asked]] = {
     "`project elo`": _Asked(
-        lambda path: tourney("project", "elo", "--ledger", path), at_most(25), at_most(1_500)
+        lambda path: tourney("project", "elo", "--tournament", "cup-001", "--ledger", path),
+        at_most(25),
+        at_most(1_500),
     ),
     "`verify`": _Asked(
         lambda path: tourney("verify", "--ledger", path), at_most(60), at_most(1_500)

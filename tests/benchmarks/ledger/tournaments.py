@@ -2,8 +2,9 @@
 
 Each tournament has its own entrants on its own bank: 6 entrants, 500 prompts, 2 dimensions, every
 pair asked in both orders. Texts have the lengths that models write, queries have the keys that the
-texts give, and a few replies hold no verdict. The first tournament is published; the last may be
-cut off, as one that goes on. On as many prompts as it takes, there is one tournament in all.
+texts give, and a few replies hold no verdict. The first 500 prompts of the first tournament are
+published; the last one may be cut off, as one that goes on. On as many prompts as it takes, all
+events are of one tournament.
 """
 
 import random
@@ -62,6 +63,7 @@ _JUDGE: Final = judge(
 )
 _N_PAIRS: Final = N_ENTRANTS * (N_ENTRANTS - 1) // 2
 _EVENTS_A_PROMPT: Final = N_ENTRANTS + len(_DIMENSIONS) * _N_PAIRS * 5  # and some fewer
+_N_OPENING: Final = 1 + len(_DIMENSIONS) + N_ENTRANTS + 1  # events, and the prompts
 _PRICE: Final = Price(3.0, 15.0, 3.75, 6.0, 0.3, "anthropic 2026-04-01")
 _AT_ONCE: Final = 5_000  # events
 _PROMPTS_AT_ONCE: Final = 20
@@ -94,11 +96,13 @@ def write_tournaments(path: Path, n_events: int, *, n_prompts: int = N_PROMPTS) 
             while some := list(islice(events, _AT_ONCE)):
                 ledger.append(stream, some)
             if number == 1:
-                _publish(ledger, stream)
+                _publish(
+                    ledger, stream, until=_N_OPENING + n_prompts + N_PROMPTS * _EVENTS_A_PROMPT
+                )
 
 
 def write_tournament(path: Path, n_events: int) -> None:
-    """Write a ledger of one tournament of about so many events, published."""
+    """Write a ledger of one tournament of about so many events."""
     write_tournaments(path, n_events, n_prompts=1 + n_events // _EVENTS_A_PROMPT)
 
 
@@ -237,9 +241,9 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
     )
 
 
-def _publish(ledger: Ledger, stream: StreamId) -> None:
-    """Publish the ratings of a tournament as a run does."""
-    state = fold(tournament_of(stream), ledger.read(stream=stream))
+def _publish(ledger: Ledger, stream: StreamId, *, until: int) -> None:
+    """Publish the ratings of a tournament's first prompts, as a run does."""
+    state = fold(tournament_of(stream), ledger.read(stream=stream, until=until))
     results = results_of(state, _publication(state))
     artifacts = tuple(
         ArtifactDigest(path=path, digest=digest_of_bytes(content))
@@ -257,7 +261,7 @@ def _publication(state: Tournament) -> Publication:
         policy=DEFAULT_POLICY,
         elo=EloParameters(bootstraps=BOOTSTRAPS),
         entrants=tuple(each.entrant_id for each in state.roster),
-        prompts=tuple(each.prompt_id for each in state.bank),
+        prompts=tuple(each.prompt_id for each in state.bank[:N_PROMPTS]),
         bradley_terry=BradleyTerryParameters(),
     )
     return Publication(

@@ -7,7 +7,7 @@ from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.elo import bootstrap, rate
-from projections.ratings.seasons.influence import variances
+from projections.ratings.seasons.influence import n_remembered, variances
 from tests.support.builders.battles import draw_tournaments
 
 
@@ -81,3 +81,24 @@ def test_groups_that_never_met_do_not_move_each_other() -> None:
     both, alone = errors(battles_of([*rows, *other]), 16.0), errors(battles_of(rows), 16.0, 80)
 
     assert both[:2] == pytest.approx(alone, rel=0.02)
+
+
+@pytest.mark.parametrize("k", [4.0, 16.0])
+def test_ratings_end_where_they_do_though_the_beginning_was_left_out(k: float) -> None:
+    """A tenth of the battles decides to the sixth digit; nothing is lost but time."""
+    [battles] = draw_tournaments(1, n_prompts=8_000)
+    elo = EloParameters(permutations=3)
+
+    whole, late = (rate(battles, elo, [k], most_replayed=most)[k] for most in (len(battles), 0))
+
+    assert 0 < n_remembered(battles, k) < len(battles) / 3
+    assert late.traces == pytest.approx(whole.traces, abs=1e-6)
+    assert (late.traces != whole.traces).any()
+
+
+def test_no_battle_is_left_out_where_ratings_still_grow() -> None:
+    """Under so small a K the first battle counts as the last does; as with one battle in all."""
+    [battles] = draw_tournaments(1, n_prompts=60)
+
+    assert n_remembered(battles, 0.01) == len(battles)
+    assert n_remembered(battles_of([Battle("A", "B", 1.0, "p")]), 0.01) == 1
