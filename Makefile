@@ -7,7 +7,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist 
 # These cover ledger/ and projections/ alone; tracing the others too would take half as long again.
 COVERED := tests/ledger tests/projections
 
-.PHONY: demo test nightly browser docs bench weights clean
+.PHONY: demo test nightly browser docs bench gpu weights clean
 
 demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
 	$(BIN)/tourney demo tourney-demo
@@ -34,6 +34,9 @@ docs: $(INSTALLED)  ## write the generated pages, and build all pages as a site 
 
 bench: $(INSTALLED)  ## measure this machine, into data/benchmarks.md
 	$(BIN)/python -m tests.benchmarks
+
+gpu: $(INSTALLED)  ## measure weights of 7B shapes on a GPU, into data/benchmarks-gpu.md
+	$(BIN)/python -m tests.benchmarks.heads.gpu
 
 weights: $(INSTALLED)  ## train the quickstart's weights again
 	OMP_WAIT_POLICY=passive $(BIN)/python data/quickstart/train.py

@@ -16,11 +16,7 @@ from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
 from ledger.events.options import EntrantOptions
-from ledger.events.registration import (
-    Adapter,
-    Entrant,
-    Hydra,
-)
+from ledger.events.registration import SAMPLER, Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, canonical_json, digest_of
 
 _SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
@@ -53,6 +49,7 @@ def read_entrant(
         hydra=_hydra(section, base, folder) if section.loader == "hydra" else None,
         step=weights.training_step(Path(adapters[-1].path) if adapters else base),
         options=UNSET if section.loader == "hydra" else _options(section),
+        sampler=SAMPLER,
     )
 
 
@@ -113,7 +110,6 @@ def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
         robustness=adapters["robustness"],
         uncertainty=next(iter(adapters["uncertainty"]), None),
         bypass_jury=section.bypass_jury,
-        gamma=section.gamma,
         beta=section.beta,
     )
 

@@ -137,8 +137,6 @@ class HydraSection(WeightsSection):
     """Let the uncertainty head say how probably each response is correct."""
     bypass_jury: bool = False
     """Sample one head alone, drawn by the response's seed."""
-    gamma: int = Field(default=4, ge=1)
-    """Tokens drafted by one head before the others verify them."""
     beta: float = Field(default=1.0, gt=0)
     """Exponent of each head in the product of experts."""
 

@@ -54,7 +54,6 @@ def responses_of(
         temperature=entrant.temperature,
         max_new_tokens=entrant.max_new_tokens,
         ending=Ending(loaded.end_ids),
-        gamma=heads.gamma,
         beta=heads.beta,
     )
     for sample in samples:

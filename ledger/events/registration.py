@@ -87,7 +87,6 @@ class Hydra(Value, frozen=True, kw_only=True):
     robustness: tuple[Adapter, ...] = ()  # likewise; empty: none is merged
     uncertainty: Adapter | None = None  # of one head more, that says p_correct; None: not asked
     bypass_jury: bool = False  # one head is sampled alone
-    gamma: Ordinal = 4  # tokens that are drafted before they are verified
     beta: Positive = 1.0  # the exponent of every expert in the product
 
     @property
@@ -98,8 +97,12 @@ class Hydra(Value, frozen=True, kw_only=True):
             "security": [shard.digest for shard in self.security],
             "robustness": [shard.digest for shard in self.robustness],
             "uncertainty": self.uncertainty.digest if self.uncertainty else None,
-            "jury": None if self.bypass_jury else {"gamma": self.gamma, "beta": self.beta},
+            "jury": None if self.bypass_jury else {"beta": self.beta},
         }
+
+
+SAMPLER: Final = 2
+"""The version of how weights are sampled here: under another, a seed gives other texts."""
 
 
 class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
@@ -121,6 +124,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     revision: str | None = None  # of loader "endpoint": which weights the name stands for
     step: Count | None = None  # of the training that made the weights; None: not known
     options: EntrantOptions | UnsetType = UNSET  # not stored where all are the default
+    sampler: Ordinal | None = None  # SAMPLER of its texts; None: the first, or a server's own
 
     @property
     def chosen(self) -> EntrantOptions:
@@ -141,16 +145,17 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
                 "dtype": self.dtype,
                 **heads,
                 **({"options": self.options.fields} if self.options else {}),
+                **({"sampler": self.sampler} if self.sampler and self.is_seeded else {}),
             }
         )
 
     @property
     def fields(self) -> dict[str, Json]:
-        """The entrant as JSON; fields of other loaders, and an unknown step, are left out."""
+        """The entrant as JSON; fields of other loaders, and what is not known, are left out."""
         return {
             name: value
             for name, value in super().fields.items()
-            if name not in {"hydra", "revision", "step"} or value is not None
+            if name not in {"hydra", "revision", "step", "sampler"} or value is not None
         }
 
     @property

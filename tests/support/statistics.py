@@ -7,7 +7,7 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from commands.backends.weights.sampling import random_stream, uniforms
+from commands.backends.weights.sampling import row_key, uniforms
 
 MIN_EXPECTED: Final = 5  # of a cell: with fewer the statistic is not near a chi-square any more
 
@@ -52,6 +52,6 @@ def many_logits(draw: DrawFn, max_experts: int = 4, *, may_rule_out: bool = Fals
     return torch.tensor(rows)
 
 
-def many_uniforms(n: int, seed: int = 1) -> torch.Tensor:
-    """Give (n,) uniforms."""
-    return uniforms([random_stream(seed)], n)[0]
+def many_uniforms(n_rows: int, n: int, seed: int = 1) -> torch.Tensor:
+    """Give (n_rows, n) uniforms."""
+    return uniforms(torch.tensor(row_key(seed)), torch.arange(n_rows), n)

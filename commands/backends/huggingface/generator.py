@@ -12,7 +12,15 @@ from transformers import PreTrainedTokenizerBase
 from commands.backends.huggingface.worker import HfWorker, Loaded
 from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
 from commands.backends.hydra.weights import LoadedHydra
-from commands.backends.weights.answers import PromptRow, answer_batch
+from commands.backends.weights.answers import (
+    Decoded,
+    DecodingRules,
+    Ending,
+    PromptRow,
+    generated_text,
+    make_ending,
+    not_finite,
+)
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import (
     encode,
@@ -20,8 +28,10 @@ from commands.backends.weights.chat import (
     require_chat,
     require_options,
 )
+from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import check_chat
+from commands.backends.weights.loaded import LoadedWeights, check_chat
+from commands.backends.weights.warping import sampling_settings
 from commands.backends.weights.windows import own_tokens
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
@@ -121,18 +131,16 @@ class HfGenerator(HfWorker):
         fitting = [row for row in rows if row.n_tokens <= limit]
         for alike in group_by(fitting, partial(_batch_key, loaded)):
             queue = BatchQueue(alike, lambda row: row.n_tokens, self._batch_tokens)
-            for batch, finished in run_batches(queue, partial(_answer, loaded), self._device):
-                yield finished or (_out_of_memory(batch[0], self._device),)
+            if isinstance(loaded, LoadedHydra):
+                yield from _hydra_answers(loaded, queue)
+            else:
+                yield from _answers(loaded, queue, alike[0])
 
 
 def decoding_key(task: GenerationTask) -> Hashable:
     """Return the decoding settings that rows of one batch must share."""
     entrant, options = task.entrant, task.options
-    heads = entrant.hydra and (
-        entrant.hydra.bypass_jury,
-        entrant.hydra.gamma,
-        entrant.hydra.beta,
-    )
+    heads = entrant.hydra and (entrant.hydra.bypass_jury, entrant.hydra.beta)
     return entrant.temperature, entrant.max_new_tokens, options, heads
 
 
@@ -145,14 +153,35 @@ def _batch_key(loaded: Loaded, row: PromptRow) -> Hashable:
     return decoding_key(row.task), None if may_pad else len(row.prompt_ids)
 
 
-def _answer(loaded: Loaded, rows: Sequence[PromptRow]) -> Finished:
-    if isinstance(loaded, LoadedHydra):
-        return answer_as_hydra(loaded, rows)
-    made = answer_batch(loaded, rows)
-    return tuple(
-        replace(each, attention=loaded.attention) if isinstance(each, GeneratedText) else each
-        for each in made
-    )
+def _hydra_answers(loaded: LoadedHydra, queue: BatchQueue[PromptRow]) -> Iterator[Finished]:
+    device = loaded.device
+    for batch, finished in run_batches(queue, partial(answer_as_hydra, loaded), device):
+        yield finished or (_out_of_memory(batch[0], device),)
+
+
+def _answers(
+    loaded: LoadedWeights, queue: BatchQueue[PromptRow], alike: PromptRow
+) -> Iterator[Finished]:
+    """Yield answers to a queue's prompts, whose decoding is that of `alike`."""
+    ending = make_ending(loaded.tokenizer, loaded.end_ids, alike)
+    rules = DecodingRules(ending, alike.task.entrant.max_new_tokens, sampling_settings(alike.task))
+    for ended in decode(loaded, queue, rules):
+        yield tuple(
+            _answer(loaded, each, ending)
+            if isinstance(each, Decoded)
+            else _out_of_memory(each, loaded.device)
+            for each in ended
+        )
+
+
+def _answer(
+    loaded: LoadedWeights, decoded: Decoded[PromptRow], ending: Ending
+) -> GeneratedText | GenerationFailure:
+    row, tokens = decoded.row, decoded.tokens
+    if decoded.is_broken:
+        return not_finite(row, len(tokens))
+    text = generated_text(row, tokens, loaded.tokenizer, ending, elapsed_s=decoded.elapsed_s)
+    return replace(text, attention=loaded.attention)
 
 
 def _too_long(row: PromptRow, limit: float) -> GenerationFailure:

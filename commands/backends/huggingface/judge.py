@@ -10,8 +10,8 @@ import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.weights.answers import Ending, generate_tokens
-from commands.backends.weights.batching import BatchQueue, run_batches
+from commands.backends.weights.answers import Decoded, DecodingRules, Ending
+from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.chat import (
     chat_turns,
     decode_text,
@@ -19,9 +19,9 @@ from commands.backends.weights.chat import (
     render,
     require_chat,
 )
+from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
-from commands.backends.weights.sampling import FiniteWatch
 from commands.errors import ConfigurationError
 from commands.ports import Answer, Asking, NoReply, Reply
 from ledger.events.money import Usage
@@ -103,6 +103,11 @@ class QueryRow(NamedTuple):
         """Count the tokens of the query and of the longest reply."""
         return len(self.prompt_ids) + self.max_new_tokens
 
+    @property
+    def seed(self) -> int:
+        """What random numbers depend on, of which a judge has none."""
+        return 0
+
 
 class HfJudge:
     """Judges with greedy decoding, in batches; in float32 a reply does not depend on its batch."""
@@ -156,8 +161,9 @@ class HfJudge:
             yield unfit
         fitting = [row for row in rows if isinstance(row, QueryRow)]
         queue = BatchQueue(fitting, lambda row: row.n_tokens, self._batch_tokens)
-        for batch, answers in run_batches(queue, self._answer_batch, self._loaded.device):
-            yield answers or (_out_of_memory(batch[0], self._loaded.device),)
+        rules = DecodingRules(Ending(self._loaded.end_ids), self._max_tokens)
+        for ended in decode(self._loaded, queue, rules):
+            yield tuple(map(self._answer, ended))
 
     def _row(self, query: JudgeQuery) -> QueryRow | NoReply:
         rejected = partial(NoReply, query.query_key, "rejected")
@@ -173,19 +179,12 @@ class HfJudge:
             )
         return row
 
-    def _answer_batch(self, rows: Sequence[QueryRow]) -> tuple[Answer, ...]:
-        watch = FiniteWatch(len(rows), self._loaded.device)
-        generated = generate_tokens(
-            self._loaded,
-            [row.prompt_ids for row in rows],
-            watch,
-            ending=Ending(self._loaded.end_ids),
-            max_new_tokens=self._max_tokens,
-        )
-        return tuple(
-            self._broken(row, step) if step < len(tokens) else self._reply(row, tokens)
-            for row, tokens, step in zip(rows, generated, watch.broken_at.tolist(), strict=True)
-        )
+    def _answer(self, ended: Decoded[QueryRow] | QueryRow) -> Answer:
+        if isinstance(ended, QueryRow):
+            return _out_of_memory(ended, self._loaded.device)
+        if ended.is_broken:
+            return self._broken(ended.row, len(ended.tokens))
+        return self._reply(ended.row, ended.tokens)
 
     def _reply(self, row: QueryRow, tokens: list[int]) -> Reply:
         has_ended = tokens[-1] in self._loaded.end_ids

@@ -1,36 +1,34 @@
 """Caches of a Hydra's trunk and heads while rows are decoded together, and which columns count."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
-from commands.backends.hydra._net import BlockInputs, HydraNet, Route
+from commands.backends.hydra._net import BlockInputs, EveryHead, HydraNet, Route, Routing
 from commands.backends.weights.batching import pad_left
 
 
 class HeadRoles(NamedTuple):
-    """The heads' roles for one row: one drafts, the others verify."""
+    """The heads' roles for one row: one drafts, and all others that answer verify."""
 
     draft: int
-    jury: tuple[int, ...]  # equally many in all rows of a context; empty if one head decides alone
+    jury: tuple[int, ...]  # empty if one head decides alone; in all rows of a context, or in none
 
 
 class HydraContext:
-    """Rows that are decoded together, in blocks of drafted tokens of which some are accepted.
+    """Rows that are decoded together, a token each at a time.
 
-    The rows share the columns of their caches. Columns that are not a row's own, such as padding
-    or rejected drafts, are masked for that row, and positions count its own columns only, so each
-    row sees what it would see alone.
-
-    Juror e of row r stands at row e * B + r of the jury's batch.
+    They share the columns of their caches. Padding is masked, and positions count a row's own
+    columns only, so each row sees what it would see alone.
     """
 
     def __init__(self, net: HydraNet, roles: Sequence[HeadRoles]) -> None:
         """Start with empty caches, and roles[r] for row r."""
         self._net, self._device = net, net.device
-        self._trunk, self._draft, self._jury = DynamicCache(), DynamicCache(), DynamicCache()
+        self._trunk, self._heads = DynamicCache(), DynamicCache()
         self._is_own = torch.ones(len(roles), 0, dtype=torch.bool, device=self._device)  # (B, K)
         self._assign(roles)
 
@@ -39,79 +37,45 @@ class HydraContext:
         if not any(prompts):
             return
         ids, positions, mask, self._is_own = pad_prompts(prompts, self._device)
-        states = self._net.trunk_states(ids, BlockInputs(positions, mask[:, None], self._trunk))
-        self._draft_states(states, positions, mask)
-        if self._n_jurors:
-            self._jury_states(states, positions, mask)
-
-    def draft(self, tokens: torch.Tensor, n_drafted: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Run one token per row after n_drafted others: (B, D) of the trunk, and of draft heads."""
-        positions = self._n_own()[:, None] + n_drafted  # (B, 1)
-        mask = self._block_mask(n_drafted + 1)[:, -1:]  # (B, 1, K)
         place = BlockInputs(positions, mask[:, None], self._trunk)
+        states = self._net.trunk_states(ids, place)
+        self._net.read(states, self._route, place._replace(cache=self._heads))
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Run one token (B,) per row; return the states of all heads (E, B, D).
+
+        Where one head decides alone, E is 1.
+        """
+        positions = self._is_own.sum(dim=1, keepdim=True)
+        self._is_own = torch.nn.functional.pad(self._is_own, (0, 1), value=True)
+        place = BlockInputs(positions, self._is_own[:, None, None], self._trunk)
         states = self._net.trunk_states(tokens[:, None], place)
-        return states[:, 0], self._draft_states(states, positions, mask)[:, 0]
-
-    def verify(self, states: torch.Tensor) -> torch.Tensor:
-        """Run the juries on a drafted block: trunk (B, S, D) to each row's jurors (E, B, S, D)."""
-        n_drafted = states.shape[1]
-        positions = self._n_own()[:, None] + torch.arange(n_drafted, device=self._device)
-        return self._jury_states(states, positions, self._block_mask(n_drafted))
-
-    def keep_accepted(self, n_kept: torch.Tensor, n_drafted: int) -> None:
-        """Keep each row's first n_kept (B,) drafted columns, and discard the others."""
-        n_columns = int(n_kept.max())
-        if n_columns < n_drafted:  # older transformers empty a cache when cropping by 0
-            for cache in (self._trunk, self._draft, self._jury):
-                cache.crop(n_columns - n_drafted)
-        is_kept = torch.arange(n_columns, device=self._device) < n_kept[:, None]
-        self._is_own = torch.cat([self._is_own, is_kept], dim=1)
+        by_heads = place._replace(cache=self._heads)
+        of_heads = self._net.head_states(states, self._route, by_heads)  # (E * B, 1, D)
+        return of_heads.view(self.n_heads, len(tokens), -1)
 
     def keep_rows(self, rows: Sequence[int]) -> None:
         """Drop all rows but these."""
         chosen = torch.tensor(rows, device=self._device)
-        jurors = torch.arange(self._n_jurors, device=self._device)[:, None]
-        in_jury = (jurors * len(self._roles) + chosen).flatten()  # (E * rows,)
+        heads = torch.arange(self.n_heads, device=self._device)[:, None]
+        by_head = (heads * len(self._roles) + chosen).flatten()  # (E * rows,)
         self._trunk.batch_select_indices(chosen)
-        self._draft.batch_select_indices(chosen)
-        self._jury.batch_select_indices(in_jury)
+        for n, layer in enumerate(self._heads.layers):
+            cast("DynamicLayer", layer).batch_select_indices(by_head if n else chosen)
         self._is_own = self._is_own[chosen]
         self._assign([self._roles[row] for row in rows])
 
     def _assign(self, roles: Sequence[HeadRoles]) -> None:
         self._roles = list(roles)
-        self._n_jurors = len(roles[0].jury)
-        jurors = [role.jury[e] for e in range(self._n_jurors) for role in roles]
-        self._draft_route = Route([role.draft for role in roles], self._device)
-        self._jury_route = Route(jurors, self._device)
-
-    def _n_own(self) -> torch.Tensor:
-        """Return the (B,) counts of the rows' own columns, which are their next positions."""
-        return self._is_own.sum(dim=1)
-
-    def _block_mask(self, n_columns: int) -> torch.Tensor:
-        """Return the (B, S, K + S) mask: a block sees its row's columns, and itself causally."""
-        block = causal_mask(n_columns, self._device).expand(len(self._roles), -1, -1)
-        read = self._is_own[:, None, :].expand(-1, n_columns, -1)
-        return torch.cat([read, block], dim=2)
-
-    def _draft_states(
-        self, states: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
-        """Return (B, S, D) for (B, S, D), (B, S) and (B, S, K)."""
-        place = BlockInputs(positions, mask[:, None], self._draft)
-        return self._net.head_states(states, self._draft_route, place)
-
-    def _jury_states(
-        self, states: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
-        """Return (E, B, S, D) for (B, S, D), (B, S) and (B, S, K)."""
-        n_jurors = self._n_jurors
-        place = BlockInputs(
-            positions.repeat(n_jurors, 1), mask.repeat(n_jurors, 1, 1)[:, None], self._jury
+        self.n_heads = 1 + len(roles[0].jury)
+        drafting = [role.draft for role in roles]
+        self.drafting = torch.tensor(drafting, device=self._device)  # (B,)
+        jury = [role.jury for role in roles]
+        self.jury = torch.tensor(jury, dtype=torch.long, device=self._device).T  # (E - 1, B)
+        has_jury = self.n_heads > 1
+        self._route: Routing = (
+            EveryHead(self.n_heads) if has_jury else Route(drafting, self._device)
         )
-        judged = self._net.head_states(states.repeat(n_jurors, 1, 1), self._jury_route, place)
-        return judged.view(n_jurors, len(self._roles), *judged.shape[1:])
 
 
 class PaddedPrompts(NamedTuple):

@@ -12,7 +12,7 @@ Greedy decoding needs no rule of its own. It is the same with `point_mass(log_p)
 the draft is q's first choice, it is accepted if it is P's, and else P's takes its place.
 
 Distributions are natural logarithms over the last dimension, -inf for probability 0. Shapes:
-E experts, B rows, G drafts in a row, V tokens, ... any dimensions or none.
+E experts, B rows, V tokens, ... any dimensions or none.
 """
 
 import math
@@ -22,12 +22,14 @@ from typing import NamedTuple
 
 import torch
 
+from commands.backends.weights.sampling import sample
+
 
 class VerifiedDrafts(NamedTuple):
-    """Which drafts of B rows were accepted, and what replaces the first rejected one."""
+    """Which drafts of B rows were accepted, and what replaces the others."""
 
-    n_accepted: torch.Tensor  # (B,) long, the drafts before the first that is not accepted
-    replacement: torch.Tensor  # (B,) long; meaningless where all are accepted
+    is_accepted: torch.Tensor  # (B,) bool
+    replacement: torch.Tensor  # (B,) long; meaningless where the draft is accepted
     is_finite: torch.Tensor  # (B,) bool, False where the P or q that decided is not finite
 
 
@@ -61,42 +63,27 @@ def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
     return log_p.amax(-1).isfinite()  # amax propagates NaN
 
 
-def draw(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """Return the token at which the running sum of P passes the uniform: (..., V), (...) to (...).
-
-    One uniform in [0, 1), in whose type sums are taken, gives one token, on every device and in
-    every batch, as torch.multinomial's shared generator would not. A token of probability 0 is
-    never drawn, not even where a device sums in parallel and its running sum wavers by a rounding;
-    and as the uniform is scaled by the sum that was reached, some token always passes it. Where P
-    is no distribution, the token is 0.
-    """
-    p = log_p.to(uniform.dtype).exp()
-    reached = torch.where(p > 0, p.cumsum(-1), 0)  # (..., V); impossible tokens pass nothing
-    target = uniform * reached.amax(-1)  # (...)
-    return (reached > target.unsqueeze(-1)).int().argmax(-1)  # argmax returns the first
-
-
 def verify(
     log_p: torch.Tensor,
     log_q: torch.Tensor,
-    drafts: torch.Tensor,
+    draft: torch.Tensor,
     *,
-    uniforms: torch.Tensor,
+    uniform: torch.Tensor,
     replacement_uniforms: torch.Tensor,
 ) -> VerifiedDrafts:
-    """Accept the drafts of each row up to the first that P rejects, and draw its replacement.
+    """Accept each row's draft or not, and draw a replacement.
 
-    log_p and the drafts' own log_q: (B, G, V), given the drafts before; drafts: (B, G) long;
-    uniforms: (B, G) and (B,) in [0, 1).
+    Args:
+        log_p: (B, V).
+        log_q: (B, V), which the drafts were drawn from.
+        draft: (B,) long.
+        uniform: (B,) in (0, 1).
+        replacement_uniforms: (B, n) as `sample` takes them.
     """
-    is_accepted = uniforms < acceptance(log_p, log_q, drafts)  # (B, G); not where it is NaN
-    n_accepted = is_accepted.long().cumprod(-1).sum(-1)  # (B,)
-    rows = torch.arange(len(drafts), device=drafts.device)
-    place = n_accepted.clamp(max=drafts.shape[-1] - 1)  # (B,)
-    left_over = residual(log_p[rows, place], log_q[rows, place])  # (B, V)
-    return VerifiedDrafts(
-        n_accepted, draw(left_over, replacement_uniforms), is_distribution(left_over)
-    )
+    is_accepted = uniform < acceptance(log_p, log_q, draft)  # (B,); not where it is NaN
+    left_over = residual(log_p, log_q)
+    replacement, is_possible = sample(left_over, replacement_uniforms)
+    return VerifiedDrafts(is_accepted, replacement, is_accepted | is_possible)
 
 
 def acceptance(log_p: torch.Tensor, log_q: torch.Tensor, drafts: torch.Tensor) -> torch.Tensor:

@@ -105,7 +105,6 @@ def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[
         temperature=task.entrant.temperature,
         max_new_tokens=task.entrant.max_new_tokens,
         ending=ending,
-        gamma=heads.gamma,
         beta=heads.beta,
         top_p=task.options.top_p,
     )

@@ -1,6 +1,6 @@
 """The state of one response while a Hydra decodes it, and the diagnostics of each token."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import torch
 from commands.backends.hydra._context import HeadRoles
 from commands.backends.hydra._poe import validity_radius
 from commands.backends.weights.answers import Ending
-from commands.backends.weights.sampling import random_stream
+from commands.backends.weights.sampling import row_key
 from ledger.events.responses import Diagnostics
 
 
@@ -39,11 +39,11 @@ class EmittedToken(NamedTuple):
 
 @dataclass
 class HydraRow:
-    """A prompt, its random stream, and the tokens emitted so far."""
+    """A prompt, the seed of its random numbers, and the tokens emitted so far."""
 
     prompt_ids: Sequence[int]
     roles: HeadRoles
-    stream: torch.Generator
+    seed: int
     emitted: list[EmittedToken] = field(default_factory=list)
     first_state: torch.Tensor | None = None  # (D,) of the head that decided the first token
     is_broken: bool = False  # the logits of the next token were not finite
@@ -61,22 +61,19 @@ class HydraRow:
 
     def extend(
         self,
-        emitted: Iterable[EmittedToken | None],
+        emitted: EmittedToken | None,
         witness: torch.Tensor,
         ending: Ending,
         max_new_tokens: int,
     ) -> None:
-        """Add a round's tokens, up to the end or max_new_tokens."""
+        """Add a token, or end the row if there is none."""
         if self.first_state is None:
             self.first_state = witness
-        for each in emitted:
-            if each is None:
-                self.is_broken = self.is_complete = True
-                return
-            self.emitted.append(each)
-            if len(self.emitted) == max_new_tokens or ending.is_at(self.tokens):
-                self.is_complete = True
-                return
+        if emitted is None:
+            self.is_broken = self.is_complete = True
+            return
+        self.emitted.append(emitted)
+        self.is_complete = len(self.emitted) == max_new_tokens or ending.is_at(self.tokens)
 
     def diagnostics(self) -> Diagnostics:
         """Return the decisions as the ledger keeps them, to four digits.
@@ -102,7 +99,7 @@ class HydraRow:
 
 
 def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury: bool) -> HydraRow:
-    """Start a response by drawing the head that drafts, the first use of its random stream.
+    """Start a response by drawing the head that drafts.
 
     So entrants with the same number of heads draft a prompt with the same head.
 
@@ -112,54 +109,45 @@ def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury
         n_heads: How many heads may draft.
         bypass_jury: Whether the head that drafts decides alone.
     """
-    stream = random_stream(seed)
-    draft = int(torch.randint(n_heads, (), generator=stream))
+    draft = row_key(seed) % n_heads
     jury = () if bypass_jury else tuple(head for head in range(n_heads) if head != draft)
-    return HydraRow(prompt_ids, HeadRoles(draft, jury), stream)
+    return HydraRow(prompt_ids, HeadRoles(draft, jury), seed)
 
 
 def _four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-class EmittedBlock(NamedTuple):
-    """The tokens that a round emitted for each row."""
+class EmittedTokens(NamedTuple):
+    """The next token of each row."""
 
-    emitted: list[list[EmittedToken | None]]  # None: the logits were not finite, and the row ends
-    first_state: torch.Tensor  # (B, D) states of the heads that decided the first tokens
+    emitted: list[EmittedToken | None]  # None: the logits were not finite, and the row ends
+    states: torch.Tensor  # (B, D) of the heads that decided
 
 
-class BlockMetrics(NamedTuple):
-    """A block's results on the CPU; the rejection's values are meaningless if all were accepted."""
+class JuryMetrics(NamedTuple):
+    """What a jury made of each row's draft, on the CPU."""
 
-    n_accepted: list[int]  # by row, like the others
-    is_finite: list[bool]  # False: the logits after the accepted drafts are not finite
-    tokens: list[list[int]]  # by row and step, like the next three
-    entropy: list[list[float]]
-    stability_radius: list[list[int]]
-    stability_margin: list[list[float]]
-    draft: list[int]  # the first rejected one
-    suppression: list[float]  # of that draft
-    metrics: list[list[int]]  # of each row's jurors at that place
+    is_accepted: list[bool]  # by row, like all others
+    is_finite: list[bool]
+    token: list[int]
+    entropy: list[float]
+    stability_radius: list[int]
+    stability_margin: list[float]
+    draft: list[int]
+    suppression: list[float]  # of the draft
+    votes: list[list[int]]  # each juror's favourite
 
-    def emitted(self, row: int) -> Iterator[EmittedToken | None]:
-        """Yield a row's accepted drafts, and the replacement of the first rejected one."""
-        n_accepted, tokens = self.n_accepted[row], self.tokens[row]
-        for step in range(n_accepted):
-            yield EmittedToken(tokens[step], self._votes(row, step))
-        if n_accepted == len(tokens):
-            return
-        if self.is_finite[row]:
-            draft = self.draft[row]
-            radius = validity_radius(self.metrics[row], draft)
-            rejection = RejectionMetrics(draft, radius, self.suppression[row])
-            yield EmittedToken(tokens[n_accepted], self._votes(row, n_accepted), rejection)
-        else:
-            yield None
-
-    def _votes(self, row: int, step: int) -> TokenMetrics:
-        return TokenMetrics(
-            self.entropy[row][step],
-            self.stability_radius[row][step],
-            self.stability_margin[row][step],
+    def emitted(self, row: int) -> EmittedToken | None:
+        """Return a row's draft or its replacement; None if there is neither."""
+        if not self.is_finite[row]:
+            return None
+        metrics = TokenMetrics(
+            self.entropy[row], self.stability_radius[row], self.stability_margin[row]
         )
+        rejection = None if self.is_accepted[row] else self._rejection(row)
+        return EmittedToken(self.token[row], metrics, rejection)
+
+    def _rejection(self, row: int) -> RejectionMetrics:
+        radius = validity_radius(self.votes[row], self.draft[row])
+        return RejectionMetrics(self.draft[row], radius, self.suppression[row])

@@ -16,7 +16,7 @@ from commands.backends.weights.loaded import as_loaded
 from commands.entrants.checkpoint import read_checkpoint
 from commands.errors import ConfigurationError
 from commands.settings.schema import GenerationSection
-from ledger.events.registration import Entrant
+from ledger.events.registration import SAMPLER, Entrant
 from ledger.identity import Digest, EntrantId, digest_of
 
 _NAMES: Final = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
@@ -127,6 +127,7 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
         weights_digest=digest_of(name),
         max_new_tokens=1,
         dtype=cast("Literal['float32', 'bfloat16', 'float16']", dtype_of(model)),
+        sampler=SAMPLER,
     )
 
     def named() -> Entrant:

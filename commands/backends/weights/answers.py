@@ -1,19 +1,15 @@
-"""Generate answers to a batch of prompts: where they end, how they are sampled, their results."""
+"""Answers to prompts: where they end, how they are decoded, and what they are to be."""
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-import torch
 import transformers
 
-from commands.backends.weights.batching import PAD_ID, pad_left
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights
-from commands.backends.weights.sampling import FiniteWatch, GumbelNoise, StopBrokenRows
-from commands.backends.weights.warping import warping_processors
+from commands.backends.weights.warping import BROKEN, SamplingSettings
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 _N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing
@@ -65,19 +61,62 @@ class Ending(NamedTuple):
         return self.stop.cut(text) if self.stop else text
 
 
-class StopAtTexts(transformers.StoppingCriteria):
-    """Ends each row of a batch that contains a stop text."""
+class DecodingRules(NamedTuple):
+    """What the rows of a batch share."""
 
-    def __init__(self, stop: StopTexts, n_prompt_tokens: int) -> None:
-        """Look after the prompts, which are padded to n_prompt_tokens tokens."""
-        self._stop = stop
-        self._n_prompt_tokens = n_prompt_tokens
+    ending: Ending
+    max_new_tokens: int
+    how: SamplingSettings = SamplingSettings()
 
-    def __call__(self, whole: torch.Tensor, _: object, **__: object) -> torch.BoolTensor:
-        """Return (B,) bool, true for the rows to end, for their (B, T + new) tokens."""
-        answers = whole[:, self._n_prompt_tokens :].tolist()
-        is_done = [self._stop.is_complete(answer) for answer in answers]
-        return cast("torch.BoolTensor", torch.tensor(is_done, device=whole.device))
+
+class PromptTokens(Protocol):
+    """A prompt to decode, of which there may be several kinds."""
+
+    @property
+    def prompt_ids(self) -> tuple[int, ...]:
+        """Its tokens, one at least."""
+
+    @property
+    def n_tokens(self) -> int:
+        """The tokens of the prompt, of the longest answer, and of what follows it."""
+
+    @property
+    def seed(self) -> int:
+        """What its random numbers depend on."""
+
+
+Row = TypeVar("Row", bound=PromptTokens)
+
+
+@dataclass
+class Decoded(Generic[Row]):
+    """A row, and the new tokens that it has so far."""
+
+    row: Row
+    tokens: list[int] = field(default_factory=list)
+    is_broken: bool = False  # the logits of the next token were not finite
+    started_s: float = field(default_factory=time.perf_counter)
+    elapsed_s: float = 0.0  # until it ended
+
+    @property
+    def n_tokens(self) -> int:
+        """Count the tokens of the prompt and of the answer so far."""
+        return len(self.row.prompt_ids) + len(self.tokens)
+
+    def extend(self, token: int, rules: DecodingRules) -> bool:
+        """Add a token, or BROKEN; return whether the row has ended."""
+        if token == BROKEN:
+            self.is_broken = True
+        else:
+            self.tokens.append(token)
+        if (
+            not self.is_broken
+            and len(self.tokens) < rules.max_new_tokens
+            and not rules.ending.is_at(self.tokens)
+        ):
+            return False
+        self.elapsed_s = time.perf_counter() - self.started_s
+        return True
 
 
 class PromptRow(NamedTuple):
@@ -93,61 +132,10 @@ class PromptRow(NamedTuple):
         """Count the tokens of the prompt, of the longest answer, and of the question about it."""
         return len(self.prompt_ids) + self.task.entrant.max_new_tokens + self.n_afterwards
 
-
-def answer_batch(
-    loaded: LoadedWeights, rows: Sequence[PromptRow]
-) -> tuple[GeneratedText | GenerationFailure, ...]:
-    """Generate an answer to each row; all rows share their decoding settings.
-
-    Raises:
-        torch.OutOfMemoryError: The batch is too large for the device.
-    """
-    started = time.perf_counter()
-    watch = FiniteWatch(len(rows), loaded.device)
-    ending = make_ending(loaded.tokenizer, loaded.end_ids, rows[0])
-    generated = generate_tokens(
-        loaded,
-        [row.prompt_ids for row in rows],
-        watch,
-        ending=ending,
-        max_new_tokens=rows[0].task.entrant.max_new_tokens,
-        processors=sampling_processors(rows),
-    )
-    elapsed_s = time.perf_counter() - started
-    return tuple(
-        not_finite(row, step)
-        if step < len(tokens)
-        else generated_text(row, tokens, loaded.tokenizer, ending, elapsed_s=elapsed_s)
-        for row, tokens, step in zip(rows, generated, watch.broken_at.tolist(), strict=True)
-    )
-
-
-def generate_tokens(
-    loaded: LoadedWeights,
-    prompts: Sequence[Sequence[int]],
-    watch: FiniteWatch,
-    *,
-    ending: Ending,
-    max_new_tokens: int,
-    processors: Sequence[transformers.LogitsProcessor] = (),
-) -> list[list[int]]:
-    """Return each prompt's new tokens, up to and including the first that ends the answer.
-
-    generate() derives position ids from the mask (cumsum - 1, for Llama's kind of positions as
-    well as GPT-2's), so rows that are padded on the left get the tokens they would get alone.
-    """
-    padded, mask = pad_left(prompts)  # (B, T), (B, T)
-    stops = [StopAtTexts(ending.stop, padded.shape[1])] if ending.stop else []
-    with torch.inference_mode(), quiet_transformers():
-        whole = loaded.model.generate(
-            padded.to(loaded.device),
-            attention_mask=mask.to(loaded.device),
-            generation_config=decoding_settings(ending.end_ids, max_new_tokens),
-            logits_processor=transformers.LogitsProcessorList([watch, *processors]),
-            stopping_criteria=transformers.StoppingCriteriaList([StopBrokenRows(watch), *stops]),
-        )  # (B, T + new)
-    new = whole[:, padded.shape[1] :].tolist()
-    return [ending.up_to(tokens) for tokens in new]
+    @property
+    def seed(self) -> int:
+        """What its random numbers depend on."""
+        return self.task.seed
 
 
 def make_ending(
@@ -163,29 +151,6 @@ def make_ending(
     added = tokenizer.added_tokens_decoder.items()
     special = frozenset(token for token, shown in added if shown.content in texts)
     return Ending(end_ids | special, StopTexts(texts, partial(decode_text, tokenizer)))
-
-
-def decoding_settings(
-    end_ids: frozenset[int], max_new_tokens: int
-) -> transformers.GenerationConfig:
-    """Return settings for a greedy search; sampling is the work of the logits processors."""
-    settings = {
-        "do_sample": False,
-        "max_new_tokens": max_new_tokens,
-        "eos_token_id": sorted(end_ids) or None,
-        "pad_token_id": PAD_ID,
-    }
-    return transformers.GenerationConfig.from_dict(settings)
-
-
-def sampling_processors(rows: Sequence[PromptRow]) -> list[transformers.LogitsProcessor]:
-    """Return what warps the logits, and the noise that turns the greedy search into sampling."""
-    first = rows[0].task
-    warpers = warping_processors(first, [len(row.prompt_ids) for row in rows])
-    if first.entrant.temperature is None:
-        return warpers
-    seeds = [row.task.seed for row in rows]
-    return [*warpers, GumbelNoise(seeds, first.entrant.temperature, first.options.top_p)]
 
 
 def generated_text(

@@ -39,9 +39,11 @@ class BatchQueue(Generic[Row]):
         """Remove and return the next batch; at least one row when any is waiting."""
         if not self._waiting:
             return ()
-        n_fitting = max(1, self._batch_tokens // self._width(self._waiting[0]))
-        n_rows = min(n_fitting, len(self._waiting))
-        return tuple(self._waiting.popleft() for _ in range(n_rows))
+        return self.take_rows(max(1, self._batch_tokens // self._width(self._waiting[0])))
+
+    def take_rows(self, n_most: int) -> tuple[Row, ...]:
+        """Remove and return the next rows, for places of an earlier batch that are free."""
+        return tuple(self._waiting.popleft() for _ in range(min(n_most, len(self._waiting))))
 
     def halve(self, batch: tuple[Row, ...]) -> None:
         """Put back a batch that did not fit, and halve the budget from now on.

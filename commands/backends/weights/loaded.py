@@ -19,6 +19,7 @@ from commands.backends.weights.folder import (
     load_model,
     load_tokenizer,
     may_pad,
+    may_refill,
     n_embeddings,
     n_positions,
     own_end_ids,
@@ -72,6 +73,7 @@ class LoadedWeights(NamedTuple):
     n_positions: int | None  # None: the weights set no limit
     attention: str | None = None  # the implementation that computes, such as "sdpa"
     may_pad: bool = True  # rows of one batch may have prompts of different lengths
+    may_refill: bool = True  # rows may be replaced while others are decoded
 
 
 def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
@@ -87,6 +89,7 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
         n_positions(model),
         attention=attention_of(model),
         may_pad=may_pad(model),
+        may_refill=may_refill(model),
     )
 
 

@@ -1,50 +1,172 @@
-"""Sampling by the Gumbel-max trick, with a random stream of its own for every row.
+"""Choose the next token of each row, from random numbers that depend on its seed and step alone.
 
-argmax(logits / temperature + g) with independent g = -log(-log(u)), u uniform on (0, 1), is a
-draw from softmax(logits / temperature): Gumbel 1954; Maddison, Tarlow and Minka 2014, "A*
-Sampling". The noise comes from one CPU generator per row, so a row's tokens depend on its own
-seed only: neither on the batch's size and order, nor on its neighbours, nor on the device.
+The numbers are those of Philox4x32-10 (Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1,
+2, 3"): a cipher of a counter, so they are computed where the logits are, for all rows at once, and
+a row's are the same on every device and beside any others.
+
+argmax(logits / temperature + g) with independent g = -log(-log(u)), u uniform on (0, 1), is a draw
+from softmax(logits / temperature): Gumbel 1954; Maddison, Tarlow and Minka 2014, "A* Sampling". The
+largest of a block's sums is its log-sum-exp plus one such g. So a block is chosen first, and then a
+token in it, with as many numbers as there are blocks and tokens in a block.
+
+Every sampled text depends on all this: what changes one is a new `SAMPLER` of entrants.
 """
 
 import hashlib
 import math
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final, NamedTuple
 
 import torch
-from transformers import LogitsProcessor, StoppingCriteria
 
-NEVER = torch.iinfo(torch.long).max
+_LOW: Final = 0xFFFFFFFF  # 32 bits
+_N_ROUNDS: Final = 10
+_MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
+_KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85
+_N_AHEAD: Final = 8  # steps whose numbers are computed at once: there are many small operations
+_IN_CACHE: Final = 2**19  # logits, in float32: about what a processor's cache holds
+_LOG2_E: Final = math.log2(math.e)
 
 
-class FiniteWatch(LogitsProcessor):
-    """Records for each row the first step whose logits have a NaN, an infinity, or no maximum.
+def row_key(seed: int) -> int:
+    """Return the key of a seed's random numbers: by SHA-256, so that near seeds have far keys.
 
-    Single logits of minus infinity are allowed: some models exclude tokens that way.
+    The prefix must never change: every sampled text depends on it.
     """
-
-    def __init__(self, n_rows: int, device: torch.device) -> None:
-        self.broken_at = torch.full((n_rows,), NEVER, device=device)  # (B,)
-        self._step = 0
-
-    def __call__(self, _: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return the scores as they are: (B, V) float, the logits of the next token."""
-        is_sound = scores.amax(dim=-1).isfinite()  # (B,); amax hands a NaN on
-        step = torch.where(is_sound, NEVER, self._step)
-        self.broken_at = torch.minimum(self.broken_at, step)
-        self._step += 1
-        return scores
+    mixed = hashlib.sha256(f"tourney.philox:{seed}".encode()).digest()
+    return int.from_bytes(mixed[:8], "big", signed=True)
 
 
-class StopBrokenRows(StoppingCriteria):
-    """Ends a row once its logits are not finite."""
+class RowNoise:
+    """The random numbers of rows that are decoded together, for some steps ahead."""
 
-    def __init__(self, watch: FiniteWatch) -> None:
-        self._watch = watch
+    def __init__(self, seeds: Sequence[int], device: torch.device) -> None:
+        """Start at each row's first step."""
+        keys = [row_key(seed) for seed in seeds]
+        self._keys = torch.tensor(keys, dtype=torch.long, device=device)  # (B,)
+        self._steps = torch.zeros_like(self._keys)  # (B,) of the first of the steps ahead
+        self._ahead: torch.Tensor | None = None  # (B, A, n)
+        self._n_used = 0
 
-    def __call__(self, _: torch.Tensor, __: object, **___: object) -> torch.BoolTensor:
-        """Return (B,) bool, true for the rows to end."""
-        return cast("torch.BoolTensor", self._watch.broken_at < NEVER)
+    @property
+    def place(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The keys (B,) of the rows, and the steps (B,) that they have taken."""
+        return self._keys, self._steps + self._n_used
+
+    def join(self, other: "RowNoise") -> None:
+        """Add the rows of another, which go on where they are."""
+        places = zip(self.place, other.place, strict=True)
+        self._keys, self._steps = (torch.cat(both) for both in places)
+        self._ahead, self._n_used = None, 0
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Keep these rows (R,) long, in this order."""
+        self._keys, self._steps = self._keys[rows], self._steps[rows]
+        self._ahead = None if self._ahead is None else self._ahead[rows]
+
+    def step(self, n: int) -> torch.Tensor:
+        """Return (B, n) float32 in (0, 1), and move on to each row's next step.
+
+        All steps of a row must ask for the same number.
+        """
+        if self._ahead is None or self._n_used == _N_AHEAD:
+            self._steps, self._n_used = self._steps + self._n_used, 0
+            steps = self._steps[:, None] + torch.arange(_N_AHEAD, device=self._keys.device)
+            self._ahead = uniforms(self._keys[:, None], steps, n)
+        self._n_used += 1
+        return self._ahead[:, self._n_used - 1]
+
+
+def uniforms(keys: torch.Tensor, steps: torch.Tensor, n: int) -> torch.Tensor:
+    """Return (..., n) float32 in (0, 1), for keys and steps (...) long.
+
+    They are of 32 bits, and near 0 float32 keeps all of them; near 1 it has 24.
+    """
+    if not n:
+        return steps.new_empty(*steps.shape, 0, dtype=torch.float32)
+    place = torch.arange(-(-n // 4), device=steps.device)
+    steps, zero = steps[..., None], torch.zeros_like(place)
+    key = keys[..., None] & _LOW, keys[..., None] >> 32 & _LOW
+    words = torch.stack(philox((place, steps, zero, zero), key), dim=-1)  # (..., N, 4)
+    flat = words.flatten(-2)[..., :n].float()
+    return flat.add_(0.5).mul_(2.0**-32).clamp_(max=1 - 2.0**-24)
+
+
+def philox(
+    counter: Sequence[torch.Tensor], key: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the four words that Philox4x32-10 makes of a counter of four and a key of two.
+
+    All are long tensors of 32 bits, of shapes that broadcast. Products of 64 bits wrap around in
+    them, which leaves their bits as they should be.
+    """
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(_N_ROUNDS):
+        first, second = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
+        c0, c2 = (second >> 32 ^ c1 ^ k0) & _LOW, (first >> 32 ^ c3 ^ k1) & _LOW
+        c1, c3 = second, first  # their upper halves are cut off above, and below
+        k0, k1 = k0 + _KEY_STEPS[0] & _LOW, k1 + _KEY_STEPS[1] & _LOW
+    return c0, c1 & _LOW, c2, c3 & _LOW
+
+
+class ChosenTokens(NamedTuple):
+    """The next token of each row."""
+
+    tokens: torch.Tensor  # (B,) long; meaningless where the logits are not finite
+    is_finite: torch.Tensor  # (B,) bool, False for a NaN, an infinity, or no possible token
+
+
+def likeliest(logits: torch.Tensor) -> ChosenTokens:
+    """Return the tokens with the highest of (B, V) logits; single ones may be minus infinity."""
+    top, tokens = logits.max(dim=-1)  # hands a NaN on
+    return ChosenTokens(tokens, top.isfinite())
+
+
+def n_draws(n_tokens: int) -> int:
+    """Return how many random numbers it takes to draw from a vocabulary of that size."""
+    return _n_blocks(n_tokens) + _block_size(n_tokens)
+
+
+def sample(logits: torch.Tensor, uniform: torch.Tensor, temperature: float = 1.0) -> ChosenTokens:
+    """Draw a token of each row from softmax(logits / temperature).
+
+    On a processor few rows are drawn at a time: its cache is faster than its memory.
+
+    Args:
+        logits: (B, V) float; single ones may be minus infinity.
+        uniform: (B, n_draws(V)) in (0, 1).
+        temperature: Above 0.
+    """
+    noise = -(-torch.log1p(-uniform)).log()  # of 1 - u: the noise is large where u is precise
+    n_rows = max(1, _IN_CACHE // logits.shape[-1]) if logits.device.type == "cpu" else len(logits)
+    parts = zip(torch.split(logits, n_rows), torch.split(noise, n_rows), strict=True)
+    drawn = [_sample_rows(*part, temperature) for part in parts]
+    return drawn[0] if len(drawn) == 1 else ChosenTokens(*map(torch.cat, zip(*drawn, strict=True)))
+
+
+def _block_size(n_tokens: int) -> int:
+    """Return about the root of a vocabulary's size, so that the fewest numbers are needed."""
+    return 1 << round(math.log2(n_tokens) / 2)
+
+
+def _n_blocks(n_tokens: int) -> int:
+    return -(-n_tokens // _block_size(n_tokens))
+
+
+def _sample_rows(logits: torch.Tensor, noise: torch.Tensor, temperature: float) -> ChosenTokens:
+    n_tokens, n_blocks = logits.shape[-1], _n_blocks(logits.shape[-1])
+    p = noise.new_empty(len(logits), n_blocks * _block_size(n_tokens))
+    p[:, n_tokens:] = 0  # so that the last block is a whole one
+    top = logits.amax(dim=-1, keepdim=True).float()  # (B, 1)
+    torch.sub(logits, top, out=p[:, :n_tokens])
+    p[:, :n_tokens].mul_(_LOG2_E / temperature).exp2_()  # faster than exp
+    p = p.view(len(logits), n_blocks, -1)
+    block = (p.sum(-1).log_() + noise[:, :n_blocks]).argmax(-1)  # (B,)
+    within = p[torch.arange(len(p), device=p.device), block]  # (B, block)
+    place = (within.log_() + noise[:, n_blocks:]).argmax(-1)
+    tokens = (block * p.shape[-1] + place).clamp(max=n_tokens - 1)  # beyond it where there is a NaN
+    return ChosenTokens(tokens, top[:, 0].isfinite())
 
 
 def nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -64,60 +186,3 @@ def nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     likelier[..., 0] = 0
     ruled_out = torch.zeros_like(tokens, dtype=torch.bool).scatter(-1, tokens, likelier >= top_p)
     return scores.masked_fill(ruled_out, -math.inf)
-
-
-CPU: Final = torch.device("cpu")
-
-
-def random_stream(seed: int) -> torch.Generator:
-    """Start a CPU generator from a seed mixed by SHA-256, so that near seeds give far streams.
-
-    The prefix must never change: every sampled text depends on it.
-    """
-    mixed = hashlib.sha256(f"tourney.gumbel:{seed}".encode()).digest()
-    return torch.Generator("cpu").manual_seed(int.from_bytes(mixed[:8], "big"))
-
-
-def uniforms(
-    streams: Sequence[torch.Generator], n: int, device: torch.device = CPU
-) -> torch.Tensor:
-    """Draw the next n uniforms of each of B streams: (B, n) in [0, 1), on the device.
-
-    They are float64; on Apple's GPUs, which have none, float32.
-    """
-    drawn = torch.stack([torch.rand(n, generator=s, dtype=torch.float64) for s in streams])
-    return (cut_to_float32(drawn) if device.type == "mps" else drawn).to(device)  # (B, n)
-
-
-def cut_to_float32(uniform: torch.Tensor) -> torch.Tensor:
-    """Cut float64 uniforms in [0, 1) to float32's 24 bits: rounding would make some of them 1."""
-    return ((uniform * 2**24).floor() / 2**24).float()
-
-
-class GumbelNoise(LogitsProcessor):
-    """Adds noise that turns a greedy choice into a sample at a temperature, row by row."""
-
-    def __init__(self, seeds: Sequence[int], temperature: float, top_p: float = 1.0) -> None:
-        """Start one random stream per row; seeds[i] belongs to row i.
-
-        Tokens are drawn from the likeliest ones with total probability top_p.
-        """
-        self._streams = [random_stream(seed) for seed in seeds]
-        self._temperature = temperature
-        self._top_p = top_p
-
-    def __call__(self, _: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return scores / temperature + noise, for (B, V) float logits of the next token."""
-        n_tokens = scores.shape[-1]
-        rows = [gumbel_noise(stream, n_tokens) for stream in self._streams]
-        noise = torch.stack(rows).to(scores.device)  # (B, V)
-        return nucleus(scores / self._temperature, self._top_p) + noise
-
-
-def gumbel_noise(stream: torch.Generator, n_tokens: int) -> torch.Tensor:
-    """Draw (n_tokens,) float32 of standard Gumbel noise.
-
-    The uniforms are float64: with 24 bits the noise would end at 16.6, and rare tokens with it.
-    """
-    uniform = torch.rand(n_tokens, generator=stream, dtype=torch.float64)  # (V,)
-    return -torch.log(-torch.log(uniform)).float()

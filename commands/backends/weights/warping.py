@@ -1,19 +1,26 @@
-"""Warp the logits of the next token before it is chosen: penalty, top-k and min-p.
+"""Choose the next token of each row: greedily or sampled, after a penalty, min-p, top-k and top-p.
 
 The order is vLLM's: the penalty on the logits, min-p at the temperature, then top-k, and last
 top-p, which is applied where the logits are divided by the temperature.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import torch
-from transformers import LogitsProcessor
 
+from commands.backends.weights.sampling import (
+    ChosenTokens,
+    RowNoise,
+    likeliest,
+    n_draws,
+    nucleus,
+    sample,
+)
 from commands.ports import GenerationTask
 
 NO_TOKEN: Final = -1
+BROKEN: Final = -2  # in the place of a token whose logits were not finite
 
 
 class SamplingSettings(NamedTuple):
@@ -23,6 +30,12 @@ class SamplingSettings(NamedTuple):
     top_k: int | None = None
     min_p: float = 0.0
     repetition_penalty: float = 1.0
+    top_p: float = 1.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the logits are as they come, but for temperature and top-p."""
+        return self.repetition_penalty == 1 and self.min_p == 0 and self.top_k is None
 
 
 def sampling_settings(task: GenerationTask) -> SamplingSettings:
@@ -30,7 +43,9 @@ def sampling_settings(task: GenerationTask) -> SamplingSettings:
     chosen, temperature = task.options, task.entrant.temperature
     if temperature is None:
         return SamplingSettings(repetition_penalty=chosen.repetition_penalty)
-    return SamplingSettings(temperature, chosen.top_k, chosen.min_p, chosen.repetition_penalty)
+    return SamplingSettings(
+        temperature, chosen.top_k, chosen.min_p, chosen.repetition_penalty, chosen.top_p
+    )
 
 
 def warp(logits: torch.Tensor, history: torch.Tensor, how: SamplingSettings) -> torch.Tensor:
@@ -71,26 +86,22 @@ def penalised(logits: torch.Tensor, history: torch.Tensor, penalty: float) -> to
     return torch.where(seen, changed, logits)
 
 
-class Warper(LogitsProcessor):
-    """Warps the logits of a batch whose prompts are padded on the left."""
+def choose(
+    logits: torch.Tensor, history: torch.Tensor, how: SamplingSettings, noise: RowNoise
+) -> ChosenTokens:
+    """Choose the next token of each row.
 
-    def __init__(self, how: SamplingSettings, n_prompt_tokens: Sequence[int]) -> None:
-        """Take the settings of all rows, and the length of each row's prompt."""
-        self._how = how
-        longest = max(n_prompt_tokens)
-        self._n_padding = torch.tensor([[longest - n] for n in n_prompt_tokens])  # (B, 1)
-
-    def __call__(self, whole: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return warped (B, V) logits for (B, T) tokens, padding included."""
-        places = torch.arange(whole.shape[1], device=whole.device)  # (T,)
-        is_padding = places < self._n_padding.to(whole.device)  # (B, T)
-        return warp(scores, whole.masked_fill(is_padding, NO_TOKEN), self._how)
-
-
-def warping_processors(
-    task: GenerationTask, n_prompt_tokens: Sequence[int]
-) -> list[LogitsProcessor]:
-    """Return what warps the logits of a batch like this task; nothing where nothing is set."""
-    how = sampling_settings(task)
-    is_plain = how == SamplingSettings(how.temperature)
-    return [] if is_plain else [Warper(how, n_prompt_tokens)]
+    Args:
+        logits: (B, V) float.
+        history: (B, T) long, as in `warp`.
+        how: The settings of all rows.
+        noise: Of the rows, which is at this step.
+    """
+    if not how.is_plain:
+        logits = warp(logits.float(), history, how)
+    if how.temperature is None:
+        return likeliest(logits)
+    uniform = noise.step(n_draws(logits.shape[-1]))
+    if how.top_p >= 1:
+        return sample(logits, uniform, how.temperature)
+    return sample(nucleus(logits.float() / how.temperature, how.top_p), uniform)

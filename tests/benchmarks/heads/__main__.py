@@ -1,4 +1,4 @@
-"""Measure a Hydra; write rows as JSON, one a line, as they come."""
+"""Measure how weights decode; write rows as JSON, one a line, as they come."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.heads import batching, memory, on_gpu, routing, speculation
+from tests.benchmarks.heads import batching, memory, plain, speculation
 from tests.benchmarks.heads.random_hydra import SMALL, random_hydra, random_model, scaled
 from tests.benchmarks.table import Row
 
@@ -29,9 +29,8 @@ def _rows(bench: Bench) -> Iterator[Row]:
     nets = {strength: random_hydra(model, strength) for strength in (WEAK, TYPICAL, STRONG)}
     yield from speculation.measure(bench, nets)
     yield from batching.measure(bench, nets[TYPICAL])
-    yield from routing.measure(bench, nets[TYPICAL])
     yield from memory.measure(bench)
-    yield from on_gpu.measure(bench)
+    yield from plain.measure(bench, model)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from tests.benchmarks.rounds import seconds
 
 N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured
 TEMPERATURE: Final = 0.98
-GAMMA: Final = 4
 
 
 class Work(NamedTuple):
@@ -27,7 +26,7 @@ class Work(NamedTuple):
     @property
     def decoding(self) -> HydraDecoding:
         """Return what all rows have in common."""
-        return HydraDecoding(self.temperature, self.n_tokens, Ending(frozenset()), GAMMA, beta=1.0)
+        return HydraDecoding(self.temperature, self.n_tokens, Ending(frozenset()), beta=1.0)
 
     def rows(self, net: HydraNet) -> list[HydraRow]:
         """Start the answers, with the same prompts and seeds every time."""

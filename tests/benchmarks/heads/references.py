@@ -1,4 +1,4 @@
-"""What a Hydra is measured against: one token at a time, and each head's own batch."""
+"""What a Hydra is measured against: the same product without a draft."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ import torch
 from transformers import DynamicCache
 
 from commands.backends.hydra._net import BlockInputs, HydraNet, Route
-from commands.backends.hydra._poe import draw, product_of_experts
+from commands.backends.hydra._poe import product_of_experts
 from commands.backends.hydra.decoding import HydraDecoding
 from commands.backends.hydra.rows import HydraRow
-from commands.backends.weights.sampling import uniforms
+from commands.backends.weights.sampling import RowNoise, n_draws, sample
 
 
 class Jury:
@@ -27,10 +27,6 @@ class Jury:
         of_all = states.repeat(self._n_heads, 1, 1)
         read = self._net.head_states(of_all, self._route, behind(self._cache, of_all))
         return read.view(self._n_heads, *states.shape)
-
-    def forget(self, n_tokens: int) -> None:
-        """Forget the last tokens."""
-        self._cache.crop(-n_tokens)
 
 
 def behind(cache: DynamicCache, block: torch.Tensor) -> BlockInputs:
@@ -54,6 +50,7 @@ def decode_jointly(
     """
     trunk, jury = DynamicCache(), Jury(net, [row.roles.jury for row in rows])
     unread = torch.tensor([list(row.prompt_ids) for row in rows], device=net.device)  # (B, S)
+    noise = RowNoise([row.seed for row in rows], net.device)
     said = []
     for _ in range(decoding.max_new_tokens):
         states = jury.read(net.trunk_states(unread, behind(trunk, unread)))  # (E, B, S, D)
@@ -62,7 +59,7 @@ def decode_jointly(
             temperature=decoding.product_temperature,
             beta=decoding.beta,
         )  # (B, V)
-        luck = uniforms([row.stream for row in rows], 1, net.device)  # (B, 1)
-        said.append(draw(decoding.decision_distribution(log_p), luck[:, 0]))
+        uniform = noise.step(n_draws(log_p.shape[-1]))
+        said.append(sample(decoding.decision_distribution(log_p), uniform).tokens)
         unread = said[-1][:, None]
     return torch.stack(said, dim=1).tolist()

@@ -1,9 +1,7 @@
-"""Full PoE with drafts against the same product of experts, decoded a token at a time.
+"""Full PoE, whose drafts are judged at once, against the same product of experts without drafts.
 
-With gamma drafts the trunk reads gamma times and the jury once, for 1 + a + ... + a^(gamma - 1)
-tokens on average, where a is the share of drafts that are accepted. Without drafts both read once a
-token. So drafts save passes of the jury and waste passes of the trunk: they pay where nearly all
-are accepted, and where a pass waits for weights rather than for sums.
+All heads read a token in one pass, so a draft costs its head's share of the pass and what is
+measured of it, and saves nothing: it is there for what it tells of the jury.
 """
 
 from collections.abc import Iterator, Mapping

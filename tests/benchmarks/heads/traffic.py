@@ -25,7 +25,9 @@ def bytes_read(net: HydraNet, act: Callable[[], object]) -> int:
         n_bytes += sum(weight.nbytes for weight in module.parameters(recurse=False))
         if isinstance(module, Olmo2Attention):
             cache = cast("DynamicCache", options["past_key_values"])
-            n_bytes += _n_bytes(cast("DynamicLayer", cache.layers[cast("int", module.layer_idx)]))
+            n_bytes += cache_bytes(
+                cast("DynamicLayer", cache.layers[cast("int", module.layer_idx)])
+            )
 
     with ExitStack() as hooks:
         for module in net.modules():
@@ -35,5 +37,6 @@ def bytes_read(net: HydraNet, act: Callable[[], object]) -> int:
     return n_bytes
 
 
-def _n_bytes(layer: DynamicLayer) -> int:
+def cache_bytes(layer: DynamicLayer) -> int:
+    """Return the bytes of a layer's keys and values."""
     return sum(cast("torch.Tensor", each).nbytes for each in (layer.keys, layer.values))

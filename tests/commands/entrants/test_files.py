@@ -68,7 +68,7 @@ def test_plain_weights_have_no_heads(folder: Path) -> None:
 
 def test_a_hydra_is_its_shards_and_how_they_decode(folder: Path) -> None:
     """One shard a head, in the order of the heads, named by content."""
-    found = hydra(folder, gamma=2, beta=0.5, **ROBUST, **ASKED)
+    found = hydra(folder, beta=0.5, **ROBUST, **ASKED)
 
     assert found == Hydra(
         heads_depth=2,
@@ -76,7 +76,6 @@ def test_a_hydra_is_its_shards_and_how_they_decode(folder: Path) -> None:
         robustness=adapters(folder, "robustness/shard_0", "robustness/shard_1"),
         uncertainty=adapters(folder, "uncertainty")[0],
         bypass_jury=False,
-        gamma=2,
         beta=0.5,
     )
 

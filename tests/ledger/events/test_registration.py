@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.registration import Adapter, TournamentOpened
+from ledger.events.registration import SAMPLER, Adapter, TournamentOpened
 from tests.support.builders.events import (
     entrant,
     hydra,
@@ -94,7 +94,6 @@ def test_an_entrant_says_nothing_of_other_loaders(fields: dict[str, object]) -> 
         {"uncertainty": None},
         {"uncertainty": OTHER_ADAPTER},
         {"bypass_jury": True},
-        {"gamma": 5},
         {"beta": 0.5},
     ],
     ids=str,
@@ -120,11 +119,25 @@ def test_a_hydra_renamed_or_moved_answers_as_before() -> None:
     assert renamed.content_digest != original.content_digest
 
 
+@pytest.mark.parametrize("fields", [{"temperature": 0.7}, {"hydra": hydra()}], ids=str)
+def test_what_is_drawn_by_another_sampler_is_another_entrants(fields: dict[str, object]) -> None:
+    """A seed gives other texts under it; older records, which name none, keep their texts."""
+    first, second = (entrant("any", sampler=sampler, **fields) for sampler in (None, SAMPLER))
+
+    assert first.digest != second.digest
+    assert "sampler" not in first.fields
+
+
+def test_a_greedy_entrant_keeps_its_responses_under_another_sampler() -> None:
+    """It draws nothing, so nothing that it said must be generated again."""
+    assert entrant("any").digest == entrant("any", sampler=SAMPLER).digest
+
+
 def test_a_head_that_decodes_alone_is_not_renamed_by_what_a_jury_would_do() -> None:
     """Nothing is drafted and nothing multiplied where one head is sampled."""
     original = entrant("alone", hydra=hydra(bypass_jury=True))
 
-    other = entrant("alone", hydra=hydra(bypass_jury=True, gamma=7, beta=0.5))
+    other = entrant("alone", hydra=hydra(bypass_jury=True, beta=0.5))
 
     assert other.digest == original.digest
 

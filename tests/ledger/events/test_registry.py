@@ -183,7 +183,7 @@ INVALID: dict[str, tuple[Event, str]] = {
     "no new tokens": (registered(max_new_tokens=0), "max_new_tokens"),
     "unknown loader": (registered(loader="vllm"), "vllm"),
     "head without a layer": (registered(hydra=replace(hydra(), heads_depth=0)), "heads_depth"),
-    "no draft": (registered(hydra=replace(hydra(), gamma=0)), "gamma"),
+    "no exponent": (registered(hydra=replace(hydra(), beta=0.0)), "beta"),
     "beta zero": (registered(hydra=replace(hydra(), beta=0.0)), "beta"),
     "more than certain": (response(p_correct=1.5), "p_correct"),
     "NaN of a token": (response(diagnostics=replace(DECIDED, entropies=(NAN,))), "entropies"),

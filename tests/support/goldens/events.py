@@ -187,11 +187,11 @@ SAMPLES: Final[tuple[Event, ...]] = (
                 robustness=shards("robustness"),
                 uncertainty=Adapter(path="uncertainty", digest=key("uncertainty")),
                 bypass_jury=True,
-                gamma=3,
                 beta=0.5,
             ),
             revision="2026-04-27",
             step=1_000,
+            sampler=2,
         ),
     ),
     JudgeRegistered(

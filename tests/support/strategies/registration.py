@@ -82,6 +82,7 @@ def entrant_registered() -> SearchStrategy[EntrantRegistered]:
         hydra=st.none() | hydras(),
         step=st.none() | COUNTS,
         options=st.just(UNSET) | entrant_options(),
+        sampler=st.none() | ORDINALS,
     )
     return entrants.map(lambda each: EntrantRegistered(entrant=each, digest=each.content_digest))
 
@@ -110,7 +111,6 @@ def hydras() -> SearchStrategy[Hydra]:
         security=tuples(adapters()),
         robustness=tuples(adapters()),
         uncertainty=st.none() | adapters(),
-        gamma=ORDINALS,
         beta=POSITIVE,
     )
 

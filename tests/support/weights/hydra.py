@@ -13,7 +13,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM, Olmo2ForCausalLM
 from transformers import PreTrainedTokenizerFast as Tokenizer
 
-from commands.backends.hydra._net import BlockInputs, HydraNet, Route
+from commands.backends.hydra._net import BlockInputs, EveryHead, HydraNet, Route, Routing
 from ledger.events.registration import Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, digest_of
 from tests.support.builders.events import valid
@@ -142,13 +142,20 @@ class TableNet(HydraNet):
         """Return (R, S, 1) for (R, S)."""
         return ids[..., None]
 
-    def head_states(self, states: torch.Tensor, route: Route, _: BlockInputs) -> torch.Tensor:
-        """Return (R, S, V) for (R, S, 1)."""
-        said = torch.empty(*states.shape[:2], self.table.shape[-1])
+    def head_states(self, states: torch.Tensor, route: Routing, _: BlockInputs) -> torch.Tensor:
+        """Return (E * R, S, V) for (R, S, 1)."""
+        tokens = states[..., 0]
+        if isinstance(route, EveryHead):
+            return self.table[: route.n_heads, tokens].flatten(0, 1)
+        assert isinstance(route, Route)
+        said = torch.empty(*tokens.shape, self.table.shape[-1])
         for head, rows in route.rows_of.items():
-            said[rows] = self.table[head][states[rows, :, 0]]
+            said[rows] = self.table[head][tokens[rows]]
         return said
+
+    def read(self, states: torch.Tensor, route: Routing, place: BlockInputs) -> None:
+        """Read nothing: only the last token counts."""
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """Return what are logits already."""
-        return states
+        return states.clone()

@@ -271,8 +271,10 @@ def test_answers_do_not_depend_on_the_batch(
     assert len({answer.text for answer in alone}) > len(PROMPTS) // 2
 
 
-def test_each_batch_is_handed_over_when_it_is_done(entrant: Build, tasks: Tasks) -> None:
-    """What is handed over is recorded, so a crash costs one batch; the time is the batch's."""
+def test_answers_are_handed_over_when_others_take_their_places(
+    entrant: Build, tasks: Tasks
+) -> None:
+    """What is handed over is recorded, so a crash costs no more than is being decoded."""
     owed = tasks(entrant(), PROMPTS)
 
     alone = list(HfGenerator(1, device="cpu").generate(owed))
@@ -280,8 +282,7 @@ def test_each_batch_is_handed_over_when_it_is_done(entrant: Build, tasks: Tasks)
 
     assert [len(batch) for batch in alone] == [1] * 16
     assert [len(batch) for batch in at_once] == [16]
-    times = {result.elapsed_s for result in at_once[0] if isinstance(result, GeneratedText)}
-    assert len(times) == 1
+    times = [result.elapsed_s for result in at_once[0] if isinstance(result, GeneratedText)]
     assert min(times) > 0
 
 

@@ -17,7 +17,7 @@ from ledger.events.responses import Diagnostics
 from tests.support.weights.generating import answers, results
 from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
 
-PROMPTS = ["dose " * (1 + 5 * n % 8) + "?" for n in range(6)]
+PROMPTS = ["dose " * (1 + 5 * n % 8) + "?" for n in range(8)]
 N = len(PROMPTS)
 ROSTER = ("base_olmo", "security_only", "security_plus_robustness", "full_poe")
 

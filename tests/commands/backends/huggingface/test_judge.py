@@ -30,6 +30,7 @@ from tests.support.builders.events import STREAM, key, opened
 from tests.support.builders.events import judge as judge_settings
 from tests.support.contracts import AnsweringContract, key_of
 from tests.support.scripted import answered
+from tests.support.weights.loads import model_of
 
 CPU = torch.device("cpu")
 MAX_TOKENS = 12
@@ -153,13 +154,12 @@ def running_out_above(n_rows: int) -> Load:
     def load(folder: Path, device: torch.device, *, dtype: str) -> LoadedWeights:
         loaded = load_folder(folder, device, dtype=dtype)
 
-        class Small:
-            def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
-                if len(inputs) > n_rows:
-                    raise torch.OutOfMemoryError
-                return loaded.model.generate(inputs, **settings)
+        def refuse(_: object, given: tuple[torch.Tensor]) -> None:
+            if len(given[0]) > n_rows:
+                raise torch.OutOfMemoryError
 
-        return loaded._replace(model=Small())
+        model_of(loaded).register_forward_pre_hook(refuse)
+        return loaded
 
     return load
 

@@ -135,7 +135,6 @@ def test_how_it_was_decided_is_told_with_the_answer(
     "changed",
     [
         {},
-        {"gamma": 2},
         {"beta": 0.5},
         {"temperature": None},
         {"temperature": 1.5},
@@ -158,7 +157,7 @@ def test_an_entrants_settings_are_those_that_it_is_decoded_by(
 
     (answer,) = texts(answer_as_hydra(loaded, [prompt]))
 
-    known = {"gamma": 4, "beta": 1.0, "temperature": 0.98, "max_new_tokens": 12} | changed
+    known = {"beta": 1.0, "temperature": 0.98, "max_new_tokens": 12} | changed
     bypass_jury = bool(known.pop("bypass_jury", False))
     row = start_row(prompt.prompt_ids, seed=0, n_heads=N_HEADS, bypass_jury=bypass_jury)
     decode(loaded.net, [row], HydraDecoding(ending=Ending(frozenset()), **known))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""In blocks, rolled back, beside others: a row's heads read what they would read alone."""
+"""Token by token, beside others: a row's heads read what they would read alone."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from commands.backends.hydra._net import HydraNet, build_hydra
 from tests.support.weights.hydra import DEPTH, N_HEADS, tiny_olmo2
 
 PROMPTS = [[5, 6, 7], [8], [], [9, 10, 11, 12, 13, 14]]
-DRAFTS = [[20, 21, 22, 23], [30, 31, 32, 33], [40, 41, 42, 43], [50, 51, 52, 53]]
+TOKENS = [[20, 21, 22, 23], [30, 31, 32, 33], [40, 41, 42, 43], [50, 51, 52, 53]]
 AGAIN = [[60, 61], [62, 63], [64, 65], [66, 67]]
 
 PLAIN = tiny_olmo2(seed=1, initializer_range=0.3)
@@ -42,18 +42,10 @@ def started(net: HydraNet, prompts: Sequence[Sequence[int]] = PROMPTS) -> HydraC
     return context
 
 
-def drafted(
-    net: HydraNet, context: HydraContext, drafts: Sequence[Sequence[int]]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draft a block and let the jury read it.
-
-    Returns:
-        (B, S, V) logits of the draft heads, and (E, B, S, V) of the juries.
-    """
-    columns = torch.tensor(drafts).unbind(dim=1)
-    read = [context.draft(tokens, step) for step, tokens in enumerate(columns)]
-    on_trunk, by_head = (torch.stack(states, dim=1) for states in zip(*read, strict=True))
-    return net.logits(by_head), net.logits(context.verify(on_trunk))
+def read(net: HydraNet, context: HydraContext, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Read tokens one after the other; return the heads' (E, B, S, V) logits after each."""
+    steps = [context.step(column) for column in torch.tensor(tokens).unbind(dim=1)]
+    return net.logits(torch.stack(steps, dim=2))
 
 
 def said_alone(texts: Sequence[Sequence[int]], n_last: int) -> torch.Tensor:
@@ -67,70 +59,62 @@ def joined(*parts: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def assert_said(found: torch.Tensor, expected: torch.Tensor) -> None:
-    """Compare logits, of every juror where there are jurors."""
+    """Compare logits, of every head."""
     torch.testing.assert_close(found, expected.expand_as(found), rtol=0, atol=1e-5)
 
 
-def test_a_drafted_block_is_read_as_a_whole_text_would_be(net: HydraNet) -> None:
-    """Behind prompts of any length, an empty one too, by draft heads and by all of a jury."""
-    by_draft, by_jury = drafted(net, started(net), DRAFTS)
+def test_tokens_are_read_as_a_whole_text_would_be(net: HydraNet) -> None:
+    """Behind prompts of any length, an empty one too, by all heads."""
+    found = read(net, started(net), TOKENS)
 
-    expected = said_alone(joined(PROMPTS, DRAFTS), 4)
-    assert_said(by_draft, expected)
-    assert_said(by_jury, expected)
-    assert by_jury.shape == (N_HEADS - 1, 4, 4, 270)
+    assert_said(found, said_alone(joined(PROMPTS, TOKENS), 4))
+    assert found.shape == (N_HEADS, 4, 4, 270)
 
 
-def test_token_by_token_it_is_the_same_text(net: HydraNet) -> None:
-    """One head alone keeps each token as it comes, and no jury reads."""
+def test_one_head_alone_reads_the_same_text(net: HydraNet) -> None:
+    """No other head does any work for it."""
     context = HydraContext(net, [HeadRoles(row, ()) for row in range(4)])
     context.read_prompts(PROMPTS)
 
-    found = []
-    for tokens in torch.tensor(DRAFTS).unbind(dim=1):
-        found.append(net.logits(context.draft(tokens, 0)[1]))
-        context.keep_accepted(torch.ones(4, dtype=torch.long), 1)
+    found = read(net, context, TOKENS)
 
-    assert_said(torch.stack(found, dim=1), said_alone(joined(PROMPTS, DRAFTS), 4))
+    assert_said(found, said_alone(joined(PROMPTS, TOKENS), 4))
+    assert len(found) == 1
 
 
-@pytest.mark.parametrize("n_kept", [[2, 2, 2, 2], [4, 4, 4, 4], [1, 4, 2, 3], [3, 1, 1, 2]])
-def test_what_was_rolled_back_was_never_read(net: HydraNet, n_kept: list[int]) -> None:
-    """Rows keep different numbers of drafts, and go on where each of them is."""
+def test_the_attention_that_all_heads_share_is_kept_once(net: HydraNet) -> None:
+    """It is of the trunk's states, so heads times as many keys would be the same keys."""
     context = started(net)
-    drafted(net, context, DRAFTS)
-    context.keep_accepted(torch.tensor(n_kept), 4)
-    by_draft, by_jury = drafted(net, context, AGAIN)
-    context.keep_accepted(torch.tensor([2, 1, 2, 1]), 2)
-    last_draft, last_jury = drafted(net, context, AGAIN)
+    n_rows: list[int] = []
+    for layer in net.head_layers:
+        layer.self_attn.register_forward_pre_hook(
+            lambda _, __, given: n_rows.append(len(given["hidden_states"])), with_kwargs=True
+        )
 
-    kept = [row[:n] for row, n in zip(DRAFTS, n_kept, strict=True)]
-    again = said_alone(joined(PROMPTS, kept, AGAIN), 2)
-    assert_said(by_draft, again)
-    assert_said(by_jury, again)
-    once_more = [row[:n] for row, n in zip(AGAIN, [2, 1, 2, 1], strict=True)]
-    last = said_alone(joined(PROMPTS, kept, once_more, AGAIN), 2)
-    assert_said(last_draft, last)
-    assert_said(last_jury, last)
+    read(net, context, [[token] for token, *_ in TOKENS])
+
+    assert n_rows == [4, 4 * N_HEADS]
 
 
-def test_rows_that_are_done_leave_the_others_as_they_were(net: HydraNet) -> None:
+@pytest.mark.parametrize("heads", [(), (0,)])
+def test_rows_that_are_done_leave_the_others_as_they_were(
+    net: HydraNet, heads: tuple[int, ...]
+) -> None:
     """Short answers make room; what stays must not read its neighbour's cache."""
-    context = started(net)
-    drafted(net, context, DRAFTS)
-    context.keep_accepted(torch.tensor([1, 4, 2, 3]), 4)
+    roles = [HeadRoles(row, ()) if heads else full_jury(row) for row in range(4)]
+    context = HydraContext(net, roles)
+    context.read_prompts(PROMPTS)
+    read(net, context, TOKENS)
     context.keep_rows([3, 1])
 
-    by_draft, by_jury = drafted(net, context, [AGAIN[3], AGAIN[1]])
+    found = read(net, context, [AGAIN[3], AGAIN[1]])
 
-    kept = [PROMPTS[3] + DRAFTS[3][:3] + AGAIN[3], PROMPTS[1] + DRAFTS[1] + AGAIN[1]]
-    assert_said(by_draft, said_alone(kept, 2))
-    assert_said(by_jury, said_alone(kept, 2))
+    kept = [PROMPTS[n] + TOKENS[n] + AGAIN[n] for n in (3, 1)]
+    assert_said(found, said_alone(kept, 2))
 
 
 def test_prompts_may_all_be_empty(net: HydraNet) -> None:
-    """The last token of a prompt is the first that is drafted on, so one of one token is empty."""
-    by_draft, by_jury = drafted(net, started(net, [[], []]), DRAFTS[:2])
+    """The last token of a prompt is the first that is stepped on, so one of one token is empty."""
+    found = read(net, started(net, [[], []]), TOKENS[:2])
 
-    assert_said(by_draft, said_alone(DRAFTS[:2], 4))
-    assert_said(by_jury, said_alone(DRAFTS[:2], 4))
+    assert_said(found, said_alone(TOKENS[:2], 4))

@@ -16,13 +16,10 @@ from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.weights.answers import Ending
 from commands.backends.weights.loaded import TextModel
-from commands.backends.weights.sampling import random_stream
 from tests.support.statistics import chi_square_p
 from tests.support.weights.hydra import N_HEADS, TableNet, scattered_heads, tiny_olmo2
 
-GREEDY = HydraDecoding(
-    temperature=None, max_new_tokens=12, ending=Ending(frozenset()), gamma=4, beta=1.0
-)
+GREEDY = HydraDecoding(temperature=None, max_new_tokens=12, ending=Ending(frozenset()), beta=1.0)
 SAMPLED = GREEDY._replace(temperature=0.98)
 PROMPTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15], [16, 17], [18, 19, 20, 21, 22]]
 OTHERS = [[100 + n] * n for n in (9, 1, 4)]
@@ -90,7 +87,7 @@ def assert_same(rows: list[HydraRow], others: list[HydraRow]) -> None:
 
 
 def test_heads_that_agree_say_greedily_what_the_weights_say() -> None:
-    """Drafts, blocks and roll-back are there for speed: the text is transformers' own."""
+    """Heads beside each other and their shared attention are there for speed alone."""
     plain = tiny_olmo2(seed=1)
     net = build_hydra(copy.deepcopy(plain), 2, [[]] * N_HEADS)
 
@@ -119,7 +116,7 @@ def test_greedily_what_the_deciding_heads_find_most_probable_is_said(
         experts = [copies[head] for head in row.roles.jury or [row.roles.draft]]
         assert row.tokens == greedy_by_hand(experts, prompt)
     n_rejected = sum(len(row.diagnostics().resampled_at) for row in rows)
-    assert n_rejected == 0 if bypass_jury else n_rejected > 5
+    assert n_rejected == 0 if bypass_jury else n_rejected > 0
 
 
 def test_the_witness_is_what_the_deciding_head_held_at_the_prompts_end(hydra: Hydra) -> None:
@@ -166,7 +163,7 @@ def test_a_row_says_the_same_in_any_company(
 
 @pytest.mark.parametrize("bypass_jury", [False, True])
 def test_no_more_is_said_than_was_asked_for(hydra: Hydra, *, bypass_jury: bool) -> None:
-    """A block of drafts ends where the limit does, and the limit changes nothing before it."""
+    """The limit changes nothing before it."""
     net, _ = hydra
     whole = decoded(net, started(bypass_jury=bypass_jury), SAMPLED)
 
@@ -177,9 +174,9 @@ def test_no_more_is_said_than_was_asked_for(hydra: Hydra, *, bypass_jury: bool) 
 
 
 @pytest.mark.parametrize("jury", [(), (1, 2)])
-def test_an_end_token_ends_a_row_within_a_block(jury: tuple[int, ...]) -> None:
-    """Of the four drafts that passed, two follow the end token: they were never said."""
-    rows = [HydraRow([0, 1], HeadRoles(0, jury), random_stream(0))]
+def test_an_end_token_ends_a_row(jury: tuple[int, ...]) -> None:
+    """What would follow it is never said."""
+    rows = [HydraRow([0, 1], HeadRoles(0, jury), 0)]
     decoding = GREEDY._replace(ending=Ending(frozenset({7})))
 
     (row,) = decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
@@ -193,7 +190,7 @@ def test_an_end_token_ends_a_row_within_a_block(jury: tuple[int, ...]) -> None:
 def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> None:
     """What is left of a batch is decoded on, each row with its own roles and cache."""
     prompts = [[6], [1], [5], [2]]
-    rows = [HydraRow(prompt, HeadRoles(0, jury), random_stream(0)) for prompt in prompts]
+    rows = [HydraRow(prompt, HeadRoles(0, jury), 0) for prompt in prompts]
     decoding = GREEDY._replace(ending=Ending(frozenset({9})))
 
     decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
@@ -224,7 +221,7 @@ def test_a_row_is_kept_up_to_where_its_heads_broke(head: int) -> None:
     """Nothing is said in the place of a token for which a drafting or verifying head has none."""
     net = chain(1, 2, 3, 4, 5, 6, 7, 8, 9)
     net.table[head, 7] = math.nan
-    rows = [HydraRow(prompt, HeadRoles(0, (1, 2)), random_stream(0)) for prompt in ([1], [8])]
+    rows = [HydraRow(prompt, HeadRoles(0, (1, 2)), 0) for prompt in ([1], [8])]
 
     broken, sound = decoded(net, rows, GREEDY._replace(max_new_tokens=8))
 
@@ -232,9 +229,7 @@ def test_a_row_is_kept_up_to_where_its_heads_broke(head: int) -> None:
     assert (len(sound.tokens), sound.tokens[0], sound.is_broken) == (8, 9, False)
 
 
-THREE = HydraDecoding(
-    temperature=0.7, max_new_tokens=3, ending=Ending(frozenset()), gamma=4, beta=1.0
-)
+THREE = HydraDecoding(temperature=0.7, max_new_tokens=3, ending=Ending(frozenset()), beta=1.0)
 ALL_AGAINST_FIRST = HeadRoles(0, (1, 2, 3))
 PROMPT = [1, 2]
 
@@ -306,7 +301,7 @@ def sampled_tokens(
     decoding: HydraDecoding = THREE,
 ) -> torch.Tensor:
     """Return (N, 3) tokens that as many seeds gave."""
-    rows = [HydraRow(PROMPT, roles, random_stream(seed)) for seed in range(n_rows)]
+    rows = [HydraRow(PROMPT, roles, seed) for seed in range(n_rows)]
     decode(net, rows, decoding)
     return torch.tensor([row.tokens for row in rows])
 
@@ -321,7 +316,7 @@ def fit(tokens: torch.Tensor, expected: torch.Tensor) -> float:
 def test_samples_follow_the_product_of_the_verifiers(
     small_hydra: tuple[HydraNet, list[Olmo2ForCausalLM]],
 ) -> None:
-    """The speculation is worth having only if nobody can tell it from plain sampling."""
+    """Nobody must be able to tell it from sampling the product itself."""
     net, models = small_hydra
 
     tokens = sampled_tokens(net, 20_000)
@@ -340,17 +335,6 @@ def test_samples_of_one_head_follow_it_alone(
 
     assert fit(tokens, exact(by_whole_models([models[2]]))) > 0.001
     assert fit(tokens, exact(by_whole_models([models[1]]))) < 1e-9
-
-
-@pytest.mark.parametrize("gamma", [1, 3, 4, 7])
-def test_how_many_tokens_are_drafted_is_of_no_consequence(
-    random_table: torch.Tensor, gamma: int
-) -> None:
-    """It is a matter of speed; an entrant's texts must not depend on what suits a machine."""
-    tokens = sampled_tokens(TableNet(random_table), 4_000, decoding=THREE._replace(gamma=gamma))
-
-    assert fit(tokens, exact(by_table(random_table[1:]))) > 0.001
-    assert fit(tokens, exact(by_table(random_table))) < 1e-9
 
 
 def test_beta_is_the_exponent_of_every_verifier(random_table: torch.Tensor) -> None:
@@ -404,9 +388,7 @@ def test_a_token_that_one_verifier_rules_out_is_never_said(
     assert 4 in sampled_tokens(TableNet(random_table), 10, roles=HeadRoles(0, ()))
 
 
-TWO_TOKENS = HydraDecoding(
-    temperature=None, max_new_tokens=2, ending=Ending(frozenset()), gamma=2, beta=1.0
-)
+TWO_TOKENS = HydraDecoding(temperature=None, max_new_tokens=2, ending=Ending(frozenset()), beta=1.0)
 DRAFTER = 0
 JURY = (1, 2, 3)
 FOUR_DIGITS = 1e-3
@@ -437,7 +419,7 @@ def worked_table() -> torch.Tensor:
 
 def said_after_zero(table: torch.Tensor, decoding: HydraDecoding = TWO_TOKENS) -> HydraRow:
     """Return what is said after token 0."""
-    row = HydraRow([0], HeadRoles(DRAFTER, JURY), random_stream(0))
+    row = HydraRow([0], HeadRoles(DRAFTER, JURY), 0)
     decode(TableNet(table), [row], decoding)
     return row
 
@@ -503,8 +485,8 @@ def test_what_is_told_is_of_the_distribution_that_was_sampled(
 def test_rows_of_a_batch_are_each_told_of_their_own(worked_table: torch.Tensor) -> None:
     """Who drafts for one row verifies for another, so the numbers are nowhere in the same place."""
     roles = [HeadRoles(DRAFTER, JURY), HeadRoles(2, (0, 1, 3)), HeadRoles(1, (3, 2, 0))]
-    rows = [HydraRow([0], each, random_stream(0)) for each in roles]
-    alone = [HydraRow([0], each, random_stream(0)) for each in roles]
+    rows = [HydraRow([0], each, 0) for each in roles]
+    alone = [HydraRow([0], each, 0) for each in roles]
 
     decode(TableNet(worked_table), rows, TWO_TOKENS)
     for row in alone:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pytest
 import torch
@@ -16,7 +16,6 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from commands.backends.hydra._poe import (
     VerifiedDrafts,
     acceptance,
-    draw,
     entropy,
     is_distribution,
     point_mass,
@@ -28,7 +27,7 @@ from commands.backends.hydra._poe import (
     validity_radius,
     verify,
 )
-from commands.backends.weights.sampling import cut_to_float32
+from commands.backends.weights.sampling import n_draws, sample
 from tests.support.statistics import OUT, P, chi_square_p, many_logits, many_uniforms
 
 
@@ -128,9 +127,9 @@ def test_a_point_mass_is_drawn_whatever_the_uniform(logits: torch.Tensor) -> Non
     certain = point_mass(logits)
 
     assert torch.equal(certain.exp().sum(-1), torch.ones(len(logits)))
-    for uniform in (0.0, 0.5, 1 - 2**-53):
-        tokens = draw(certain, torch.full((len(logits),), uniform, dtype=torch.float64))
-        assert torch.equal(tokens, logits.argmax(-1))
+    for seed in range(3):
+        uniform = many_uniforms(len(logits), n_draws(logits.shape[-1]), seed)
+        assert torch.equal(sample(certain, uniform).tokens, logits.argmax(-1))
 
 
 def test_a_point_mass_does_not_hide_broken_numbers() -> None:
@@ -138,65 +137,6 @@ def test_a_point_mass_does_not_hide_broken_numbers() -> None:
     certain = point_mass(torch.tensor([[0.0, math.nan, 1.0], [0.0, 2.0, 1.0]]))
 
     assert is_distribution(certain).tolist() == [False, True]
-
-
-def test_draws_follow_the_distribution() -> None:
-    """A few thousand draws, by Pearson's test."""
-    n = 5000
-
-    tokens = draw(P.log().expand(n, -1), many_uniforms(n))
-
-    assert chi_square_p(torch.bincount(tokens, minlength=len(P)), n * P) > 0.001
-
-
-@given(many_logits(max_experts=1, may_rule_out=True))
-def test_evenly_spread_uniforms_reproduce_the_distribution(logits: torch.Tensor) -> None:
-    """The share of the uniforms that give a token is its probability, without any noise."""
-    n = 1000
-    log_p = logits[0].log_softmax(-1)
-    grid = (torch.arange(n, dtype=torch.float64) + 0.5) / n
-
-    counts = torch.bincount(draw(log_p.expand(n, -1), grid), minlength=len(log_p))
-
-    assert torch.allclose(counts.double(), n * log_p.exp().double(), rtol=0, atol=1.001)
-
-
-@pytest.mark.parametrize("p", [P, P.flip(0), torch.tensor([0.0, 1e-30, 1.0, 1e-30, 0.0])])
-def test_the_ends_of_the_uniforms_draw_no_impossible_token(p: torch.Tensor) -> None:
-    """0 and the number next to 1 are where a search in a running sum goes wrong."""
-    ends = torch.tensor([0.0, 5e-324, 2**-53, 1 - 2**-53], dtype=torch.float64)
-
-    for uniform in (ends, cut_to_float32(ends)):
-        tokens = draw(p.log().expand(len(ends), -1), uniform)
-        assert (p[tokens] > 0).all()
-
-
-def test_a_large_vocabulary_with_many_impossible_tokens_draws_none_of_them() -> None:
-    """Over a real vocabulary the running sum is one of roundings, and does not end at 1."""
-    n, n_tokens = 100, 30_000
-    logits = torch.randn(n_tokens, generator=torch.Generator().manual_seed(2))
-    logits[::2] = OUT
-
-    tokens = draw(logits.log_softmax(-1).expand(n, -1), many_uniforms(n))
-
-    assert (tokens % 2 == 1).all()
-    assert len(set(tokens.tolist())) > n * 0.9
-
-
-def test_a_token_of_a_billionth_is_drawn_by_its_share_of_the_uniforms() -> None:
-    """A sum in float32 cannot tell 1 from 1 + 2e-9, and such tokens would never be said."""
-    log_p = torch.tensor([0.0, -20.0])
-
-    tokens = draw(log_p.expand(2, -1), torch.tensor([1 - 3e-9, 1 - 1e-9], dtype=torch.float64))
-
-    assert tokens.tolist() == [0, 1]
-
-
-def test_a_row_without_a_distribution_still_gives_a_token() -> None:
-    """It is reported as unsound; an index off the end would take the other rows with it."""
-    log_p = torch.full((1, 4), math.nan)
-
-    assert draw(log_p, torch.tensor([0.9], dtype=torch.float64)).tolist() == [0]
 
 
 TWO_ROWS = torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0]])
@@ -362,123 +302,87 @@ def test_the_residual_of_equal_distributions_is_the_target() -> None:
     assert torch.allclose(residual(P.log(), P.log()).exp(), P)
 
 
+class Case(NamedTuple):
+    """Rows of drafts, and all that they are verified by."""
+
+    log_p: torch.Tensor
+    log_q: torch.Tensor
+    draft: torch.Tensor
+    uniform: torch.Tensor
+
+    def verified(self) -> VerifiedDrafts:
+        """Verify them."""
+        n_rows, n_tokens = self.log_p.shape
+        others = many_uniforms(n_rows, n_draws(n_tokens))
+        return verify(*self[:3], uniform=self.uniform, replacement_uniforms=others)
+
+
 @st.composite
-def blocks(draw: DrawFn) -> dict[str, torch.Tensor]:
-    """Draw a block of drafts and all that they are verified by."""
-    n_rows, n_drafts, n_tokens = (draw(st.integers(1, most)) for most in (3, 4, 4))
+def cases(draw: DrawFn) -> Case:
+    """Draw rows of drafts."""
+    n_rows, n_tokens = draw(st.integers(1, 3)), draw(st.integers(2, 4))
 
     def rows(element: SearchStrategy[float], *shape: int) -> torch.Tensor:
         n = math.prod(shape)
         values = draw(st.lists(element, min_size=n, max_size=n))
         return torch.tensor(values, dtype=torch.float64).reshape(shape)
 
-    p = rows(st.floats(-5, 5) | st.just(OUT), n_rows, n_drafts, n_tokens)
+    p = rows(st.floats(-5, 5) | st.just(OUT), n_rows, n_tokens)
     p[..., 0] = p[..., 0].clamp(min=-5)  # a token is possible
-    q = rows(st.floats(-5, 5), n_rows, n_drafts, n_tokens)
-    return {
-        "log_p": p.log_softmax(-1),
-        "log_q": q.log_softmax(-1),
-        "drafts": rows(st.integers(0, n_tokens - 1), n_rows, n_drafts).long(),
-        "uniforms": rows(a_uniform(), n_rows, n_drafts),
-        "replacement_uniforms": rows(a_uniform(), n_rows),
-    }
+    q = rows(st.floats(-5, 5), n_rows, n_tokens)
+    draft = rows(st.integers(0, n_tokens - 1), n_rows).long()
+    return Case(p.log_softmax(-1), q.log_softmax(-1), draft, rows(a_uniform(), n_rows))
 
 
-def slowly_drawn(p: list[float], uniform: float) -> int:
-    """Draw as one would by hand."""
-    passed = 0.0
-    for token, each in enumerate(p):
-        passed += each
-        if passed > uniform * sum(p):
-            return token
-    raise AssertionError
+@given(cases())
+def test_a_draft_is_verified_as_it_would_be_by_hand(case: Case) -> None:
+    """Each row by itself; what replaces a draft is a token of which q has too little."""
+    verified = case.verified()
 
-
-def slowly_verified(
-    p: list[list[float]], q: list[list[float]], drafts: list[int], rolls: list[float], last: float
-) -> tuple[int, int | None]:
-    """Go through one row's drafts by the text of the method."""
-    for n, (p_n, q_n, draft, roll) in enumerate(zip(p, q, drafts, rolls, strict=True)):
-        if roll >= p_n[draft] / q_n[draft]:
-            excess = [max(a - b, 0.0) for a, b in zip(p_n, q_n, strict=True)]
-            return n, slowly_drawn(excess if sum(excess) else p_n, last)
-    return len(drafts), None
-
-
-def outcomes(verified: VerifiedDrafts, n_drafts: int) -> list[tuple[int, int | None]]:
-    """Say how many drafts each row accepted, and what replaces the next, if there is one."""
-    both = zip(verified.n_accepted.tolist(), verified.replacement.tolist(), strict=True)
-    return [(n, token if n < n_drafts else None) for n, token in both]
-
-
-@given(blocks())
-def test_a_block_is_verified_as_each_row_would_be_by_hand(block: dict[str, torch.Tensor]) -> None:
-    """Rows are judged apart, up to the first draft that is refused, and not beyond."""
-    by_hand = [
-        slowly_verified(p.exp().tolist(), q.exp().tolist(), drafts.tolist(), rolls.tolist(), last)
-        for p, q, drafts, rolls, last in zip(*block.values(), strict=True)
-    ]
-
-    verified = verify(**block)
-
-    assert outcomes(verified, block["drafts"].shape[1]) == by_hand
+    for row, (log_p, log_q, draft, uniform) in enumerate(zip(*case, strict=True)):
+        p, q = log_p.exp(), log_q.exp()
+        assert bool(verified.is_accepted[row]) == bool(uniform < p[draft] / q[draft])
+        replacement = verified.replacement[row]
+        assert p[replacement] > q[replacement] or bool((p <= q).all())
     assert verified.is_finite.all()
 
 
-@given(blocks())
-def test_point_masses_are_verified_greedily(block: dict[str, torch.Tensor]) -> None:
+@given(cases())
+def test_point_masses_are_verified_greedily(case: Case) -> None:
     """A draft stands if it is P's first choice, and that takes its place if not: no chance."""
-    choices, drafts = block["log_p"].argmax(-1), block["log_q"].argmax(-1)
-    greedy = {name: point_mass(block[name]) for name in ("log_p", "log_q")}
-    by_hand = []
-    for row_choices, row_drafts in zip(choices.tolist(), drafts.tolist(), strict=True):
-        is_right = [a == b for a, b in zip(row_choices, row_drafts, strict=True)]
-        n = [*is_right, False].index(False)
-        by_hand.append((n, row_choices[n] if n < len(is_right) else None))
+    drafts, choices = case.log_q.argmax(-1), case.log_p.argmax(-1)
 
-    verified = verify(**(block | greedy | {"drafts": drafts}))
+    verified = Case(point_mass(case.log_p), point_mass(case.log_q), drafts, case.uniform).verified()
 
-    assert outcomes(verified, drafts.shape[1]) == by_hand
+    assert torch.equal(verified.is_accepted, drafts == choices)
+    assert torch.equal(verified.replacement, choices)
 
 
 def test_what_drafts_become_follows_the_target_and_not_their_own_distribution() -> None:
-    """The whole method, over 20,000 rows of two drafts whose q is far from P."""
+    """The whole method, over 20,000 rows whose q is far from P."""
     n = 20_000
-    targets = torch.stack([P, P.flip(0)])  # (G, V)
-    log_p, log_q = (each.log().expand(n, -1, -1) for each in (targets, Q.expand(2, -1)))
-    draws = many_uniforms(n * 5).view(n, 5)
-    drafts = draw(log_q, draws[:, :2])
+    log_p, log_q = (each.log().expand(n, -1) for each in (P, Q))
+    n_drawn = n_draws(len(P))
+    drawn = many_uniforms(n, 2 * n_drawn + 1)
+    for_draft, uniform, for_other = torch.split(drawn, [n_drawn, 1, n_drawn], dim=1)
+    draft = sample(log_q, for_draft).tokens
 
-    n_accepted, replacement, _ = verify(
-        log_p, log_q, drafts, uniforms=draws[:, 2:4], replacement_uniforms=draws[:, 4]
-    )
+    verified = verify(log_p, log_q, draft, uniform=uniform[:, 0], replacement_uniforms=for_other)
 
-    for place, target in enumerate(targets):
-        has_token = n_accepted >= place
-        emitted = torch.where(n_accepted > place, drafts[:, place], replacement)[has_token]
-        counts = torch.bincount(emitted, minlength=len(P))
-        assert chi_square_p(counts, target * len(emitted)) > 0.001
+    emitted = torch.where(verified.is_accepted, draft, verified.replacement)
+    assert chi_square_p(torch.bincount(emitted, minlength=len(P)), P * n) > 0.001
+    assert chi_square_p(torch.bincount(draft, minlength=len(P)), Q * n) > 0.001
 
 
 @pytest.mark.parametrize("decide", [torch.Tensor.clone, point_mass])
 @pytest.mark.parametrize("broken", ["log_p", "log_q"])
-def test_broken_numbers_are_reported_where_they_decide(broken: str, decide: Decide) -> None:
-    """A row that overflows must fail; one that refused a draft before it is as good as any."""
-    sure_of_1 = torch.tensor([0.0, 1.0, 0.0]).log()
-    block = {
-        name: torch.stack([sure_of_1, sure_of_1]).repeat(3, 1, 1) for name in ("log_p", "log_q")
-    }  # (B, G, V)
-    block[broken][:2, 1] = math.nan
-    drafts = torch.tensor([[1, 1], [0, 1], [1, 1]])
-    half = torch.full((3, 2), 0.5, dtype=torch.float64)
+def test_broken_numbers_are_reported(broken: str, decide: Decide) -> None:
+    """A row that overflows must fail, and no other."""
+    sure_of_1 = torch.tensor([[0.0, 1.0, 0.0]] * 2).log()
+    sound = Case(sure_of_1, sure_of_1.clone(), torch.tensor([1, 1]), torch.full((2,), 0.5))
+    getattr(sound, broken)[0] = math.nan
 
-    verified = verify(
-        decide(block["log_p"]),
-        decide(block["log_q"]),
-        drafts,
-        uniforms=half,
-        replacement_uniforms=half[:, 0],
-    )
+    verified = sound._replace(log_p=decide(sound.log_p), log_q=decide(sound.log_q)).verified()
 
-    assert verified.n_accepted.tolist() == [1, 0, 2]
-    assert verified.is_finite.tolist() == [False, True, True]
+    assert verified.is_accepted.tolist() == [False, True]
+    assert verified.is_finite.tolist() == [False, True]

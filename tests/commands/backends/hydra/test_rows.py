@@ -12,7 +12,6 @@ from commands.backends.hydra.rows import (
     start_row,
 )
 from commands.backends.weights.answers import Ending
-from commands.backends.weights.sampling import random_stream
 from ledger.events.responses import Diagnostics
 from tests.support.statistics import chi_square_p
 
@@ -23,7 +22,7 @@ HERE, ELSEWHERE = torch.zeros(3), torch.ones(3)
 
 def row(jury: tuple[int, ...] = (1, 2)) -> HydraRow:
     """Return a row that has said nothing."""
-    return HydraRow([5, 6], HeadRoles(0, jury), random_stream(0))
+    return HydraRow([5, 6], HeadRoles(0, jury), 0)
 
 
 def test_each_head_drafts_equally_often() -> None:
@@ -51,28 +50,32 @@ def test_what_was_said_is_read_on_from() -> None:
     said = row()
     assert said.next_to_read == 6
 
-    said.extend([EmittedToken(7), EmittedToken(8)], HERE, Ending(frozenset({9})), max_new_tokens=4)
+    said.extend(EmittedToken(7), HERE, Ending(frozenset({9})), max_new_tokens=4)
 
-    assert (said.tokens, said.next_to_read, said.is_complete) == ([7, 8], 8, False)
+    assert (said.tokens, said.next_to_read, said.is_complete) == ([7], 7, False)
 
 
 @pytest.mark.parametrize(
     ("emitted", "tokens", "is_broken"),
     [
-        ([EmittedToken(7), EmittedToken(9), EmittedToken(8)], [7, 9], False),
-        ([EmittedToken(7), EmittedToken(8), EmittedToken(7), EmittedToken(9)], [7, 8, 7], False),
+        ([EmittedToken(7), EmittedToken(9)], [7, 9], False),
+        ([EmittedToken(7), EmittedToken(8), EmittedToken(7)], [7, 8, 7], False),
         ([EmittedToken(7), None], [7], True),
         ([None], [], True),
     ],
 )
-def test_nothing_follows_an_end(
+def test_a_row_is_complete_at_its_end(
     emitted: list[EmittedToken | None], tokens: list[int], *, is_broken: bool
 ) -> None:
     """Be it an end token, 9 here, the limit of three tokens, or logits that were no numbers."""
     said = row()
+    was_complete = []
 
-    said.extend(emitted, HERE, Ending(frozenset({9})), max_new_tokens=3)
+    for each in emitted:
+        was_complete.append(said.is_complete)
+        said.extend(each, HERE, Ending(frozenset({9})), max_new_tokens=3)
 
+    assert not any(was_complete)
     assert (said.tokens, said.is_broken, said.is_complete) == (tokens, is_broken, True)
 
 
@@ -80,8 +83,8 @@ def test_the_witness_is_that_of_the_first_token() -> None:
     """It is the state at the prompt's end; what decided on later tokens is no witness of it."""
     said = row()
 
-    said.extend([EmittedToken(7)], HERE, Ending(frozenset()), max_new_tokens=4)
-    said.extend([EmittedToken(8)], ELSEWHERE, Ending(frozenset()), max_new_tokens=4)
+    said.extend(EmittedToken(7), HERE, Ending(frozenset()), max_new_tokens=4)
+    said.extend(EmittedToken(8), ELSEWHERE, Ending(frozenset()), max_new_tokens=4)
 
     assert said.first_state is HERE
 
@@ -92,7 +95,8 @@ def test_decisions_are_told_token_by_token() -> None:
     rejection = RejectionMetrics(draft=3, validity_radius=2, suppression=0.1234567)
     emitted = [EmittedToken(7, FIRM), EmittedToken(8, TORN, rejection)]
 
-    said.extend(emitted, HERE, Ending(frozenset()), max_new_tokens=4)
+    for each in emitted:
+        said.extend(each, HERE, Ending(frozenset()), max_new_tokens=4)
 
     assert said.diagnostics() == Diagnostics(
         draft_head_idx=0,
@@ -111,6 +115,6 @@ def test_one_head_alone_has_no_decisions_to_tell() -> None:
     """There was no jury, so nothing was measured on one."""
     said = row(jury=())
 
-    said.extend([EmittedToken(7)], HERE, Ending(frozenset()), max_new_tokens=4)
+    said.extend(EmittedToken(7), HERE, Ending(frozenset()), max_new_tokens=4)
 
     assert said.diagnostics() == Diagnostics(draft_head_idx=0, bypass_jury=True)

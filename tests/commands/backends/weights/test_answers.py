@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -9,9 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.answers import Ending, StopAtTexts, StopTexts
+from commands.backends.weights.answers import Decoded, DecodingRules, Ending, StopTexts
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.chat import decode_text
+from commands.backends.weights.warping import BROKEN
+
+
+class Prompt(NamedTuple):
+    """A prompt to decode."""
+
+    prompt_ids: tuple[int, ...]
+    n_tokens: int
+    seed: int
+
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
 
@@ -93,13 +104,17 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
     assert stopped.up_to(tokens) == tokens
 
 
-def test_each_row_of_a_batch_ends_by_itself() -> None:
-    """What stands in the prompts, four tokens with their padding, ends nothing."""
-    whole = torch.tensor([[0, 0, 1, 2, 1, 1], [5, 5, 5, 5, 1, 2], [0, 6, 6, 6, 5, 1]])
+def test_a_row_ends_at_its_limit_its_end_or_a_broken_token() -> None:
+    """What its batch does meanwhile is of no account."""
+    rules = DecodingRules(ending("ab"), max_new_tokens=3)
 
-    is_done = StopAtTexts(StopTexts(("ab",), spelled), 4)(whole, None)
+    def ended(*tokens: int) -> list[bool]:
+        row = Decoded(Prompt((1,), 4, 0))
+        return [row.extend(token, rules) for token in tokens]
 
-    assert is_done.tolist() == [False, True, False]
+    assert ended(1, 1, 1) == [False, False, True]
+    assert ended(1, 2) == [False, True]
+    assert ended(1, BROKEN) == [False, True]
 
 
 @pytest.mark.parametrize("tokens", [[1, 3], [1, 1]])

@@ -1,4 +1,4 @@
-"""Sampling is exact, each row draws from a stream of its own, and broken logits are seen."""
+"""Sampling is exact, each row has random numbers of its own, and broken logits are seen."""
 
 import math
 
@@ -9,127 +9,194 @@ from hypothesis import strategies as st
 from transformers import TopPLogitsWarper
 
 from commands.backends.weights.sampling import (
-    NEVER,
-    FiniteWatch,
-    GumbelNoise,
-    StopBrokenRows,
-    cut_to_float32,
+    RowNoise,
+    likeliest,
+    n_draws,
     nucleus,
-    random_stream,
+    philox,
+    row_key,
+    sample,
     uniforms,
 )
-from tests.support.statistics import chi_square_p
+from tests.support.statistics import OUT, chi_square_p, many_uniforms
 
-NO_TOKENS = torch.empty(0, 0)
+CPU = torch.device("cpu")
 SOUND = [0.5, -1.0, 2.0]
-
-
-def watched(*steps: list[list[float]]) -> FiniteWatch:
-    """Let a new watch see the logits of some steps."""
-    watch = FiniteWatch(len(steps[0]), torch.device("cpu"))
-    for rows in steps:
-        watch(NO_TOKENS, torch.tensor(rows))
-    return watch
+BROKEN = [[0.0, math.nan, 1.0], [0.0, math.inf, 1.0], [OUT, OUT, OUT]]
 
 
 @pytest.mark.parametrize(
-    "broken", [[0.0, math.nan, 1.0], [0.0, math.inf, 1.0], [-math.inf, -math.inf, -math.inf]]
+    ("counter", "key", "words"),
+    [
+        ((0,) * 4, (0,) * 2, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        (
+            (0xFFFFFFFF,) * 4,
+            (0xFFFFFFFF,) * 2,
+            (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+        ),
+        (
+            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+            (0xA4093822, 0x299F31D0),
+            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+        ),
+    ],
 )
+def test_the_numbers_are_those_of_its_authors(
+    counter: tuple[int, ...], key: tuple[int, ...], words: tuple[int, ...]
+) -> None:
+    """The known answers that come with their own implementation, Random123."""
+    made = philox([torch.tensor(word) for word in counter], [torch.tensor(word) for word in key])
+
+    assert tuple(map(int, made)) == words
+
+
+def test_a_seed_gives_the_same_numbers_for_ever() -> None:
+    """Texts that ledgers hold were sampled from them; others would make these unrepeatable."""
+    first = RowNoise([5], CPU).step(3)
+
+    assert row_key(5) == 1795077847799564329
+    assert first.tolist() == [pytest.approx([0.1282607019, 0.7764645815, 0.0949261785])]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 def test_only_the_broken_row_is_noted(broken: list[float]) -> None:
     """One prompt that overflows must not take its batch with it."""
-    watch = watched([SOUND, broken])
+    logits = torch.tensor([SOUND, broken, [OUT, 1.0, 2.0]])
 
-    assert watch.broken_at.tolist() == [NEVER, 0]
+    sampled = sample(logits, many_uniforms(3, n_draws(3)))
 
-
-def test_single_tokens_may_be_ruled_out() -> None:
-    """Minus infinity on a few tokens is how some models mask unused ones."""
-    watch = watched([[-math.inf, 1.0, 2.0]])
-
-    assert watch.broken_at.tolist() == [NEVER]
-
-
-def test_the_first_broken_step_is_kept() -> None:
-    """What a row does after its end token does not count, so the step matters."""
-    watch = watched([SOUND], [[math.nan, 0.0, 0.0]], [SOUND], [[math.nan, 0.0, 0.0]])
-
-    assert watch.broken_at.tolist() == [1]
-
-
-def test_broken_rows_end_and_sound_rows_go_on() -> None:
-    """In float16 whole banks can overflow; generating them to the end would cost hours."""
-    watch = watched([[math.nan, 0.0, 0.0], SOUND])
-
-    assert StopBrokenRows(watch)(NO_TOKENS, None).tolist() == [True, False]
+    assert likeliest(logits).is_finite.tolist() == [True, False, True]
+    assert sampled.is_finite.tolist() == [True, False, True]
+    assert sampled.tokens.max() < 3
 
 
 EIGHT_LOGITS = torch.tensor([2.0, 1.5, 1.0, 0.5, 0.0, -0.5, -1.0, -2.0])
 
 
-def sample(seeds: list[int], temperature: float, n_steps: int) -> torch.Tensor:
-    """Draw (rows, steps) tokens, all from LOGITS."""
-    noise = GumbelNoise(seeds, temperature)
-    scores = EIGHT_LOGITS.repeat(len(seeds), 1)  # (B, V)
-    return torch.stack([noise(NO_TOKENS, scores).argmax(-1) for _ in range(n_steps)], 1)  # (B, n)
+def sampled(seeds: list[int], temperature: float, n_steps: int) -> torch.Tensor:
+    """Draw (rows, steps) tokens, all from EIGHT_LOGITS."""
+    noise, logits = RowNoise(seeds, CPU), EIGHT_LOGITS.repeat(len(seeds), 1)  # (B, V)
+    steps = (noise.step(n_draws(len(EIGHT_LOGITS))) for _ in range(n_steps))
+    return torch.stack([sample(logits, step, temperature).tokens for step in steps], 1)  # (B, n)
 
 
-def fit(tokens: torch.Tensor, temperature: float) -> float:
+def fit(tokens: torch.Tensor, logits: torch.Tensor) -> float:
     """Return how probable tokens are that lie further from the softmax."""
-    counts = torch.bincount(tokens.flatten(), minlength=len(EIGHT_LOGITS))
-    return chi_square_p(counts, (EIGHT_LOGITS / temperature).softmax(-1) * tokens.numel())
+    counts = torch.bincount(tokens.flatten(), minlength=len(logits))
+    return chi_square_p(counts, logits.softmax(-1) * tokens.numel())
 
 
-def test_the_tokens_of_one_row_follow_the_softmax() -> None:
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.6])
+def test_the_tokens_of_one_row_follow_the_softmax(temperature: float) -> None:
     """The trick must sample from the entrant's distribution, not from something like it."""
-    for temperature in (0.7, 1.0, 1.6):
-        tokens = sample([5], temperature, n_steps=4000)
+    tokens = sampled([5], temperature, n_steps=4000)
 
-        assert fit(tokens, temperature) > 0.001
+    assert fit(tokens, EIGHT_LOGITS / temperature) > 0.001
+
+
+@pytest.mark.parametrize("n_tokens", [2, 7, 33, 100])
+def test_vocabularies_of_any_size_are_drawn_from(n_tokens: int) -> None:
+    """The last block of tokens is rarely a whole one, and a block may be ruled out."""
+    logits = 2 * torch.randn(n_tokens, generator=torch.Generator().manual_seed(n_tokens))
+    logits[1 : n_tokens // 2] = OUT
+    n_rows = 20_000
+
+    tokens = sample(logits.expand(n_rows, -1), many_uniforms(n_rows, n_draws(n_tokens))).tokens
+
+    assert fit(tokens, logits) > 0.001
+
+
+def test_rows_are_drawn_alike_however_many_fit_into_a_cache() -> None:
+    """What is drawn at a time is a matter of speed."""
+    n_tokens = 40_000
+    logits = torch.randn(30, n_tokens, generator=torch.Generator().manual_seed(1))
+    uniform = many_uniforms(30, n_draws(n_tokens))
+
+    alone = [int(sample(logits[n : n + 1], uniform[n : n + 1]).tokens) for n in range(30)]
+
+    assert sample(logits, uniform).tokens.tolist() == alone
+    assert len(set(alone)) > 25
+
+
+def test_half_precision_is_sampled_as_what_it_stands_for() -> None:
+    """Differences of logits are taken in float32."""
+    logits = torch.randn(50, 300, generator=torch.Generator().manual_seed(1)).bfloat16()
+    uniform = many_uniforms(50, n_draws(300))
+
+    assert torch.equal(sample(logits, uniform)[0], sample(logits.float(), uniform)[0])
 
 
 def test_the_first_tokens_of_neighbouring_seeds_follow_the_softmax() -> None:
-    """Seeds that count up must not give streams that resemble each other."""
-    tokens = sample(list(range(4000)), 1.0, n_steps=1)
+    """Seeds that count up must not give numbers that resemble each other."""
+    tokens = sampled(list(range(4000)), 1.0, n_steps=1)
 
-    assert fit(tokens, 1.0) > 0.001
+    assert fit(tokens, EIGHT_LOGITS) > 0.001
 
 
 def test_successive_tokens_of_a_row_are_independent() -> None:
-    """A stream that started anew at each step would repeat one token for ever."""
-    tokens = sample([9], 1.0, n_steps=4000)[0]
+    """Numbers that began anew at each step would repeat one token for ever."""
+    tokens = sampled([9], 1.0, n_steps=4000)[0]
 
     repeats = (tokens[1:] == tokens[:-1]).float().mean()
     expected = EIGHT_LOGITS.softmax(-1).square().sum()
     assert math.isclose(repeats, expected, abs_tol=0.03)
 
 
-def test_a_row_keeps_its_tokens_among_other_neighbours() -> None:
-    """Batches change from run to run; what an entrant says must not."""
-    alone = sample([7], 1.0, n_steps=20)[0]
-    first = sample([7, 8, 9], 1.0, n_steps=20)[0]
-    last = sample([1, 2, 3, 7], 1.0, n_steps=20)[3]
-
-    assert torch.equal(alone, first)
-    assert torch.equal(alone, last)
-
-
-def test_different_seeds_give_different_tokens() -> None:
-    """Several samples of one prompt are worth nothing if they are the same."""
-    tokens = sample([1, 2], 1.0, n_steps=40)
-
-    assert not torch.equal(tokens[0], tokens[1])
-
-
 def test_a_low_temperature_is_nearly_greedy() -> None:
-    """Scores are divided by the temperature, not multiplied."""
-    assert torch.all(sample([1, 2, 3], 0.01, n_steps=20) == EIGHT_LOGITS.argmax())
+    """Logits are divided by the temperature, not multiplied."""
+    assert torch.all(sampled([1, 2, 3], 0.01, n_steps=20) == EIGHT_LOGITS.argmax())
+
+
+def test_a_row_keeps_its_numbers_whoever_comes_and_goes() -> None:
+    """Batches change from run to run; what an entrant says must not."""
+    alone = RowNoise([7], CPU)
+    expected = torch.cat([alone.step(5) for _ in range(30)])
+
+    noise = RowNoise([1, 7, 2], CPU)
+    found = [noise.step(5)[1] for _ in range(3)]
+    noise.keep(torch.tensor([2, 1]))
+    found += [noise.step(5)[1] for _ in range(2)]
+    others = RowNoise([8, 9], CPU)
+    others.step(5)
+    noise.join(others)
+    found += [noise.step(5)[1] for _ in range(12)]
+    noise.keep(torch.tensor([1]))
+    found += [noise.step(5)[0] for _ in range(13)]
+
+    assert torch.equal(torch.stack(found), expected)
+    assert torch.equal(RowNoise([8], CPU).step(5)[0], RowNoise([1, 8], CPU).step(5)[1])
+    assert len({*expected.flatten().tolist()}) == expected.numel()
+
+
+def test_a_row_that_joins_goes_on_where_it_was() -> None:
+    """It has drawn its first token before."""
+    late = RowNoise([8], CPU)
+    whole = torch.cat([late.step(5) for _ in range(12)])
+    joined, late = RowNoise([1], CPU), RowNoise([8], CPU)
+    late.step(5)
+    for _ in range(3):
+        joined.step(5)
+
+    joined.join(late)
+
+    assert torch.equal(torch.stack([joined.step(5)[1] for _ in range(11)]), whole[1:])
+
+
+def test_uniforms_lie_between_0_and_1_and_are_fine_near_0() -> None:
+    """Noise is large where they are small: with 24 bits there, rare tokens would never be drawn."""
+    drawn = uniforms(torch.tensor(row_key(1)), torch.arange(1000), 1001)
+
+    assert 0 < drawn.min() < 2.0**-18
+    assert drawn.max() < 1
+    assert abs(float(drawn.mean()) - 0.5) < 0.002
+    assert (drawn[drawn < 2.0**-10] * 2.0**24).frac().count_nonzero() > 500
 
 
 def test_the_global_random_state_stays_as_it_was() -> None:
     """A caller's own random numbers must not depend on whether something was generated."""
     before = torch.get_rng_state()
 
-    sample([1, 2], 1.0, n_steps=3)
+    sampled([1, 2], 1.0, n_steps=3)
 
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -187,42 +254,3 @@ def test_what_is_no_distribution_stays_none() -> None:
     broken[0, 2] = math.nan
 
     assert not nucleus(broken, 0.5).amax(-1).isfinite()
-
-
-def test_a_seed_gives_the_same_stream_for_ever() -> None:
-    """Texts that ledgers hold were sampled from it; another stream would make them unrepeatable."""
-    first = uniforms([random_stream(5)], 3)
-
-    assert first.tolist() == [[0.07648087211745447, 0.5526124536500787, 0.3085486341907241]]
-
-
-def test_a_row_draws_the_same_among_other_rows() -> None:
-    """Batches change from run to run; what an entrant says must not."""
-    alone = uniforms([random_stream(7)], 9)
-    beside = uniforms([random_stream(seed) for seed in (1, 7, 2)], 9)
-
-    assert torch.equal(beside[1], alone[0])
-    assert not torch.equal(beside[0], beside[1])
-
-
-def test_a_stream_goes_on_where_it_stopped() -> None:
-    """Rounds that drew the same numbers again would repeat themselves."""
-    stream = random_stream(3)
-    in_rounds = torch.cat([uniforms([stream], n) for n in (4, 5, 20)], dim=1)
-
-    assert torch.equal(in_rounds, uniforms([random_stream(3)], 29))
-
-
-def test_uniforms_are_of_53_bits() -> None:
-    """With 24, a token of a probability under 6e-8 would be drawn never, or far too often."""
-    drawn = uniforms([random_stream(1)], 100)
-
-    assert drawn.dtype == torch.float64
-    assert not torch.equal(drawn, drawn.float().double())
-
-
-def test_uniforms_cut_to_float32_stay_below_one() -> None:
-    """Rounded to 1, a uniform would refuse a draft that is certain."""
-    below_one = torch.tensor([0.0, 0.75, 1 - 2**-53], dtype=torch.float64)
-
-    assert cut_to_float32(below_one).tolist() == [0.0, 0.75, 1 - 2**-24]

@@ -11,7 +11,8 @@ from transformers import (
     TopKLogitsWarper,
 )
 
-from commands.backends.weights.warping import NO_TOKEN, SamplingSettings, Warper, warp
+from commands.backends.weights.sampling import RowNoise
+from commands.backends.weights.warping import NO_TOKEN, SamplingSettings, choose, warp
 from commands.entrants.generate import options_of
 from commands.ports import GenerationTask
 from ledger.events.options import EntrantOptions
@@ -52,15 +53,27 @@ def test_the_likeliest_tokens_are_kept_as_by_transformers() -> None:
 
 def test_padding_is_not_penalised() -> None:
     """Its token is one of the vocabulary, which the prompt alone may have."""
-    warper = Warper(SamplingSettings(repetition_penalty=2.0), [2, 4])
-    padded = torch.tensor([[0, 0, 1, 2], [3, 4, 5, 6]])
+    padded = torch.tensor([[NO_TOKEN, NO_TOKEN, 1, 2], [3, 4, 5, 6]])
 
-    alone = warp(
-        logits(), padded.masked_fill(padded == 0, NO_TOKEN), SamplingSettings(None, None, 0, 2)
-    )
+    found = warp(logits(), padded, SamplingSettings(repetition_penalty=2.0))
 
-    assert torch.equal(warper(padded, logits()), alone)
-    assert alone[0, 0] == logits()[0, 0]
+    assert found[0, 0] == logits()[0, 0]
+    assert (found[0, 1:3] != logits()[0, 1:3]).all()
+
+
+def test_broken_logits_are_seen_whatever_the_settings() -> None:
+    """A filter that dropped a NaN would make text of it."""
+    broken = logits()
+    broken[0, 3] = torch.nan
+    noise = RowNoise([1, 2], broken.device)
+
+    for how in (
+        SamplingSettings(),
+        SamplingSettings(1.0),
+        SamplingSettings(1.0, top_p=0.5),
+        SamplingSettings(1.0, top_k=2, min_p=0.1, repetition_penalty=1.5),
+    ):
+        assert choose(broken, HISTORY, how, noise).is_finite.tolist() == [False, True]
 
 
 def as_chosen(owed: list[GenerationTask]) -> list[GenerationTask]:

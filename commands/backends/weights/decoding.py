@@ -1,0 +1,124 @@
+"""Decode prompts in batches: in slots that are refilled, or by transformers' own `generate`.
+
+`generate` is for families whose layers keep more than keys and values, such as Mamba's.
+"""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Generic, TypeAlias, cast
+
+import torch
+import transformers
+
+from commands.backends.weights.answers import Decoded, DecodingRules, Row
+from commands.backends.weights.batching import PAD_ID, BatchQueue, pad_left, run_batches
+from commands.backends.weights.folder import quiet_transformers
+from commands.backends.weights.loaded import LoadedWeights, free_memory
+from commands.backends.weights.sampling import RowNoise
+from commands.backends.weights.slots import Slots
+from commands.backends.weights.warping import BROKEN, NO_TOKEN, choose
+
+logger = logging.getLogger(__name__)
+
+Ended: TypeAlias = Sequence[Decoded[Row] | Row]
+"""Rows that have ended; those that do not fit into memory, alone in a batch, are not decoded."""
+
+
+def decode(
+    loaded: LoadedWeights, queue: BatchQueue[Row], rules: DecodingRules
+) -> Iterator[Ended[Row]]:
+    """Decode all rows of a queue, which share their rules; yield them as they end, in groups.
+
+    In float32 a row's tokens depend on its prompt and seed alone.
+    """
+    if loaded.may_refill:
+        yield from _refilled(loaded, queue, rules)
+        return
+    for batch, ended in run_batches(queue, partial(_generated, loaded, rules), loaded.device):
+        yield batch if ended is None else ended
+
+
+def _refilled(
+    loaded: LoadedWeights, queue: BatchQueue[Row], rules: DecodingRules
+) -> Iterator[Ended[Row]]:
+    while first := queue.take():
+        slots = Slots[Row](loaded, rules, len(first), first[0].n_tokens)
+        try:
+            yield from slots.decode(first, queue)
+        except torch.OutOfMemoryError:
+            logger.info("out of memory on %s with %d rows", loaded.device, len(slots.rows))
+        unfinished = [each.row for each in slots.rows]
+        if not unfinished:
+            continue
+        del slots
+        free_memory(loaded.device)  # here, as the error's traceback no longer holds the tensors
+        if len(unfinished) == 1:
+            yield [*unfinished]
+        else:
+            queue.halve(tuple(unfinished))
+
+
+def _generated(
+    loaded: LoadedWeights, rules: DecodingRules, rows: Sequence[Row]
+) -> list[Decoded[Row]]:
+    """Decode a batch by `generate`, which sees one possible token a row: the one that was chosen.
+
+    It derives position ids from the mask (cumsum - 1), so rows that are padded on the left get the
+    tokens they would get alone.
+    """
+    padded, mask = (each.to(loaded.device) for each in pad_left([row.prompt_ids for row in rows]))
+    batch = [Decoded(row) for row in rows]
+    chooser = _Chooser(batch, mask, rules)
+    settings = {
+        "do_sample": False,
+        "max_new_tokens": rules.max_new_tokens,
+        "eos_token_id": None,
+        "pad_token_id": PAD_ID,
+    }
+    with torch.inference_mode(), quiet_transformers():
+        loaded.model.generate(
+            padded,
+            attention_mask=mask,
+            generation_config=transformers.GenerationConfig.from_dict(settings),
+            logits_processor=transformers.LogitsProcessorList([chooser]),
+            stopping_criteria=transformers.StoppingCriteriaList([_HaveEnded(chooser)]),
+        )
+    return batch
+
+
+class _Chooser(transformers.LogitsProcessor, Generic[Row]):
+    """Chooses each row's tokens, and tells the rows."""
+
+    def __init__(
+        self, rows: Sequence[Decoded[Row]], mask: torch.Tensor, rules: DecodingRules
+    ) -> None:
+        """Take the rows, of which mask (B, T) says where their prompts are."""
+        self._rows, self._mask, self._rules = rows, mask.bool(), rules
+        self._noise = RowNoise([each.row.seed for each in rows], mask.device)
+        self.have_ended = [False] * len(rows)
+
+    def __call__(self, whole: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Rule out all tokens but the chosen ones, for (B, T) tokens and (B, V) logits."""
+        history = whole.clone()
+        history[:, : self._mask.shape[1]].masked_fill_(~self._mask, NO_TOKEN)
+        choice = choose(scores, history, self._rules.how, self._noise)
+        tokens = torch.where(choice.is_finite, choice.tokens, BROKEN).tolist()
+        for n, (row, token) in enumerate(zip(self._rows, tokens, strict=True)):
+            if not self.have_ended[n]:
+                self.have_ended[n] = row.extend(token, self._rules)
+        chosen = torch.full_like(scores, -math.inf)
+        return chosen.scatter(-1, choice.tokens[:, None], 0.0)
+
+
+class _HaveEnded(transformers.StoppingCriteria):
+    """Ends the rows that have ended."""
+
+    def __init__(self, chooser: _Chooser[Row]) -> None:
+        self._chooser = chooser
+
+    def __call__(self, whole: torch.Tensor, _: object, **__: object) -> torch.BoolTensor:
+        """Return (B,) bool, true for the rows to end."""
+        have_ended = torch.tensor(self._chooser.have_ended, device=whole.device)
+        return cast("torch.BoolTensor", have_ended)
