@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.fold import fold
+from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Pairing,
     keep_matches,
@@ -27,7 +28,7 @@ from projections.tournament.matches import (
     queries_to,
     recorded_pilot,
 )
-from projections.tournament.state import Tournament, tournament_of
+from projections.tournament.state import Tournament
 from tests.support.builders.events import (
     STREAM,
     entrant,
