@@ -12,7 +12,7 @@ from tests.docs import own
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, masked, shown, steps
 from tests.support.command_line.launching import launch
 
-N_PROMPTS = 24  # of the demo's bank: enough for intervals
+N_PROMPTS = 30  # of the demo's bank: enough for intervals
 SESSIONS = [block for block in blocks(*PAGES) if block.language == "console"]
 
 

@@ -17,7 +17,7 @@ from projections.tournament.matches import prompt_seed
 from tests.support.builders.events import key
 from tests.support.command_line.launching import launch
 
-N_PROMPTS, MAX_NEW_TOKENS = 5, 8
+N_PROMPTS, MAX_NEW_TOKENS = 8, 8
 
 
 @pytest.fixture(scope="module")
