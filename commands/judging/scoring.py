@@ -94,6 +94,7 @@ class OwedScores(NamedTuple):
     judge: JudgeId
     n_queries: int  # that can be sent now
     n_waiting: int  # samples that have no answer yet
+    n_unscored: int  # queries without a score that are not open: in flight, or failed
     cost: PlannedCost | None  # None: the judge is free
 
 
@@ -115,7 +116,10 @@ def owed_scores(
         if isinstance(pricing, TokenPricing):
             cost = plan_cost(state, queries, pricing, cap_usd=settings.judge.max_usd)
         n_waiting = _n_missing(known, plans)[task.judge.judge_id]
-        owed.append(OwedScores(task.judge.judge_id, len(queries), n_waiting, cost))
+        open_keys = {each.asked.query_key for each in queries}
+        keys = {each.asked.query_key for each in task.answers}
+        n_unscored = sum(not state.is_answered(key) for key in keys - open_keys)
+        owed.append(OwedScores(task.judge.judge_id, len(queries), n_waiting, n_unscored, cost))
     return tuple(owed)
 
 

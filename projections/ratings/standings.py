@@ -64,10 +64,11 @@ class Standings:
         if self.ties == "half" or not account.tie:
             return None
         verb = "is" if account.tie == 1 else "are"
+        effect = ", so ratings lie further apart than with ties as half" if account.decided else ""
         counted = f"{account.tie:,} {'tie' if account.tie == 1 else 'ties'}"
         return (
             f"{counted} ({account.tied_share:.0%} of decided and tied {account.counted}) {verb}"
-            f" dropped, so ratings lie further apart than with ties as half. {WHY_DROPPED}"
+            f" dropped{effect}. {WHY_DROPPED}"
         )
 
 

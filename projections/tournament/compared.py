@@ -28,12 +28,12 @@ STATUS_OF: Final[Mapping[Winner, str]] = {
 }
 """The status of an imported battle, by who won."""
 
-OutcomeKind: TypeAlias = Literal["decided", "tied", "inconsistent", "failed", "pending"]
+OutcomeKind: TypeAlias = Literal["decided", "tie", "inconsistent", "failed", "pending"]
 """The parts that all comparisons fall into."""
 _KINDS: Final[Mapping[str, OutcomeKind]] = {
     "a": "decided",
     "b": "decided",
-    "tie": "tied",
+    "tie": "tie",
     "inconsistent": "inconsistent",
     "pending": "pending",
 }

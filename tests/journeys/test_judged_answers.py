@@ -184,6 +184,10 @@ def test_spending_on_scores_is_the_tournaments(folder: Path, fake: FakeProcess) 
     require_done(folder, fake)
 
     paid.require_spent_as_billed(folder, fake.bill())
+    asked = "SELECT sum(usd) AS usd FROM spend WHERE role = 'judge'"
+    assert fields(folder, "sql", asked)["rows"] == [
+        {"usd": pytest.approx(paid.spend_in(folder).usd)}
+    ]
     rows = fields(folder, "project", "spend")["rows"]
     assert {(row["judge"], row["dimension"]) for row in rows} == {(paid.JUDGE, "doses")}
 
@@ -271,6 +275,8 @@ def test_an_unreadable_reply_is_no_score_and_is_asked_again_on_demand(
     first = evaluate(folder, fake)
     fake.clear()
     second = evaluate(folder, fake)
+    planned = paid.tourney(folder, "plan", "evaluate", url=fake.url).out
+    failures = fields(folder, "sql", "SELECT DISTINCT failed FROM failures")
     third = evaluate(folder, fake, "--retry", "unreadable")
 
     assert (first.code, second.code, third.code) == (6, 6, 0), third.err
@@ -279,6 +285,9 @@ def test_an_unreadable_reply_is_no_score_and_is_asked_again_on_demand(
     )
     assert "tourney apply evaluate --retry unreadable" in first.err
     assert f"{N_QUERIES} answers got no score" in second.err
+    assert f"{N_QUERIES} answers without a score by {paid.JUDGE}" in planned
+    assert "has scored every answer" not in planned
+    assert failures["rows"] == [{"failed": "score"}]
     assert len(scores_in(folder)) == N_QUERIES
     paid.require_paid_as_recorded(folder, fake.bill())
 

@@ -86,7 +86,8 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
     n_unjudged = counts.n_observed - len(each.run.judged)
     if plan.scored_by and n_unjudged:
         answers, judge = counted(n_unjudged, "answer"), plan.scored_by.judge.label
-        yield f"{name}: {answers} without a score by {judge}; `tourney apply evaluate` asks it"
+        remedy = "`tourney apply evaluate` asks it, or says why not"
+        yield f"{name}: {answers} without a score by {judge}; {remedy}"
     by_reason = attrgetter("reason")
     for reason, fates in groupby(sorted(each.run.unscorable, key=by_reason), by_reason):
         first, *others = fates

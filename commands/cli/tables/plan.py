@@ -154,8 +154,12 @@ def owed_samples_table(
 
 def _score_notes(owed: OwedScores) -> Iterator[str]:
     """Yield what a judge is still to score, and what it costs."""
+    if owed.n_unscored:
+        answers = counted(owed.n_unscored, "answer")
+        yield f"{answers} without a score by {owed.judge}; `tourney apply evaluate` says why"
     if not owed.n_queries and not owed.n_waiting:
-        yield f"{owed.judge} has scored every answer"
+        if not owed.n_unscored:
+            yield f"{owed.judge} has scored every answer"
         return
     waiting = f"; {counted(owed.n_waiting, 'sample')} must be answered first"
     yield (

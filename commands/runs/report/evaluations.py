@@ -1,6 +1,7 @@
-"""What is shown of evaluations: the metrics, and some of the wrong answers."""
+"""What is shown of evaluations: the metrics, and some answers, wrong or scored low."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from commands.runs.report.subject import Subject
@@ -8,7 +9,7 @@ from commands.runs.report.text import decimal, interval
 from projections.evaluations.metrics import RunMetrics
 from projections.evaluations.samples import AskedSample, Items, asked_samples
 
-_OF_A_RUN: Final = 3  # wrong answers that are shown
+_OF_A_RUN: Final = 3  # answers that are shown
 _IN_ALL: Final = 60  # of all runs: the page stays small
 _LONGEST: Final = 400  # characters of a text
 _LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "
@@ -41,47 +42,72 @@ def metric_lines(subject: Subject) -> Iterator[MetricLine]:
             )
 
 
-class WrongAnswer(NamedTuple):
-    """A wrong answer beside what was asked and expected, long texts without their middle."""
+class ShownAnswer(NamedTuple):
+    """An answer beside what was asked and expected, long texts without their middle."""
 
     label: str
     asked: str
     answered: str
     expected: str
+    score: str  # by a judge; empty: none
+    reply: str  # the judge's
 
 
-class WrongAnswers(NamedTuple):
-    """An entrant's wrong answers on an evaluation, and the first of them."""
+class ShownAnswers(NamedTuple):
+    """Some of an entrant's answers on an evaluation: the wrong ones, or those scored lowest."""
 
     evaluation: str
     entrant: str
-    n_wrong: int
-    n: int  # of all answers
-    shown: tuple[WrongAnswer, ...]
+    judge: str  # who scored them; empty: nobody, and wrong ones are shown
+    n_found: int  # answers that are wrong, or scored
+    n: int  # of all
+    shown: tuple[ShownAnswer, ...]
 
 
-def wrong_answers(subject: Subject) -> tuple[WrongAnswers, ...]:
-    """Return the wrong answers of each run in which there are some, a few of them whole."""
-    every = [(each, _told(each, subject.items)) for each in subject.evaluations]
-    wrong = [(each, told) for each, told in every if any(not one.is_right for one in told)]
-    n_shown = min(_OF_A_RUN, _IN_ALL // max(1, len(wrong)))
-    return tuple(_wrong(each, told, n_shown) for each, told in wrong)
+class _Found(NamedTuple):
+    worst: list[AskedSample]  # the worst first
+    n: int  # answers among which they were found
 
 
-def _told(each: RunMetrics, items: Items) -> list[AskedSample]:
-    """Return the samples of which it is known whether they are right."""
-    return [found for found in asked_samples(each.run, items) if found.is_right is not None]
+def shown_answers(subject: Subject) -> tuple[ShownAnswers, ...]:
+    """Return of each run its wrong answers or its lowest scores, if any, a few of them whole."""
+    every = [(each, _found(each, subject.items)) for each in subject.evaluations]
+    found = [(each, some) for each, some in every if some.worst]
+    n_shown = min(_OF_A_RUN, _IN_ALL // max(1, len(found)))
+    return tuple(_shown(each, some, n_shown) for each, some in found)
 
 
-def _wrong(each: RunMetrics, told: list[AskedSample], n_shown: int) -> WrongAnswers:
-    plan, wrong = each.run.plan, [one for one in told if not one.is_right]
-    shown = tuple(
-        WrongAnswer(
-            one.fate.label, *(_cut(text or "") for text in (one.asked, one.answered, one.expected))
-        )
-        for one in wrong[:n_shown]
+def _found(each: RunMetrics, items: Items) -> _Found:
+    """Find what a judge scored, the lowest first; without one what is known to be wrong."""
+    asked = [*asked_samples(each.run, items)]
+    if each.run.plan.scored_by:
+        scored = [(one.judged, one) for one in asked if one.judged is not None]
+        return _Found([one for _, one in sorted(scored, key=itemgetter(0))], each.counts.n_observed)
+    told = [one for one in asked if one.is_right is not None]
+    return _Found([one for one in told if not one.is_right], len(told))
+
+
+def _shown(each: RunMetrics, found: _Found, n_shown: int) -> ShownAnswers:
+    plan = each.run.plan
+    return ShownAnswers(
+        plan.evaluation,
+        plan.entrant.label,
+        plan.scored_by.judge.label if plan.scored_by else "",
+        len(found.worst),
+        found.n,
+        tuple(map(_shown_answer, found.worst[:n_shown])),
     )
-    return WrongAnswers(plan.evaluation, plan.entrant.label, len(wrong), len(told), shown)
+
+
+def _shown_answer(one: AskedSample) -> ShownAnswer:
+    return ShownAnswer(
+        one.fate.label,
+        asked=_cut(one.asked or ""),
+        answered=_cut(one.answered or ""),
+        expected=_cut(one.expected or ""),
+        score="" if one.judged is None else f"{one.judged:g}",
+        reply=_cut(one.reply or ""),
+    )
 
 
 def _cut(text: str) -> str:

@@ -75,7 +75,7 @@ def spending_of(state: Tournament, spend: Spend) -> Spending:
 def _of_judge(judge: str, dimension: str, bill: Bill) -> SpendLine:
     return SpendLine(
         judge,
-        f"verdicts on {dimension}",
+        f"judging {dimension}",
         bill.n_replies,
         bill.tokens.n_prompt,
         bill.tokens.n_output,

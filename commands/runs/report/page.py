@@ -17,7 +17,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commands.runs.report.battles import WhichBattles, battles_of
-from commands.runs.report.evaluations import metric_lines, wrong_answers
+from commands.runs.report.evaluations import metric_lines, shown_answers
 from commands.runs.report.finding import LeadFinding, caveats_of, finding_of
 from commands.runs.report.judges import (
     calibration_of,
@@ -103,7 +103,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "fragile": fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
         "calibration": calibration_of(subject),
         "metrics": tuple(metric_lines(subject)),
-        "wrong": wrong_answers(subject),
+        "answers": shown_answers(subject),
         "spending": spending_of(results.tournament, subject.spend),
         "battles": battles_of(subject, which),
         "which": which,

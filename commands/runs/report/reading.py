@@ -10,7 +10,13 @@ from itertools import chain
 from typing import Final
 
 from commands.runs.judged_tournament import JudgedTournament
-from ledger.events.judging import JudgeQueryFailed, JudgeQuerySubmitted, VerdictReceived
+from ledger.events.judging import (
+    JudgeQueryFailed,
+    JudgeQuerySubmitted,
+    ScoreQuerySubmitted,
+    ScoreReceived,
+    VerdictReceived,
+)
 from ledger.events.registration import JudgeRegistered
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.values import type_name
@@ -30,7 +36,9 @@ _BILLED: Final = frozenset(
     for each in (
         JudgeRegistered,
         JudgeQuerySubmitted,
+        ScoreQuerySubmitted,
         VerdictReceived,
+        ScoreReceived,
         JudgeQueryFailed,
         RequestsSubmitted,
         RequestsSettled,

@@ -145,7 +145,7 @@ class BattleIndex:
         b: The others.
         prompt: Prompt ids.
         dimension: Dimensions.
-        kind: What became of them: decided, tied, inconsistent, failed or pending.
+        kind: What became of them: decided, tie, inconsistent, failed or pending.
         is_disputed: (n,) whether the orders or the judges contradict each other.
         searched: What is searched: prompts, responses, replies.
     """

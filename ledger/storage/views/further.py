@@ -31,7 +31,7 @@ _OF_JUDGES: Final = f"""\
     {_CACHED.format(of="data")} AS n_cached,
     ({_REPLY_USD}) / 1e6 AS usd,
     iif(data ->> '$.usage' IS NULL, data ->> '$.worst_usd', NULL) AS maybe_usd
-  FROM {of_asked("VerdictReceived", "JudgeQueryFailed")}
+  FROM {of_asked("VerdictReceived", "ScoreReceived", "JudgeQueryFailed")}
   WHERE data ->> '$.usage' IS NOT NULL OR data ->> '$.fate' = 'perhaps billed'
     OR data ->> '$.worst_usd' IS NOT 0.0"""
 _OF_ENTRANTS: Final = f"""\
@@ -51,6 +51,15 @@ WITH planned AS (
     data ->> '$.evaluation' AS evaluation, data ->> '$.run_key' AS run_key,
     max(position) AS newest
   FROM {events("EvaluationPlanned")} GROUP BY 1, 2, 3)
+"""
+_SCORED: Final = f"""\
+{_PLANNED.rstrip()},
+scored AS (
+  SELECT DISTINCT stream AS of_stream, data ->> '$.query_key' AS of_query,
+    sample.value ->> '$.run_key' AS of_run, sample.value ->> '$.item' AS item,
+    sample.value ->> '$.sample' AS sample
+  FROM (SELECT * FROM {events("ScoreQuerySubmitted", "ScoreShared")})
+  CROSS JOIN json_each(data, '$.samples') AS sample)
 """
 _WEIGHED: Final = f"""\
 {_PLANNED.rstrip()},
@@ -77,7 +86,7 @@ FURTHER: Final = (
             known("role", "judge or entrant"),
             known("name", "the id of the judge or entrant"),
             known("model", "as it names itself, or a server names it"),
-            known("dimension", "that a judge was asked about"),
+            known("dimension", "that a judge was asked about, or the evaluation that it scored"),
             known("n_input", "tokens sent that were not cached; NULL if not known"),
             known("n_output", "tokens of the answer; NULL if not known"),
             known("n_cached", "tokens written to a cache or read from it"),
@@ -163,6 +172,31 @@ FURTHER: Final = (
         f"FROM (SELECT * FROM {events('SampleObserved', 'SampleUnscorable')})\n"
         "  CROSS JOIN planned ON tournament = stream AND run_key = data ->> '$.run_key'",
         _PLANNED,
+    ),
+    LedgerView(
+        "scores",
+        "each score of a judge, under each sample with the answer that it scored",
+        (
+            TOURNAMENT,
+            known("entrant", "the entrant's id"),
+            known("evaluation", "the evaluation's name"),
+            known("item", "digest of what the entrant was asked, as in samples"),
+            known("sample", "0, 1, 2 ... of the same item"),
+            field("judge", "the judge's id"),
+            field("score", "within the rubric's scale; of pass or fail 1 or 0"),
+            text("reply", "the judge's whole reply; NULL once it was redacted"),
+            field("model", "as the judge names itself"),
+            field("stop_reason", "why the reply ended"),
+            field("parser", "the rule by which the reply was read"),
+            field("query_key", "digest of what was asked"),
+            known("run_key", "as in samples"),
+            AT,
+            PLACE,
+        ),
+        f"FROM (SELECT * FROM {events('ScoreReceived')})\n"
+        "  JOIN scored ON of_stream = stream AND of_query = data ->> '$.query_key'\n"
+        "  JOIN planned ON tournament = stream AND run_key = of_run",
+        _SCORED,
     ),
     LedgerView(
         "runs",

@@ -17,10 +17,11 @@ from ledger.storage.views.view import (
 ASKED: Final = f"""\
 WITH asked AS (
   SELECT stream AS tournament, data ->> '$.query_key' AS query_key,
-    data ->> '$.dimension' AS dimension, data ->> '$.prompt_id' AS prompt,
+    coalesce(data ->> '$.dimension', data ->> '$.evaluation') AS dimension,
+    data ->> '$.prompt_id' AS prompt,
     data ->> '$.entrant_a' AS entrant_a, data ->> '$.entrant_b' AS entrant_b,
     data ->> '$.order' AS slot_order, max(position) AS newest
-  FROM {events("JudgeQuerySubmitted")}
+  FROM {events("JudgeQuerySubmitted", "ScoreQuerySubmitted")}
   GROUP BY 1, 2)
 """
 
@@ -42,6 +43,8 @@ _PREFERRED: Final = """\
 CASE WHEN data ->> '$.verdict' = 'TIE' THEN NULL
     WHEN (data ->> '$.verdict' = 'A') = (slot_order = 'forward') THEN entrant_a
     ELSE entrant_b END"""
+_SCORING: Final = f"""\
+(SELECT data ->> '$.query_key' FROM {events("ScoreQuerySubmitted")})"""
 _FAILED: Final = ("ResponseFailed", "JudgeQueryFailed", "SampleUnscorable")
 
 JUDGED: Final = (
@@ -118,18 +121,19 @@ JUDGED: Final = (
     ),
     LedgerView(
         "failures",
-        "each try that brought no response, verdict or sample; another may have done so since",
+        "each try that brought no response, verdict, score or sample; a later one may have",
         (
             TOURNAMENT,
             ViewColumn(
                 "failed",
                 "CASE type WHEN 'ResponseFailed' THEN 'response'"
-                " WHEN 'JudgeQueryFailed' THEN 'verdict' ELSE 'sample' END",
-                "response, verdict or sample",
+                " WHEN 'SampleUnscorable' THEN 'sample'"
+                f" ELSE iif(data ->> '$.query_key' IN {_SCORING}, 'score', 'verdict') END",
+                "response, verdict, score or sample",
             ),
             field("entrant", "of a response", "entrant_id"),
             field("prompt", "of a response", "prompt_id"),
-            field("judge", "of a verdict"),
+            field("judge", "of a verdict or a score"),
             field("reason", "why, as one word"),
             text("detail", "why, in the words of who said it; NULL once it was redacted"),
             text("reply", "of a judge that said something; NULL once it was redacted"),

@@ -47,7 +47,8 @@ def test_without_a_terminal_consent_is_given_beforehand_or_not_at_all() -> None:
     require_someone("gpt", SpendingOptions(agreed=True), console(None))
     require_someone("gpt", SpendingOptions(), console(Asked().confirm))
 
-    with pytest.raises(Refused, match=r"^requests to gpt cost money, .* --yes --max-usd N; "):
+    why = r"^requests to gpt cost money, .* --yes --max-usd N; .* or `evaluate` shows the cost$"
+    with pytest.raises(Refused, match=why):
         require_someone("gpt", SpendingOptions(), console(None))
 
 

@@ -185,6 +185,14 @@ def test_dropped_ties_are_told(fates: list[Fate], note: str) -> None:
     assert table("a").ties_note is None
 
 
+def test_with_ties_alone_nothing_is_said_of_ratings() -> None:
+    """There are none that could lie further apart."""
+    assert table("tie", "tie").ties_note == (
+        "2 ties (100% of decided and tied pairs) are dropped. Ties are dropped by default only"
+        " because the published engine drops them."
+    )
+
+
 def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
     """A sweep shows what K does, so nothing else may differ between its columns."""
     elo = EloParameters(permutations=3, k=16, k_sweep=(1, 16))

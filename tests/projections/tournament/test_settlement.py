@@ -48,7 +48,7 @@ def test_each_outcome_is_what_became_of_its_match() -> None:
     assert [kind_of(settlement.status) for settlement in found] == [
         "decided",
         "decided",
-        "tied",
+        "tie",
         "inconsistent",
         "failed",
         "pending",

@@ -30,7 +30,7 @@ def listed(filters: MatchFilters) -> list[int]:
         (MatchFilters(entrant=["kim", "zoe"]), [1, 4]),
         (MatchFilters(outcome="decided"), [0, 4]),
         (MatchFilters(outcome="failed"), [3]),
-        (MatchFilters(outcome="tied", entrant=["amy"]), []),
+        (MatchFilters(outcome="tie", entrant=["amy"]), []),
     ],
 )
 def test_a_filter_leaves_what_it_names(filters: MatchFilters, places: list[int]) -> None:

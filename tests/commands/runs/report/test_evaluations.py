@@ -1,15 +1,18 @@
 """What a report shows of evaluations."""
 
+from itertools import chain
+
 from msgspec.structs import replace
 
 from commands.runs.report.battles import WhichBattles
-from commands.runs.report.evaluations import WrongAnswer, metric_lines, wrong_answers
+from commands.runs.report.evaluations import ShownAnswer, metric_lines, shown_answers
 from commands.runs.report.page import page_of
 from ledger.events.evaluations import PromptItem
 from ledger.events.registry import Event
 from tests.support.builders.evaluations import answer, document, item, observed, plan
 from tests.support.builders.events import key, opened
 from tests.support.builders.reports import HOSTILE, seen, subject
+from tests.support.builders.scores import put_answer, score, scored_plan
 from tests.support.builders.worlds import history
 
 
@@ -26,7 +29,7 @@ def test_without_evaluations_there_is_nothing_of_them() -> None:
     empty = subject(*history(opened(), "a"))
 
     assert not [*metric_lines(empty)]
-    assert not wrong_answers(empty)
+    assert not shown_answers(empty)
     assert "Wrong answers" not in page_of(empty)
 
 
@@ -34,11 +37,38 @@ def test_the_first_wrong_answers_are_shown_and_all_are_counted() -> None:
     """With what was asked and expected; the page links to the rest by a command."""
     about = subject(*history(opened(), "a"), *evaluated("recall", *"abcd"))
 
-    [found] = wrong_answers(about)
+    [found] = shown_answers(about)
 
-    assert (found.n_wrong, found.n, len(found.shown)) == (4, 5, 3)
-    assert found.shown[0] == WrongAnswer("recall[0]", "Which is number 0?", "a", "aspirin")
-    assert "tourney project samples --wrong" in page_of(about, WhichBattles.NONE)
+    assert (found.n_found, found.n, len(found.shown)) == (4, 5, 3)
+    assert found.shown[0] == ShownAnswer("recall[0]", "Which is number 0?", "a", "aspirin", "", "")
+    assert "tourney project samples" in page_of(about, WhichBattles.NONE)
+
+
+def test_of_answers_that_a_judge_scored_the_lowest_are_shown_with_its_replies() -> None:
+    """Whether they are the expected words does not matter then."""
+    planned = scored_plan()
+    scores: list[tuple[Event, Event]] = [
+        (put_answer(key(f"q{n}"), planned, n), score(key(f"q{n}"), n)) for n in (3, 1, 2)
+    ]
+    events: list[Event] = [
+        *(item(n) for n in range(4)),
+        planned,
+        *observed(planned, [answer(1.0, text) for text in "abcd"]),
+        *chain.from_iterable(scores),
+    ]
+    about = subject(*history(opened(), "a"), *events)
+
+    [found] = shown_answers(about)
+
+    assert (found.judge, found.n_found, found.n) == ("ann", 3, 4)
+    assert [(each.answered, each.score) for each in found.shown] == [
+        ("b", "1"),
+        ("c", "2"),
+        ("d", "3"),
+    ]
+    page = page_of(about, WhichBattles.NONE)
+    assert '<td class="n">1</td><td dir="auto">Fine.\nSCORE: 1</td>' in page
+    assert "3 of 4 scored by" in page
 
 
 def test_what_has_no_wrong_answer_is_left_out() -> None:
@@ -48,17 +78,17 @@ def test_what_has_no_wrong_answer_is_left_out() -> None:
 
     about = subject(*history(opened(), "a"), *evaluated("easy"), *documents)
 
-    assert not wrong_answers(about)
+    assert not shown_answers(about)
 
 
 def test_of_many_evaluations_fewer_answers_are_shown() -> None:
     """The page stays small; each has its count."""
     many = [event for n in range(40) for event in evaluated(f"e{n:02}", "a", "b")]
 
-    found = wrong_answers(subject(*history(opened(), "a"), *many))
+    found = shown_answers(subject(*history(opened(), "a"), *many))
 
     assert [len(each.shown) for each in found] == [1] * 40
-    assert {each.n_wrong for each in found} == {2}
+    assert {each.n_found for each in found} == {2}
 
 
 def test_a_long_text_is_shown_without_its_middle() -> None:
@@ -67,7 +97,7 @@ def test_a_long_text_is_shown_without_its_middle() -> None:
     planned = replace(plan(n_items=1), items=(long.item,))
     wrong = observed(planned, [answer(0.0, "no")])
 
-    [found] = wrong_answers(subject(*history(opened(), "a"), long, planned, *wrong))
+    [found] = shown_answers(subject(*history(opened(), "a"), long, planned, *wrong))
 
     [shown] = found.shown
     assert shown.asked.startswith("Begin ")

@@ -50,7 +50,7 @@ def test_money_is_told_by_whom_and_for_what() -> None:
     assert found.lines == (
         SpendLine("amy", "responses by small-3b", 4, 100, 20, "$0.5", ""),
         SpendLine("zoe", "responses by small-3b", 4, 100, 20, "$0.5", ""),
-        SpendLine("sonnet", "verdicts on utility", 9, 0, 0, "$3.25", "$0.25"),
+        SpendLine("sonnet", "judging utility", 9, 0, 0, "$3.25", "$0.25"),
     )
     assert found.note == ""
 

@@ -20,7 +20,9 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.spend import Spend, spend_of
-from tests.support.builders.events import STREAM
+from tests.support.builders.events import STREAM, key
+from tests.support.builders.money import OPUS, USED
+from tests.support.builders.scores import paid_score, put_answer, scored_plan
 from tests.support.builders.worlds import SLOT_A, TIE, A, B, court, heard
 from tests.support.strategies.tournaments import tournament_histories
 
@@ -51,6 +53,23 @@ def test_the_page_is_that_of_all_events() -> None:
         ledger.append(STREAM, COURT)
 
         assert page(ledger, whole=False) == page(ledger, whole=True)
+
+
+def test_scores_are_spent_as_in_all_events() -> None:
+    """The page's bill has every reply that was paid for."""
+    planned = scored_plan()
+    scored: list[Event] = [
+        planned,
+        put_answer(key("q"), planned, 0),
+        paid_score(key("q"), USED, OPUS),
+    ]
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, [*COURT, *scored])
+
+        (_, expected), (_, found) = judged(ledger, whole=True), judged(ledger, whole=False)
+
+    assert found == expected
+    assert expected.total.usd > 0
 
 
 def test_what_another_tournament_was_told_is_shown_too() -> None:
@@ -103,6 +122,6 @@ def test_verdicts_and_spend_are_those_of_all_events(
         if each.match
         for _, key in each.match.keys
     ]
-    for key in asked:
-        assert found.state.verdicts.get(key) == expected.state.verdicts.get(key)
-        assert found.state.query_failures.get(key) == expected.state.query_failures.get(key)
+    for query in asked:
+        assert found.state.verdicts.get(query) == expected.state.verdicts.get(query)
+        assert found.state.query_failures.get(query) == expected.state.query_failures.get(query)

@@ -32,12 +32,12 @@ def index() -> BattleIndex:
         (BattleFilter(dimension="factuality"), [0, 1, 2, 3, 4, 5]),
         (BattleFilter(dimension="beauty"), []),
         (BattleFilter(outcome="decided"), [0, 1]),
-        (BattleFilter(outcome="tied"), [2]),
+        (BattleFilter(outcome="tie"), [2]),
         (BattleFilter(outcome="inconsistent"), [3]),
         (BattleFilter(outcome="failed"), [4]),
         (BattleFilter(outcome="pending"), [5]),
         (BattleFilter(disputed="1"), [3]),
-        (BattleFilter(entrant="amy", prompt="p1", outcome="tied"), [2]),
+        (BattleFilter(entrant="amy", prompt="p1", outcome="tie"), [2]),
     ],
 )
 def test_a_filter_keeps_what_fits_all_of_it(chosen: BattleFilter, places: list[int]) -> None:

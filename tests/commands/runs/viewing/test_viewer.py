@@ -66,7 +66,7 @@ def test_pages_follow_what_another_process_writes(ledger_file: Path) -> None:
     stream = ask(follower, "/events").stream
     assert stream
     begun = [next(stream), next(stream)]
-    before = ask(follower, "/battles", outcome="tied")
+    before = ask(follower, "/battles", outcome="tie")
 
     with Ledger.open(ledger_file) as ledger:
         ledger.append(STREAM, EVENTS[-3:])
@@ -75,7 +75,7 @@ def test_pages_follow_what_another_process_writes(ledger_file: Path) -> None:
     assert begun[1] == f"data: {len(EVENTS) - 3}\n\n".encode()
     assert next(stream) == f"data: {len(EVENTS)}\n\n".encode()
     assert b"no battles" in before.body
-    assert b"1 to 1 of 1 battles" in ask(follower, "/battles", outcome="tied").body
+    assert b"1 to 1 of 1 battles" in ask(follower, "/battles", outcome="tie").body
 
 
 def test_control_c_ends_it(ledger_file: Path, ctrl_c: Callable[[], None]) -> None:

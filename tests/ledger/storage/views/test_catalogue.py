@@ -20,6 +20,7 @@ from ledger.storage.views.view import LedgerView
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.spend import spend_of
+from tests.support.builders.commands import failed
 from tests.support.builders.evaluations import (
     answer,
     choice,
@@ -32,6 +33,7 @@ from tests.support.builders.evaluations import (
 from tests.support.builders.events import (
     STREAM,
     entrant,
+    key,
     known,
     opened,
     prompt,
@@ -39,7 +41,8 @@ from tests.support.builders.events import (
     responses,
     verdict,
 )
-from tests.support.builders.money import USED, paid, paid_in_vain, put, requests_of
+from tests.support.builders.money import OPUS, USED, paid, paid_in_vain, put, requests_of
+from tests.support.builders.scores import paid_score, put_answer, scored_plan, shared
 from tests.support.builders.worlds import (
     answered,
     cup,
@@ -249,6 +252,45 @@ def test_samples_have_their_scores_under_each_name_of_their_run(ledger: Ledger) 
         {"entrant": "base", "evaluation": "recall", "n_items": 4},
         {"entrant": "same", "evaluation": "recall", "n_items": 4},
     ]
+
+
+def test_a_score_stands_under_each_sample_with_its_answer(ledger: Ledger) -> None:
+    """A repeated query, and an answer that was found again later, count once each."""
+    planned = scored_plan()
+    events: list[Event] = [
+        planned,
+        put_answer(key("q"), planned, 0, 1),
+        failed(key("q")),
+        put_answer(key("q"), planned, 0, 1, attempt=2),
+        paid_score(key("q"), USED, OPUS),
+        shared(key("q"), planned, 2),
+    ]
+
+    found = told(ledger, events, "SELECT entrant, evaluation, item, score, reply FROM scores")
+
+    said = ("base", "recall", 7.0, "Fine.\nSCORE: 7")
+    assert [tuple(row.values()) for row in sorted(found, key=lambda row: row["item"])] == [
+        (*said[:2], item, *said[2:]) for item in sorted(planned.items[:3])
+    ]
+    assert rows(ledger, "SELECT failed, judge FROM failures") == [
+        {"failed": "score", "judge": "reference"}
+    ]
+
+
+def test_spend_has_scores_under_their_evaluation(ledger: Ledger) -> None:
+    """They cost what the projection says."""
+    planned = scored_plan()
+    events: list[Event] = [
+        planned,
+        put_answer(key("q"), planned, 0),
+        paid_score(key("q"), USED, OPUS),
+    ]
+    spend = fold(spend_of(STREAM), recorded(events))
+
+    found = told(ledger, events, "SELECT name, dimension, usd FROM spend")
+
+    assert found == [{"name": "ann", "dimension": "recall", "usd": pytest.approx(spend.total.usd)}]
+    assert spend.total.usd > 0
 
 
 def test_items_are_told_whole_until_they_are_redacted(ledger: Ledger) -> None:
