@@ -187,7 +187,7 @@ def redact(
     """Remove the texts of an event from the ledger for good.
 
     For a secret that was recorded. The event stays with its ids, numbers and verdict, and every
-    hash stays valid; `tourney verify` tells of the redaction. Copies elsewhere are not changed.
+    hash stays valid; `tourney verify` reports the redaction. Copies elsewhere are not changed.
 
     Example: tourney redact 7 --why "an API key in the reply"
     """

@@ -62,9 +62,9 @@ class MatchFilters(NamedTuple):
             help="Only matches of this entrant; given twice, of both against each other.",
         ),
     ] = None
-    outcome: Annotated[
-        OutcomeKind | None, typer.Option(help="Only matches of which this became.")
-    ] = None
+    outcome: Annotated[OutcomeKind | None, typer.Option(help="Only matches with this outcome.")] = (
+        None
+    )
 
     def chosen(self, source: OutcomeSource) -> list[Compared]:
         """Return the matches that are listed.

@@ -30,7 +30,7 @@ class SetOptions(NamedTuple):
         list[str] | None,
         typer.Option(
             metavar="COLUMN=VALUE",
-            help="Only its battles with this value, such as category=math; repeatable. Columns:"
+            help="Only battles with this value, such as category=math; repeatable. Columns:"
             f" {', '.join(COLUMNS)}.",
         ),
     ] = None

@@ -31,6 +31,13 @@ def test_commands_stand_under_the_headings_of_their_panels() -> None:
         assert shown == [f"  {each.name:10}  {each.help}" for each in entries]
 
 
+def test_arguments_are_explained() -> None:
+    """A release of click that this typer does not know leaves their help out."""
+    shown = said("battle", "--help").stdout
+
+    assert "  [A B]      The two entrants; not needed with an ID" in shown
+
+
 def test_elo_is_the_first_of_the_results() -> None:
     """The rest follows in the order in which one asks."""
     listed = said("project", "--help").stdout.partition("Commands:\n")[2].splitlines()
