@@ -14,7 +14,7 @@ from ledger.events.evaluations import UnscorableReason
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
-from ledger.events.requests import Charge
+from ledger.events.requests import Charge, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
@@ -80,8 +80,13 @@ class Till(Protocol):
     def sending(self) -> AbstractContextManager[Event]:
         """Yield what is set when nothing more is to be sent; raise why at the end of the block."""
 
-    def submit(self, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
-        """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
+    def submit(
+        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None
+    ) -> Sequence[GenerationTask]:
+        """Record the first of one entrant's tasks as sent, and return them; none if none may be.
+
+        What their server says of itself is recorded with them.
+        """
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
         """Record what became of an entrant's requests, at the till's prices."""

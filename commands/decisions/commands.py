@@ -11,7 +11,7 @@ from ledger.events.evaluations import SampleName
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
-from ledger.events.requests import Charge
+from ledger.events.requests import Charge, ServerFacts
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, EntrantId, JudgeId
 from projections.tournament.matches import Match, PlannedResponse
@@ -56,6 +56,7 @@ class SubmitRequests:
     entrant: EntrantId
     model: str
     worst_usd: Mapping[Digest, float | None]  # by request; None: the price is unknown
+    server: ServerFacts | None = None  # what the server says of itself; None: not asked, or nothing
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,7 @@ def _step(
             model=command.model,
             requests=tuple(command.worst_usd),
             worst_usd=tuple(command.worst_usd.values()),
+            server=command.server or UNSET,
         )
     return RequestsSettled(
         number=state.requests.n_settled + 1,

@@ -21,7 +21,7 @@ from commands.spending.stopping import stopping_gently
 from ledger.errors import StaleVersion
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant
-from ledger.events.requests import Charge
+from ledger.events.requests import Charge, ServerFacts
 from projections.tournament.requests import EntrantKey, RequestKey
 
 
@@ -53,7 +53,9 @@ class LedgerTill:
         if self._stopped_by is not None:
             raise self._stopped_by
 
-    def submit(self, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
+    def submit(
+        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None
+    ) -> Sequence[GenerationTask]:
         """Record the first of one entrant's tasks as sent, and return them.
 
         Returns:
@@ -65,7 +67,9 @@ class LedgerTill:
             try:
                 allowed = dict([*worst.items()][: self._n_affordable([*worst.values()])])
                 entrant = tasks[0].entrant
-                self._recorder.record(SubmitRequests(entrant.entrant_id, entrant.weights, allowed))
+                self._recorder.record(
+                    SubmitRequests(entrant.entrant_id, entrant.weights, allowed, server)
+                )
             except Refused as stop:
                 self._stopped_by = stop
                 return ()
@@ -130,7 +134,9 @@ class _NoTill:
         """Yield an event that nobody sets."""
         return nullcontext(Event())
 
-    def submit(self, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
+    def submit(
+        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None
+    ) -> Sequence[GenerationTask]:
         """Return all tasks."""
         return tasks
 

@@ -4,10 +4,24 @@ They are the same for responses and evaluation samples. An answer that no evalua
 paid for all the same.
 """
 
+from msgspec import UNSET, UnsetType
+
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.values import Dollars, Fact, Ordinal, Value
 from ledger.identity import Digest, EntrantId, digest_of
+
+
+class ServerFacts(Value, frozen=True):
+    """What a server says of itself and of a model; None: it does not say."""
+
+    name: str | None = None  # of its software, such as "vllm"
+    version: str | None = None  # of its software
+    weights: str | None = None  # a folder, or an id on a hub
+    revision: str | None = None  # of the weights
+    adapter: str | None = None  # likewise, if the model is one on top of the weights
+    template: Digest | None = None  # SHA-256 of its chat template
+    is_deterministic: bool | None = None  # texts do not depend on the batch they are made in
 
 
 class RequestsSubmitted(Fact, frozen=True):
@@ -18,6 +32,7 @@ class RequestsSubmitted(Fact, frozen=True):
     model: str  # the server's name for it
     requests: tuple[Digest, ...]  # response keys, or keys of evaluation samples
     worst_usd: tuple[Dollars | None, ...]  # of each; None: nobody knows the price
+    server: ServerFacts | UnsetType = UNSET  # of a command's first requests, if it says anything
 
     @property
     def natural_key(self) -> tuple[str, ...]:

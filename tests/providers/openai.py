@@ -79,6 +79,7 @@ class Traffic:
     thinks: bool = False  # it takes what OpenAI's reasoning models take
     tells_usage: bool = True
     lists_models: bool = True
+    tells: Mapping[str, Json] = field(default_factory=dict)  # further pages, by path: a dialect's
     asked: list[Json] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
@@ -142,15 +143,18 @@ class _Handler(BaseHTTPRequestHandler):
     traffic: Traffic
 
     def do_GET(self) -> None:
-        """List the models."""
+        """List the models, or tell what the dialect has."""
         key = self.headers.get("authorization", "").removeprefix("Bearer ")
         self.traffic.looked_with.append(key)
-        if self.path != "/v1/models" or not self.traffic.lists_models:
+        listed: Json = {"data": [{"id": name} for name in self.traffic.models or ()]}
+        pages = {"/v1/models": listed} if self.traffic.lists_models else {}
+        page = {**pages, **self.traffic.tells}.get(self.path)
+        if page is None:
             self._send(404, {"detail": "Not Found"})
         elif self.traffic.api_key not in {None, key}:
             self._send(401, {"error": {"message": f"Incorrect API key: {key}"}})
         else:
-            self._send(200, {"data": [{"id": name} for name in self.traffic.models or ()]})
+            self._send(200, page)
 
     def do_POST(self) -> None:
         """Answer a chat, or complete a text."""

@@ -1,6 +1,6 @@
 """Decode and check completions, since OpenAI's client does not validate them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -150,17 +150,18 @@ _TEXT_COMPLETION: Final = msgspec.json.Decoder(_TextCompletion)
 
 
 def text_of(
-    response_key: Digest, body: bytes, *, elapsed_s: float
+    response_key: Digest, body: bytes, *, elapsed_s: float, stop: Sequence[str] = ()
 ) -> GeneratedText | GenerationFailure | Unanswered:
-    """Return the answer to a task, from a chat or a plain completion."""
+    """Return the answer to a task that ends at a text of `stop`, from a completion of any kind."""
     completion = decode_json(body, _TEXT_COMPLETION)
     choice, usage = completion.choices[0], completion.usage
     match choice.finish_reason:
-        case "stop" | "length" as finish_reason:
+        case "stop" | "length" | "eos_token" | "stop_sequence" as finish_reason:  # the last: TGI
+            text = choice.generated
             return GeneratedText(
                 response_key=response_key,
-                text=choice.generated,
-                finish_reason=finish_reason,
+                text=_before(stop, text) if finish_reason == "stop_sequence" else text,
+                finish_reason="length" if finish_reason == "length" else "stop",
                 n_prompt_tokens=usage.prompt_tokens,
                 n_generated_tokens=usage.completion_tokens,
                 elapsed_s=elapsed_s,
@@ -172,3 +173,8 @@ def text_of(
             return GenerationFailure(response_key, "refused", detail, used)
         case other:
             return Unanswered(redacted(f"unknown finish reason {other!r}"), "perhaps billed")
+
+
+def _before(stop: Sequence[str], text: str) -> str:
+    """Return a text without the one of `stop` that ended it, which TGI leaves in."""
+    return next((text.removesuffix(each) for each in stop if text.endswith(each)), text)

@@ -10,6 +10,7 @@ from threading import Event
 from time import perf_counter
 
 from commands.backends.endpoint._replies import text_of
+from commands.backends.endpoint.about import ask_about
 from commands.backends.endpoint.post import Post, posting
 from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
@@ -54,6 +55,7 @@ class EndpointGenerator:
     till: Till = NO_TILL
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
     _held: dict[Endpoint, HeldRejections[GenerationTask]] = field(default_factory=dict)
+    _introduced: set[Entrant] = field(default_factory=set)  # what their servers say is recorded
 
     def paying(self, till: Till) -> "EndpointGenerator":
         """Return the same generator, with a till that keeps account of its requests."""
@@ -102,13 +104,18 @@ class EndpointGenerator:
         """Yield answers in groups as they come; return the messages of unanswered requests."""
 
         def take(n_at_most: int) -> Sequence[GenerationTask]:
-            sent = self.till.submit([*islice(waiting, n_at_most)])
+            is_new = entrant not in self._introduced
+            sent = self.till.submit([*islice(waiting, n_at_most)], facts if is_new else None)
             for _ in sent:
                 waiting.popleft()
+            if sent:
+                self._introduced.add(entrant)
             return sent
 
         details: list[str] = []
         with served.server.client() as client, posting(client) as post:
+            is_new = entrant not in self._introduced
+            facts = ask_about(served.server, client, entrant.weights) if is_new else None
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
                 partial(_answer, served.server, post),
@@ -160,7 +167,12 @@ def _answer(
     began_at = perf_counter()
     return server.answer(
         partial(post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
-        lambda body: text_of(task.response_key, body, elapsed_s=perf_counter() - began_at),
+        lambda body: text_of(
+            task.response_key,
+            body,
+            elapsed_s=perf_counter() - began_at,
+            stop=task.options.stop,
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis.strategies import SearchStrategy
 from msgspec import UNSET
 
 from ledger.events.judging import Fate
-from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
+from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted, ServerFacts
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from tests.support.strategies.values import (
     COUNTS,
@@ -72,7 +72,14 @@ def requests_submitted() -> SearchStrategy[RequestsSubmitted]:
         entrant=LABELS,
         requests=tuples(digests()),
         worst_usd=tuples(st.none() | DOLLARS),
+        server=st.just(UNSET) | server_facts(),
     )
+
+
+def server_facts() -> SearchStrategy[ServerFacts]:
+    """Return what servers say of themselves."""
+    words = dict.fromkeys(("name", "version", "weights", "revision", "adapter"), st.none() | TEXTS)
+    return built(ServerFacts, **words, template=st.none() | digests())
 
 
 def requests_settled() -> SearchStrategy[RequestsSettled]:
