@@ -81,7 +81,7 @@ class Till(Protocol):
         """Yield what is set when nothing more is to be sent; raise why at the end of the block."""
 
     def submit(
-        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None
+        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None, /
     ) -> Sequence[GenerationTask]:
         """Record the first of one entrant's tasks as sent, and return them; none if none may be.
 

@@ -54,7 +54,7 @@ class LedgerTill:
             raise self._stopped_by
 
     def submit(
-        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None
+        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None, /
     ) -> Sequence[GenerationTask]:
         """Record the first of one entrant's tasks as sent, and return them.
 
@@ -135,7 +135,7 @@ class _NoTill:
         return nullcontext(Event())
 
     def submit(
-        self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None
+        self, tasks: Sequence[GenerationTask], _server: ServerFacts | None = None, /
     ) -> Sequence[GenerationTask]:
         """Return all tasks."""
         return tasks

@@ -20,11 +20,6 @@ RECIPES: Final = {
     if block.mark.startswith(_RECIPE)
 }
 N_PROMPTS: Final = 2
-(QUERY,) = (
-    block.text.strip()
-    for block in blocks(DOCS / "entrants.md")
-    if block.text.startswith("tourney sql")
-)
 
 
 def lay_out(folder: Path, recipe: str, url: str) -> None:
@@ -61,7 +56,6 @@ def test_a_recipe_does_what_its_page_says(name: str, tmp_path: Path) -> None:
         (body["model"], body["seed"], f"I am {body['model']}.") for body in fake.traffic.asked
     }
     assert len(recorded) == len(fake.traffic.asked) == 2 * N_PROMPTS
-    print(shown(tmp_path, QUERY))
     told = {
         each.entrant: each.server
         for each in reversed(events)

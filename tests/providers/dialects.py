@@ -1,7 +1,7 @@
 """What servers with OpenAI's API say of themselves beside it, each in its own way.
 
-They serve `BASE` from /models/70b, and on it an adapter from /lora/security. The shapes are those of
-vLLM 0.33, SGLang 0.5.23, TGI 3.3 and Ray 2.60.
+They serve `BASE` from /models/70b, and on it an adapter from /lora/security. The shapes are those
+of vLLM 0.33, SGLang 0.5.23, TGI 3.3 and Ray 2.60.
 """
 
 from collections.abc import Mapping

@@ -133,3 +133,27 @@ def test_reasoning_is_kept_beside_the_answer(key_of_it: str) -> None:
 
     assert isinstance(answer, GeneratedText)
     assert (answer.text, answer.reasoning) == ("4", "two and two")
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "content", "text"),
+    [
+        ("stop_sequence", "4\n\nQ:", "4"),
+        ("stop_sequence", "4", "4"),
+        ("eos_token", "4\n\nQ:", "4\n\nQ:"),
+        ("stop", "4\n\nQ:", "4\n\nQ:"),
+    ],
+)
+def test_a_text_that_ended_a_response_of_tgi_is_no_part_of_it(
+    finish_reason: str, content: str, text: str
+) -> None:
+    """It has words of its own for how a response ends, and leaves in what ended it."""
+    body = json.loads(completion({"content": content}, finish_reason))
+    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
+
+    answer = text_of(
+        key("response"), json.dumps(body).encode(), elapsed_s=0.5, stop=["END", "\n\nQ:"]
+    )
+
+    assert isinstance(answer, GeneratedText)
+    assert (answer.text, answer.finish_reason) == (text, "stop")

@@ -1,0 +1,102 @@
+"""What servers say of themselves, each in its own way, or not at all."""
+
+import pytest
+
+from commands.backends.endpoint.about import ask_about
+from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.server import Endpoint
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import generate_missing
+from commands.ports import no_progress
+from commands.settings.keys import redacted
+from commands.spending.price_table import price_table
+from commands.spending.till import LedgerTill
+from ledger.events.requests import RequestsSubmitted, ServerFacts
+from ledger.identity import EntrantId
+from tests.providers.dialects import BASE, DIALECTS, Dialect
+from tests.providers.openai import FakeOpenAI, Json
+from tests.support.builders.commands import open_tournament
+from tests.support.builders.events import entrant, opened, prompt
+
+
+def told_by(fake: FakeOpenAI, model: str = BASE) -> ServerFacts | None:
+    """Return what a fake says of itself."""
+    server = Endpoint(fake.url, "entrant", None)
+    with server.client() as client:
+        return ask_about(server, client, model)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_each_server_is_understood(dialect: Dialect) -> None:
+    """Whoever compares texts of two versions has to see that they are two."""
+    with dialect.server() as fake:
+        assert told_by(fake, dialect.base) == dialect.of_base
+        assert told_by(fake, dialect.adapter) == dialect.of_adapter
+        assert fake.traffic.asked == []
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {},
+        {"/version": {"version": 33}},
+        {"/version": {"version": ""}},
+        {"/version": {"version": "3" * 501}},
+        {"/v1/models": {"data": "none"}, "/info": {"router": ["a", "b"]}},
+        {"/v1/models": {"data": [{"id": BASE, "owned_by": "a person"}]}},
+    ],
+)
+def test_a_server_that_says_nothing_of_use_is_no_error(pages: dict[str, Json]) -> None:
+    """Most have nothing to say, and others mean something else by the same path."""
+    with FakeOpenAI() as fake:
+        fake.traffic.tells = pages
+
+        assert told_by(fake) is None
+
+
+def test_a_server_that_is_not_there_is_the_senders_matter() -> None:
+    """It says what to do, and asks again; this question can wait."""
+    with FakeOpenAI() as fake:
+        pass
+
+    assert told_by(fake) is None
+
+
+def test_a_key_that_a_server_repeats_is_not_recorded() -> None:
+    """A ledger is handed on."""
+    with FakeOpenAI() as fake:
+        server = Endpoint(fake.url, "entrant", "sk-of-nobody-else-1234")
+        fake.traffic.tells = {"/version": {"version": "1.0 for sk-of-nobody-else-1234"}}
+        with server.client() as client:
+            facts = ask_about(server, client, BASE)
+
+    assert facts == ServerFacts(version=redacted("1.0 for sk-of-nobody-else-1234"))
+    assert "nobody" not in str(facts)
+
+
+def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
+    """It is asked once, and the same words a thousand times would fill the ledger."""
+    dialect = DIALECTS["vllm"]
+    asked = entrant("base", loader="endpoint", weights=BASE, dtype=None)
+    prompts = [prompt(f"p{n}") for n in range(3)]
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=[asked])))
+
+    with dialect.server() as fake:
+        served = EntrantEndpoint(Endpoint(fake.url, "entrant", None), n_at_a_time=1)
+        till = LedgerTill(recorder, price_table(None), None, print)
+        generator = EndpointGenerator({EntrantId("base"): served}, till=till)
+        for n_more in (1, 2):  # as an evaluation does, chunk by chunk
+            generate_missing(
+                recorder,
+                lambda: generator,
+                [each.prompt_id for each in prompts],
+                on_progress=no_progress,
+                limit=n_more,
+            )
+        n_questions = len(fake.traffic.looked_with)
+
+    submitted = [
+        each.event for each in recorder.ledger.read() if isinstance(each.event, RequestsSubmitted)
+    ]
+    assert [each.server == dialect.of_base for each in submitted] == [True, False, False]
+    assert n_questions == 5
