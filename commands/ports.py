@@ -83,10 +83,7 @@ class Till(Protocol):
     def submit(
         self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None, /
     ) -> Sequence[GenerationTask]:
-        """Record the first of one entrant's tasks as sent, and return them; none if none may be.
-
-        What their server says of itself is recorded with them.
-        """
+        """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
         """Record what became of an entrant's requests, at the till's prices."""
