@@ -47,6 +47,16 @@ class WeightsError(TourneyError):
         self.path, self.why = path, why
 
 
+class NotFetched(TourneyError):
+    """Neither the Hugging Face Hub nor its cache here gives the files of a name."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(f"{why}; {remedy}")
+        self.why, self.remedy = why, remedy
+
+
 class MissingExtra(TourneyError):
     """A command needs packages that are not installed."""
 

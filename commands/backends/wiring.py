@@ -21,6 +21,7 @@ from commands.backends.engines import (
 )
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
+from commands.entrants.places import HubSnapshot
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields
@@ -156,6 +157,13 @@ def make_inference_factory(
         return Inference(entrant, lambda: local().generator, lambda: local().reader)
 
     return inference
+
+
+def fetch_snapshot(name: str, revision: str | None) -> HubSnapshot:
+    """Fetch weights from the Hub, as `FetchSnapshot`; its client is imported only now."""
+    with needs_extra("models", "huggingface_hub"):
+        from commands.backends.huggingface import hub
+    return hub.fetch_snapshot(name, revision)
 
 
 def make_shard_reader() -> ToPeft:

@@ -3,7 +3,7 @@
 It needs no torch.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from commands.entrants import weights
 from commands.entrants._shards import shards_of, uncertainty_of
+from commands.entrants.places import FetchSnapshot, find_place
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
@@ -23,11 +24,15 @@ _SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
 
 
 def read_entrant(
-    section: AnyEntrantSection, generation: GenerationSection, folder: Path
+    section: AnyEntrantSection,
+    generation: GenerationSection,
+    folder: Path,
+    fetch: FetchSnapshot | None = None,
 ) -> Entrant:
     """Return an entrant, with the digests of the files that its settings name.
 
     What the section leaves out is as `generation` says; relative paths start from the folder.
+    `fetch` resolves names on the Hub; without it only folders on this machine are found.
 
     Raises:
         WeightsError: A file is missing or unreadable, or does not fit the weights.
@@ -35,19 +40,23 @@ def read_entrant(
     max_new_tokens = section.max_new_tokens or generation.max_new_tokens
     if section.loader == "endpoint":
         return _endpoint_entrant(section, max_new_tokens)
-    base = (folder / section.weights).resolve()
-    adapters = tuple(_adapters(section, base, folder)) if section.loader == "hf" else ()
+    place = find_place(section.weights, folder, fetch, revision=section.revision)
+    base, weights_digest = place.folder, weights.folder_digest(place.folder)
+    names = section.adapters if section.loader == "hf" else ()
+    places = [find_place(name, folder, fetch) for name in names]
+    last = [place, *places][-1]
     return Entrant(
         entrant_id=EntrantId(section.id),
         loader=section.loader,
         weights=str(base),
-        weights_digest=weights.folder_digest(base),
-        adapters=adapters,
+        weights_digest=weights_digest,
+        adapters=tuple(_adapter(each.folder, base) for each in places),
         temperature=section.temperature,
         max_new_tokens=max_new_tokens,
         dtype=generation.dtype,
         hydra=_hydra(section, base, folder) if section.loader == "hydra" else None,
-        step=weights.training_step(Path(adapters[-1].path) if adapters else base),
+        revision=place.commit,
+        step=weights.training_step(last.folder, last.label),
         options=UNSET if section.loader == "hydra" else _options(section),
         sampler=SAMPLER,
     )
@@ -89,13 +98,11 @@ def _as_json(table: Mapping[str, JsonValue]) -> str | None:
     return canonical_json(table).decode() if table else None
 
 
-def _adapters(section: HfSection, base: Path, folder: Path) -> Iterator[Adapter]:
-    for name in section.adapters:
-        path = (folder / name).resolve()
-        digest = weights.folder_digest(path)
-        weights.require_same_family(base, path)
-        weights.require_tensors_fit(base, path, weights.tensor_shapes(path))
-        yield Adapter(path=str(path), digest=digest)
+def _adapter(path: Path, base: Path) -> Adapter:
+    digest = weights.folder_digest(path)
+    weights.require_same_family(base, path)
+    weights.require_tensors_fit(base, path, weights.tensor_shapes(path))
+    return Adapter(path=str(path), digest=digest)
 
 
 def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:

@@ -18,7 +18,7 @@ from ledger.identity import Digest, digest_of
 from projections.evaluations.steps import numbered_label
 
 # What transformers and peft read; other files in the folder do not change a response.
-_READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
+READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
 _POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
 
 
@@ -35,7 +35,7 @@ def folder_digest(folder: Path) -> Digest:
     if not folder.is_dir():
         remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
         raise WeightsError(folder, "there is no such folder of weights", remedy)
-    files = sorted(file for file in folder.iterdir() if file.suffix in _READ_SUFFIXES)
+    files = sorted(file for file in folder.iterdir() if file.suffix in READ_SUFFIXES)
     if not any(file.suffix == ".safetensors" for file in files):
         raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
     return digest_of([[file.name, file_digest(file)] for file in files])
@@ -75,17 +75,18 @@ def _unreadable(file: Path, error: OSError) -> WeightsError:
     return WeightsError(file, f"it cannot be read: {error.strerror}", remedy)
 
 
-def training_step(folder: Path) -> int | None:
-    """Return the step at which a training saved a checkpoint; None: its folder does not say.
+def training_step(folder: Path, label: str) -> int | None:
+    """Return the step at which a training saved a checkpoint; None: it is not known.
 
-    transformers' Trainer writes it beside the weights; else the folder's name may end in it.
+    transformers' Trainer writes it beside the weights; else their label may end in it: the folder's
+    name, or the name on the Hub.
 
     Raises:
         WeightsError: trainer_state.json cannot be read.
     """
     state = folder / "trainer_state.json"
     if not state.exists():
-        named = numbered_label(folder.name)
+        named = numbered_label(label)
         return named.step if named else None
     try:
         return _TrainerState.model_validate_json(state.read_bytes()).global_step

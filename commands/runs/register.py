@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
+from commands.entrants.places import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
 from commands.settings.inputs import (
@@ -49,11 +50,15 @@ Read = TypeVar("Read")
 
 
 def opening_of(
-    settings: Settings, folder: Path, versions: Sequence[tuple[str, str]]
+    settings: Settings,
+    folder: Path,
+    versions: Sequence[tuple[str, str]],
+    fetch: FetchSnapshot | None = None,
 ) -> OpenTournament:
     """Read the bank, rubrics, instructions and weights; return the command to register them.
 
-    Nothing is recorded yet. Relative paths start from the folder.
+    Nothing is recorded yet. Relative paths start from the folder; `fetch` resolves names of weights
+    on the Hub.
 
     Raises:
         ConfigurationError: Files are missing or wrong; every fault is listed.
@@ -65,7 +70,9 @@ def opening_of(
     scoring = _read_each(lambda each: _scoring_rubric(each, settings, folder), scored, faults)
     named, prices = settings.judge.instructions, settings.judge.prices
     instructions = _read_each(read_instructions, [named and folder / named], faults)
-    entrants = _read_each(lambda each: _entrant(each, settings, folder), settings.entrants, faults)
+    entrants = _read_each(
+        lambda each: _entrant(each, settings, folder, fetch), settings.entrants, faults
+    )
     panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
@@ -150,9 +157,11 @@ def _scoring_rubric(section: EvaluationSection, settings: Settings, folder: Path
     return rubric
 
 
-def _entrant(section: AnyEntrantSection, settings: Settings, folder: Path) -> Entrant:
+def _entrant(
+    section: AnyEntrantSection, settings: Settings, folder: Path, fetch: FetchSnapshot | None
+) -> Entrant:
     try:
-        return read_entrant(section, settings.generation, folder)
+        return read_entrant(section, settings.generation, folder, fetch)
     except WeightsError as error:
         raise ConfigurationError([f"entrant {section.id!r}: {error}"]) from error
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
+from commands.entrants.places import FetchSnapshot
 from commands.errors import AuditDisagrees
 from commands.ports import Tell
 from commands.runs.register import opening_of
@@ -89,6 +90,7 @@ def open_workspace(
     versions: Sequence[tuple[str, str]],
     *,
     provider: Provider | None = None,
+    fetch: FetchSnapshot | None = None,
 ) -> Workspace:
     """Read the settings and everything that they name.
 
@@ -97,6 +99,7 @@ def open_workspace(
         ledger: Replaces the ledger that the settings name.
         versions: Packages and their versions, recorded with the opening.
         provider: Replaces [judge] provider.
+        fetch: Resolves names of weights on the Hub; None: only folders are found.
 
     Raises:
         ConfigurationError: Something is missing or wrong; the ledger is not touched.
@@ -110,5 +113,5 @@ def open_workspace(
         settings=settings,
         folder=folder,
         ledger=ledger or folder / settings.tournament.ledger,
-        opening=opening_of(settings, folder, versions),
+        opening=opening_of(settings, folder, versions, fetch),
     )

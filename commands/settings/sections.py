@@ -96,10 +96,12 @@ class EntrantSection(Section):
 
 
 class WeightsSection(EntrantSection):
-    """Describe an entrant whose weights lie in a folder on this machine."""
+    """Describe an entrant whose weights lie on this machine, or are fetched to it."""
 
     weights: Path
-    """Folder of weights and tokenizer, as `hf download` makes it."""
+    """Folder of weights and tokenizer, or else `org/name` on the Hugging Face Hub."""
+    revision: str | None = Field(default=None, min_length=1)
+    """Branch, tag or commit of `org/name`. Left out: its main branch."""
 
 
 class HfSection(Prompting, WeightsSection):
@@ -108,7 +110,7 @@ class HfSection(Prompting, WeightsSection):
     loader: Literal["hf"] = "hf"
     """Weights on this machine, loaded by transformers."""
     adapters: tuple[Path, ...] = ()
-    """LoRA folders of peft, merged in this order."""
+    """LoRA folders of peft, or names on the Hub, merged in this order."""
 
 
 class HydraSection(WeightsSection):

@@ -121,7 +121,7 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     max_new_tokens: Ordinal
     dtype: Literal["float32", "bfloat16", "float16"] | None  # None: whatever the server has
     hydra: Hydra | None = None  # of loader "hydra"
-    revision: str | None = None  # of loader "endpoint": which weights the name stands for
+    revision: str | None = None  # the commit on the Hub, or what a server's name stands for
     step: Count | None = None  # of the training that made the weights; None: not known
     options: EntrantOptions | UnsetType = UNSET  # not stored where all are the default
     sampler: Ordinal | None = None  # SAMPLER of its texts; None: the first, or a server's own

@@ -18,6 +18,7 @@ from commands.backends.weights.folder import (
     n_embeddings,
     quiet_transformers,
     reading,
+    require_finite_weights,
 )
 from commands.backends.weights.loaded import move_to_device, read_folder
 from commands.backends.weights.lora import (
@@ -83,13 +84,15 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
 
 
 def check_hydra(entrant: Entrant, heads: Hydra) -> None:
-    """Check a Hydra's shards and tokenizer without loading its weights.
+    """Check a Hydra's shards, weights and tokenizer without loading them.
 
     Raises:
-        WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not.
+        WeightsError: A shard is unreadable or does not fit the weights, or the tokenizer does not,
+            or the weights are not finite.
     """
     folder = Path(entrant.weights)
     check_folder(folder)
+    require_finite_weights(folder)
     shards = read_shards(entrant, heads)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         blank = blank_model(folder)

@@ -7,12 +7,13 @@ import inspect
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -173,6 +174,38 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
         why = f"config.json and the weights disagree: {shortened(faults)}"
         raise WeightsError(folder, why, DOWNLOAD)
     return model
+
+
+def require_finite_weights(folder: Path) -> None:
+    """Require that no tensor of a folder's files has a NaN or an infinity.
+
+    Each file is read once in a process, until it changes: 14 GB in bfloat16 take 2 s of one core.
+
+    Raises:
+        WeightsError: One has, or a file is unreadable.
+    """
+    broken: list[str] = []
+    for file in sorted(folder.glob("*.safetensors")):
+        with reading(folder, "the weights"):
+            now = file.stat()
+            broken += _not_finite(file, (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns))
+    if broken:
+        why = f"these tensors are not finite: {shortened(broken)}"
+        raise WeightsError(folder, why, "use weights of an earlier checkpoint, or fetch them again")
+
+
+@cache
+def _not_finite(file: Path, _state: tuple[int, ...]) -> tuple[str, ...]:
+    with safe_open(file, framework="pt") as tensors:
+        return tuple(key for key in tensors.keys() if not _is_finite(tensors.get_tensor(key)))  # noqa: SIM118  # no mapping
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    """Return whether all elements are finite; the extremes are NaN if any element is."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    wide = tensor.to(torch.bfloat16) if tensor.element_size() == 1 else tensor  # none for float8
+    return all(extreme.isfinite() for extreme in torch.aminmax(wide))
 
 
 def _auto_class(

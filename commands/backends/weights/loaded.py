@@ -24,6 +24,7 @@ from commands.backends.weights.folder import (
     n_positions,
     own_end_ids,
     quiet_transformers,
+    require_finite_weights,
 )
 from commands.backends.weights.lora import merge_lora, read_lora, require_finite
 from commands.errors import ConfigurationError, WeightsError
@@ -97,9 +98,10 @@ def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:
     """Read a folder's weights and tokenizer; they stay on the CPU.
 
     Raises:
-        WeightsError: A file is missing, unreadable, or fits the others only in part.
+        WeightsError: A file is missing, unreadable, not finite, or fits the others only in part.
     """
     check_folder(folder)
+    require_finite_weights(folder)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         tokenizer = load_tokenizer(folder)
         model = load_model(folder, DTYPES[dtype])
@@ -108,17 +110,18 @@ def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:
 
 
 def check_weights(entrant: Entrant) -> None:
-    """Check all that an entrant is loaded from, but for the tensors of its weights.
+    """Check all that an entrant is loaded from, without loading it.
 
     Raises:
         WeightsError: The family is none that transformers has, a package is missing, or the
-            tokenizer or an adapter is unreadable, or not finite.
+            tokenizer, the weights or an adapter are unreadable, or not finite.
     """
     folder = Path(entrant.weights)
     check_folder(folder)
     with quiet_transformers():
         load_config(folder)
         load_tokenizer(folder)
+    require_finite_weights(folder)
     for adapter in entrant.adapters:
         require_finite(read_lora(Path(adapter.path)))
 

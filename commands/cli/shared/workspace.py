@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from commands.backends.wiring import fetch_snapshot
 from commands.cli.shared import options
 from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
@@ -23,7 +24,9 @@ def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Work
     Raises:
         ConfigurationError: Something is missing or wrong; the ledger is unchanged.
     """
-    place = open_workspace(paths.config, paths.ledger, package_versions(), provider=provider)
+    place = open_workspace(
+        paths.config, paths.ledger, package_versions(), provider=provider, fetch=fetch_snapshot
+    )
     for note in notes_on_twins(place.opening):
         say(note)
     return place

@@ -99,7 +99,7 @@ REGISTERED: Final = (
             field("max_new_tokens", "of a response, at most", "entrant.max_new_tokens"),
             field("dtype", "of its weights; NULL if a server knows", "entrant.dtype"),
             field("hydra", "heads and jury of a hydra, as JSON", "entrant.hydra"),
-            field("revision", "of the weights that a server has", "entrant.revision"),
+            field("revision", "commit on the Hub, or of a server's weights", "entrant.revision"),
             field("step", "of the training of its weights; NULL if not known", "entrant.step"),
             field("options", "other settings that are not the default, as JSON", "entrant.options"),
             field("weights_digest", "of all files of its weights", "entrant.weights_digest"),

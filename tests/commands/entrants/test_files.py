@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from commands.entrants.files import read_entrant
+from commands.entrants.places import HubSnapshot
 from commands.entrants.weights import folder_digest
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
@@ -249,3 +250,20 @@ def test_an_adapter_of_another_family_is_refused(folder: Path, tmp_path: Path) -
 
     with pytest.raises(WeightsError, match="which is llama, and not olmo2; use the weights"):
         entrant(folder, adapters=["uncertainty"])
+
+
+def test_weights_and_adapters_by_name_are_those_of_equal_folders(folder: Path) -> None:
+    """The commit is recorded, but the content alone says which responses are theirs."""
+
+    def fetch(name: str, revision: str | None) -> HubSnapshot:
+        return HubSnapshot(folder / name.partition("/")[2], revision or "main's")
+
+    section = {"adapters": ["uncertainty"], "temperature": 0.5}
+    named = {"weights": "org/weights", "adapters": ["org/uncertainty"], "revision": "c0ffee"}
+    whole = SECTION.validate_python({"id": "poe", **section, **named})
+    found = read_entrant(whole, GenerationSection(dtype="float32"), folder, fetch)
+
+    local = entrant(folder, **section)
+    assert (found.revision, local.revision) == ("c0ffee", None)
+    assert (found.digest, found.weights) == (local.digest, local.weights)
+    assert found.adapters == local.adapters

@@ -347,7 +347,7 @@ def test_the_step_of_a_checkpoint_is_the_one_that_its_trainer_wrote(
     if state is not None:
         (folder / "trainer_state.json").write_text(state, encoding="utf-8")
 
-    assert training_step(folder) == step
+    assert training_step(folder, folder.name) == step
 
 
 @pytest.mark.parametrize("state", ["{", "{}", '{"global_step": -1}'])
@@ -356,4 +356,4 @@ def test_a_torn_trainer_state_is_told_with_its_place(tmp_path: Path, state: str)
     (tmp_path / "trainer_state.json").write_text(state, encoding="utf-8")
 
     with pytest.raises(WeightsError, match=r"trainer_state\.json.*global_step cannot be read"):
-        training_step(tmp_path)
+        training_step(tmp_path, tmp_path.name)
