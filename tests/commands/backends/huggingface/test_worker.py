@@ -1,11 +1,13 @@
 """Who answers and who reads load weights as seldom as possible, and never two at once."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from msgspec.structs import replace
+from safetensors.torch import load_file, save_file
 
 from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.reader import HfLikelihoodModel
@@ -82,6 +84,25 @@ def test_heads_that_cannot_be_loaded_are_told_of_before_the_first_load(
     n_alive: list[int] = []
 
     with pytest.raises(WeightsError, match="no such shard"):
+        next(work(noting_alive(n_alive), [entrant(), broken]))
+
+    assert not n_alive
+
+
+@both
+def test_weights_that_are_not_finite_are_told_of_before_the_first_load(
+    entrant: Build, weights: Path, tmp_path: Path, work: Work
+) -> None:
+    """All answers of a training that diverged would fail, hours later and one by one."""
+    diverged = shutil.copytree(weights, tmp_path / "diverged")
+    tensors = load_file(diverged / "model.safetensors")
+    name = min(tensors)
+    tensors[name].view(-1)[-1] = torch.inf
+    save_file(tensors, diverged / "model.safetensors", {"format": "pt"})
+    broken = entrant(weights=str(diverged), weights_digest=digest_of("diverged"))
+    n_alive: list[int] = []
+
+    with pytest.raises(WeightsError, match=f"diverged: these tensors are not finite: {name}; use"):
         next(work(noting_alive(n_alive), [entrant(), broken]))
 
     assert not n_alive

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
+from commands.backends.weights.folder import require_finite_weights
 from commands.backends.weights.loaded import load_weights, move_to_device, prepare_device
 from commands.errors import ConfigurationError, WeightsError
 from ledger.events.registration import Entrant
@@ -198,3 +200,21 @@ def test_weights_that_no_card_holds_are_sent_to_a_server() -> None:
     """What splits weights over cards is a server's work, and servers do it well."""
     with pytest.raises(WeightsError, match=r'70b: .* do not fit on cpu; .* loader = "endpoint"'):
         move_to_device(Huge(1, 1), torch.device("cpu"), Path("70b"))
+
+
+FLOATS = [torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_single_nan_in_weights_is_found(tmp_path: Path, dtype: torch.dtype) -> None:
+    """In every type that weights have; a tensor without elements has none."""
+    sound = torch.zeros(3, 5).to(dtype)
+    broken = torch.tensor([0.0, torch.nan, 1.0]).to(dtype)
+    whole = {"sound": sound, "packed": torch.ones(2, dtype=torch.uint8), "none": torch.zeros(0)}
+    save_file(whole, tmp_path / "model.safetensors")
+    require_finite_weights(tmp_path)
+
+    save_file({**whole, "broken": broken}, tmp_path / "model.safetensors")
+
+    with pytest.raises(WeightsError, match="these tensors are not finite: broken; use weights of"):
+        require_finite_weights(tmp_path)

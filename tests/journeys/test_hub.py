@@ -1,0 +1,79 @@
+"""A tournament whose weights are named as on the Hub, in processes that ask a fake of it."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ledger.events.registration import Entrant, EntrantRegistered
+from ledger.store import Ledger
+from tests.providers.hub import MAIN, FakeHub, Repository, files_of
+from tests.support.command_line.launching import Completed, launch, lay_out_small
+
+NAME: Final = "org/tiny"
+ENTRANTS: Final = """\
+[[entrants]]
+id = "local"
+weights = "weights"
+
+[[entrants]]
+id = "named"
+weights = "org/tiny"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a tournament of weights here and the same on the Hub."""
+    settings = lay_out_small(tmp_path) / "tournament.toml"
+    before, _, rest = settings.read_text(encoding="utf-8").partition("[[entrants]]")
+    after = rest[rest.index("[[rubrics]]") :]
+    settings.write_text(before + ENTRANTS + after, encoding="utf-8")
+    return tmp_path
+
+
+def generate(folder: Path, *variables: str) -> Completed:
+    """Have all entrants answer, in a process of its own: the client reads variables once."""
+    cache = f"HF_HOME={folder / 'cache'}"
+    return launch(
+        folder, "apply", "generate", prefix=["env", "-u", "HF_HUB_OFFLINE", cache, *variables]
+    )
+
+
+def entrants(folder: Path) -> list[Entrant]:
+    """Return the entrants on record."""
+    with Ledger.read_only(folder / "tournament.db") as ledger:
+        events = [each.event for each in ledger.read()]
+    return [each.entrant for each in events if isinstance(each, EntrantRegistered)]
+
+
+def test_weights_by_name_answer_and_their_commit_is_recorded(folder: Path) -> None:
+    """And again from the cache, where nothing is generated twice."""
+    with FakeHub() as hub:
+        hub.repositories[NAME] = Repository()
+        commit = hub.repositories[NAME].commit(files_of(folder / "weights"), MAIN)
+        done = generate(folder, f"HF_ENDPOINT={hub.endpoint}")
+    assert done.returncode == 0, done.stderr
+
+    local, named = entrants(folder)
+    assert (local.revision, named.revision) == (None, commit)
+    assert named.digest == local.digest
+    offline = generate(folder, "HF_HUB_OFFLINE=1")
+    assert (offline.returncode, entrants(folder)) == (0, [local, named]), offline.stderr
+
+
+def test_a_name_that_nobody_has_ends_with_one_line_and_no_ledger(folder: Path) -> None:
+    """It may be a misspelt folder, or a name on the Hub: both are told."""
+    with FakeHub() as hub:
+        refused = generate(folder, f"HF_ENDPOINT={hub.endpoint}")
+    offline = generate(folder, "HF_HUB_OFFLINE=1")
+
+    start = f"entrant 'named': {folder / NAME}: there is no such folder of weights, and "
+    for ended, why in (
+        (refused, "the Hub has no org/tiny, or it is private; correct the path or the name, or"),
+        (offline, "HF_HUB_OFFLINE is set and its cache has no org/tiny; correct the path, or"),
+    ):
+        assert ended.returncode == 2
+        assert start + why in ended.stderr
+        assert len(ended.stderr.splitlines()) == 1
+    assert not (folder / "tournament.db").exists()
