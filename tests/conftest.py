@@ -19,6 +19,9 @@ from tests.support.builders.events import NOON
 # here, and in every process that is begun from here, clients read that of nobody.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pem")
 
+# No test asks the Hugging Face Hub. Its client reads this once, when it is imported.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
 # A busy machine draws examples slowly, and finds no other fault for that.
 _AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("default", _AT_LEISURE, max_examples=15, derandomize=True)

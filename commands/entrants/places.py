@@ -28,7 +28,7 @@ class FetchSnapshot(Protocol):
         """
 
 
-class Place(NamedTuple):
+class FoundWeights(NamedTuple):
     """Where weights or an adapter lie on this machine."""
 
     folder: Path
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 def find_place(
     named: Path, folder: Path, fetch: FetchSnapshot | None, *, revision: str | None = None
-) -> Place:
+) -> FoundWeights:
     """Return where weights or an adapter lie; a path that exists goes before a name on the Hub.
 
     Args:
@@ -57,7 +57,7 @@ def find_place(
         raise WeightsError(path, why, "leave revision out, or move the folder away")
     name = named.as_posix()
     if path.exists() or fetch is None or not _NAME.fullmatch(name):
-        return Place(path, path.name)
+        return FoundWeights(path, path.name)
     missing = "there is no such folder of weights"
     try:
         snapshot = fetch(name, revision)
@@ -66,4 +66,4 @@ def find_place(
     except MissingExtra as error:
         remedy = f"correct the path; {name} is not looked up on the Hub: {error}"
         raise WeightsError(path, missing, remedy) from error
-    return Place(snapshot.folder.resolve(), named.name, snapshot.commit)
+    return FoundWeights(snapshot.folder.resolve(), named.name, snapshot.commit)

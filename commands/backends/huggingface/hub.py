@@ -13,7 +13,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import disable_progress_bars
+from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from commands.backends.remote.bodies import first_line
 from commands.entrants.places import HubSnapshot

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants.places import HubSnapshot, Place, find_place
+from commands.entrants.places import HubSnapshot, FoundWeights, find_place
 from commands.errors import MissingExtra, NotFetched, WeightsError
 
 NAMED = Path("org/tune-step_50")
@@ -36,7 +36,7 @@ def test_a_name_without_a_folder_is_fetched(tmp_path: Path, revision: str | None
 
     found = find_place(NAMED, tmp_path, hub, revision=revision)
 
-    assert found == Place(tmp_path.resolve(), "tune-step_50", COMMIT)
+    assert found == FoundWeights(tmp_path.resolve(), "tune-step_50", COMMIT)
     assert hub.asked == [(str(NAMED), revision)]
 
 
@@ -45,7 +45,9 @@ def test_a_folder_goes_before_a_name(tmp_path: Path) -> None:
     (tmp_path / NAMED).mkdir(parents=True)
     hub = ScriptedHub(tmp_path)
 
-    assert find_place(NAMED, tmp_path, hub) == Place((tmp_path / NAMED).resolve(), NAMED.name)
+    assert find_place(NAMED, tmp_path, hub) == FoundWeights(
+        (tmp_path / NAMED).resolve(), NAMED.name
+    )
     assert hub.asked == []
 
 
