@@ -78,8 +78,7 @@ def opening_of(
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
-    without = set() if settings.evaluations else {"evaluations"}
-    configuration = canonical_json(settings.model_dump(mode="json", exclude=without))
+    configuration = _configuration(settings)
     opening = TournamentOpened(
         opening=1,
         tournament_id=settings.tournament.id,
@@ -96,6 +95,17 @@ def opening_of(
         versions=tuple(versions),
     )
     return OpenTournament(opening, registrations)
+
+
+def _configuration(settings: Settings) -> bytes:
+    """Return the settings as JSON, without keys that earlier releases did not have if unset."""
+    unnamed = {
+        n: {"revision"}
+        for n, each in enumerate(settings.entrants)
+        if each.loader != "endpoint" and each.revision is None
+    }
+    without = {"entrants": unnamed} | ({} if settings.evaluations else {"evaluations": True})
+    return canonical_json(settings.model_dump(mode="json", exclude=without))
 
 
 def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
