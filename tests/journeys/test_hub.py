@@ -49,6 +49,7 @@ def entrants(folder: Path) -> list[Entrant]:
     return [each.entrant for each in events if isinstance(each, EntrantRegistered)]
 
 
+@pytest.mark.nightly
 def test_weights_by_name_answer_and_their_commit_is_recorded(folder: Path) -> None:
     """And again from the cache, where nothing is generated twice."""
     with FakeHub() as hub:

@@ -179,7 +179,7 @@ def load_model(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
 def require_finite_weights(folder: Path) -> None:
     """Require that no tensor of a folder's files has a NaN or an infinity.
 
-    Each file is read once in a process, until it changes: 14 GB in bfloat16 take 2 s of one core.
+    Each file is read once in a process, until it changes.
 
     Raises:
         WeightsError: One has, or a file is unreadable.

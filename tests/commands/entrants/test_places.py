@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants.places import HubSnapshot, FoundWeights, find_place
+from commands.entrants.places import FoundWeights, HubSnapshot, find_place
 from commands.errors import MissingExtra, NotFetched, WeightsError
 
 NAMED = Path("org/tune-step_50")
