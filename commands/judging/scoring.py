@@ -116,9 +116,7 @@ def owed_scores(
         if isinstance(pricing, TokenPricing):
             cost = plan_cost(state, queries, pricing, cap_usd=settings.judge.max_usd)
         n_waiting = _n_missing(known, plans)[task.judge.judge_id]
-        open_keys = {each.asked.query_key for each in queries}
-        keys = {each.asked.query_key for each in task.answers}
-        n_unscored = sum(not state.is_answered(key) for key in keys - open_keys)
+        n_unscored = _n_unscored(state, task)
         owed.append(OwedScores(task.judge.judge_id, len(queries), n_waiting, n_unscored, cost))
     return tuple(owed)
 
@@ -191,9 +189,14 @@ def _score(
     keys = frozenset(task.keys_in(recorder.state))
     tell_unscored(recorder.state, keys, task.judge, console.tell)
     require_none_in_flight(recorder.state, task)
-    still_open = {each.asked.query_key for each in task.open_in(recorder.state)}
-    n_unscored = sum(not recorder.state.is_answered(key) for key in keys - still_open)
+    n_unscored = _n_unscored(recorder.state, task)
     return ScoringSummary(done.n_open, done.n_verdicts, done.n_failed, n_unscored)
+
+
+def _n_unscored(state: Tournament, task: JudgeTask) -> int:
+    """Count the queries without a score that are not open: in flight, or failed."""
+    open_keys = {each.asked.query_key for each in task.open_in(state)}
+    return sum(not state.is_answered(key) for key in {*task.keys_in(state)} - open_keys)
 
 
 def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[ShareScore]:
