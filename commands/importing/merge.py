@@ -24,6 +24,7 @@ from projections.evaluations.state import (
     Labels,
     SampleFact,
     SampleKey,
+    key_of,
     labels_of,
 )
 
@@ -69,7 +70,7 @@ class MergedPlans:
         match event:
             case evaluations.EvaluationPlanned():
                 return self._add_plan(stream, event)
-            case evaluations.SampleUnscorable() if (stream, _key_of(event)) in self._observed:
+            case evaluations.SampleUnscorable() if (stream, key_of(event)) in self._observed:
                 self._unscorable_runs.add((stream, event.run_key))
             case _:
                 pass
@@ -105,7 +106,7 @@ class MergedPlans:
                 case evaluations.EvaluationCompleted():
                     self._completed.add(_name_of(stream, event))
                 case evaluations.SampleObserved():
-                    self._observed.add((stream, _key_of(event)))
+                    self._observed.add((stream, key_of(event)))
                 case _:
                     pass
 
@@ -124,10 +125,6 @@ class MergedPlans:
 
 def _name_of(stream: StreamId, event: evaluations.EvaluationCompleted) -> _PlanLabel:
     return _PlanLabel(stream, Labels(event.entrant, event.evaluation), event.number)
-
-
-def _key_of(sample: SampleFact) -> SampleKey:
-    return SampleKey(sample.run_key, sample.item, sample.sample)
 
 
 _FLUSHED_EVERY: Final = 1_000  # events; those not yet flushed are held in memory

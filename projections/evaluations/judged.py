@@ -8,7 +8,7 @@ from ledger.events.registration import JudgeSettings, Reference, Rubric
 from ledger.events.values import REDACTED
 from ledger.identity import Digest
 from projections.evaluations.samples import Items
-from projections.evaluations.state import Evaluations, Judged, SampleKey
+from projections.evaluations.state import Evaluations, Judged, key_of
 from projections.verdicts.scoring import ScoreQuestion, score_query
 
 
@@ -59,8 +59,5 @@ def unlinked(known: Evaluations, question: ScoreQuestion) -> tuple[SampleName, .
     return tuple(
         each
         for each in question.samples
-        if known.asked.get(
-            Judged(question.scoring, SampleKey(each.run_key, each.item, each.sample))
-        )
-        != question.asked.query_key
+        if known.asked.get(Judged(question.scoring, key_of(each))) != question.asked.query_key
     )

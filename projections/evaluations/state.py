@@ -16,6 +16,7 @@ from ledger.events.evaluations import (
     EvaluationPlanned,
     Observation,
     PredictionObserved,
+    SampleName,
     SampleObserved,
     SampleScore,
     SampleUnscorable,
@@ -47,6 +48,11 @@ class SampleKey(NamedTuple):
     run_key: Digest
     item: Digest
     sample: int
+
+
+def key_of(sample: SampleObserved | SampleUnscorable | SampleName) -> SampleKey:
+    """Return the key of the sample that is named, or whose fate it is."""
+    return SampleKey(sample.run_key, sample.item, sample.sample)
 
 
 class Judged(NamedTuple):
@@ -203,7 +209,7 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
                 maps["plans"][labels_of(plan)] = plan
                 maps["every"][name_of(plan)] = plan
             case SampleObserved() | SampleUnscorable() as fate:
-                key = SampleKey(fate.run_key, fate.item, fate.sample)
+                key = key_of(fate)
                 is_own_observation = is_own and isinstance(fate, SampleObserved)
                 if is_own_observation or not isinstance(maps["fates"].get(key), SampleObserved):
                     maps["fates"][key] = fate
@@ -212,7 +218,7 @@ def advance_evaluations(state: Evaluations, events: Iterable[Recorded]) -> Evalu
                 maps["completed"][name] = completed
             case ScoreQuerySubmitted() | ScoreShared() as about:
                 for each in about.samples:
-                    key = SampleKey(each.run_key, each.item, each.sample)
+                    key = key_of(each)
                     maps["asked"][Judged(about.scoring, key)] = about.query_key
             case ScoreReceived(query_key=query) as score if is_own or query not in maps["scores"]:
                 maps["scores"][query] = score
