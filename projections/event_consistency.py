@@ -24,14 +24,7 @@ from ledger.events.registration import Registered, ScoreScale
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
-from projections.evaluations.state import (
-    Labels,
-    SampleFact,
-    SampleKey,
-    key_of,
-    labels_of,
-    mismatch_of,
-)
+from projections.evaluations.state import Labels, SampleFact, SampleKey, labels_of, mismatch_of
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICIES
 from projections.verdicts.scoring import SCORE_PARSERS
@@ -59,7 +52,7 @@ class EvaluationConsistency:
                 self._take_note(event, stream)
                 return [*self._faults_of_plan(event)]
             case SampleObserved() | SampleUnscorable():
-                fates = self._fates[key_of(event)]
+                fates = self._fates[SampleKey(event.run_key, event.item, event.sample)]
                 is_seen = fates.get(stream, False)
                 fates[stream] = is_seen or isinstance(event, SampleObserved)
                 return self._faults_of_sample(event)
