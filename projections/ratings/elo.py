@@ -18,7 +18,7 @@ from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.seasons.influence import n_remembered, variances
-from projections.ratings.seasons.lanes import Orders, Places, season_battles
+from projections.ratings.seasons.lanes import Orders, Places, SeasonBattles, season_battles
 from projections.ratings.seasons.odds import final_gains
 from projections.ratings.seasons.play import play_seasons
 from projections.student import portable_critical_value
@@ -84,7 +84,7 @@ def rate(
     played = season_battles(battles)
     is_long = len(battles) > most_replayed
     beginning = len(battles) - n_remembered(battles, min(ks)) if is_long else 0
-    some_orders = _orders(len(battles), parameters, most_bytes)
+    some_orders = _orders(played, parameters, most_bytes)
     gained = np.concatenate(
         [final_gains(played, orders[:, beginning:], ks=ks) for orders in some_orders]
     )
@@ -95,15 +95,16 @@ def rate(
     }
 
 
-def _orders(n_battles: int, parameters: EloParameters, most_bytes: int) -> Iterator[Orders]:
-    """Yield permutations, (n, n_battles) of them at a time."""
+def _orders(played: SeasonBattles, parameters: EloParameters, most_bytes: int) -> Iterator[Orders]:
+    """Yield permutations of all battles, some at a time."""
     rng = np.random.default_rng(parameters.seed)
-    small = np.min_scalar_type(n_battles)
-    n_at_once = max(1, most_bytes // max(1, n_battles * small.itemsize))
+    battles = played.codes[:-1].astype(np.intp)  # which NumPy shuffles faster than short numbers
+    n_at_once = max(1, most_bytes // max(1, played.codes.nbytes))
     for start in range(0, parameters.permutations, n_at_once):
-        orders = np.empty((min(n_at_once, parameters.permutations - start), n_battles), small)
+        n = min(n_at_once, parameters.permutations - start)
+        orders = np.empty((n, len(battles)), played.codes.dtype)
         for order in orders:
-            order[:] = rng.permutation(n_battles)
+            order[:] = rng.permutation(battles)
         yield orders
 
 
@@ -238,13 +239,12 @@ class _Bank(NamedTuple):
     prompt: Places
     n_prompts: int
 
-    def resamples(self, n: int, rng: np.random.Generator) -> Iterator[Orders]:
-        """Yield the numbers of each resample's battles: a prompt's as often as it was drawn."""
-        n_battles, n_prompts = len(self.prompt), self.n_prompts
-        numbers = np.arange(n_battles, dtype=np.min_scalar_type(n_battles))
+    def resamples(self, n: int, battles: Orders, rng: np.random.Generator) -> Iterator[Orders]:
+        """Yield each resample's battles: those of a prompt as often as it was drawn."""
         for _ in range(n):
-            times = np.bincount(rng.integers(n_prompts, size=n_prompts), minlength=n_prompts)
-            yield np.repeat(numbers, times[self.prompt])
+            drawn = rng.integers(self.n_prompts, size=self.n_prompts)
+            times = np.bincount(drawn, minlength=self.n_prompts)
+            yield np.repeat(battles, times[self.prompt])
 
 
 def _seasons(
@@ -260,10 +260,10 @@ def _seasons(
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
     orders = (
         np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
-        for drawn in bank.resamples(parameters.bootstraps, rng)
+        for drawn in bank.resamples(parameters.bootstraps, played.codes[:-1], rng)
         for _ in range(_N_SEASONS)
     )
-    n_at_once = max(1, most_bytes // (12 * len(battles)))  # 4 bytes, one and a half times, twice
+    n_at_once = max(1, most_bytes // (3 * played.codes.nbytes))  # one and a half times, twice
     ratings: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
         ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), last=last))
@@ -287,7 +287,7 @@ def _about_the_end(half: int) -> list[float]:
 def _padded(orders: Sequence[Orders], idle: int) -> Orders:
     """Return orders as lanes of one length: the shorter begin with idle steps."""
     n_steps = max(map(len, orders))
-    lanes = np.full((len(orders), n_steps), idle, dtype=np.min_scalar_type(idle))
+    lanes = np.full((len(orders), n_steps), idle, dtype=orders[0].dtype)
     for lane, order in zip(lanes, orders, strict=True):
         lane[n_steps - len(order) :] = order
     return lanes

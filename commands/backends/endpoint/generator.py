@@ -54,7 +54,7 @@ class EndpointGenerator:
     tell: Tell | None = None  # hears of long waits; None: there are none
     till: Till = NO_TILL
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
-    _about: dict[tuple[str, str | None], AboutServer] = field(default_factory=dict)  # by key, too
+    _about: dict[str, AboutServer] = field(default_factory=dict)  # by server
     _held: dict[Endpoint, HeldRejections[GenerationTask]] = field(default_factory=dict)
     _introduced: set[Entrant] = field(default_factory=set)  # what their servers say is recorded
 
@@ -116,9 +116,8 @@ class EndpointGenerator:
         details: list[str] = []
         with served.server.client() as client, posting(client) as post:
             url = served.server.base_url
-            asked = url, served.server.api_key
-            about = self._about.get(asked) or ask_about(served.server, client)
-            facts = self._about.setdefault(asked, about).facts(entrant.weights)
+            about = self._about.get(url) or ask_about(served.server, client)
+            facts = self._about.setdefault(url, about).facts(entrant.weights)
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
                 partial(_answer, served.server, post),

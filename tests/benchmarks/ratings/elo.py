@@ -70,8 +70,7 @@ def _beside_logarithms(bench: Bench, size: str, battles: Battles) -> Row:
     """Compare with ratings kept as logarithms, by the processor's time."""
     played, n_orders = season_battles(battles), bench.scaled(N_ORDERS)
     orders = np.array(
-        [np.random.default_rng(n).permutation(len(battles)) for n in range(n_orders)],
-        dtype=np.min_scalar_type(len(battles)),
+        [np.random.default_rng(n).permutation(played.codes[:-1]) for n in range(n_orders)]
     )
     times = interleaved(
         bench.n_rounds,

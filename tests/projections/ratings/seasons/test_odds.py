@@ -21,7 +21,7 @@ KS = (1.0, 32.0, 40.0)
 def shuffled(played: SeasonBattles, n_lanes: int, seed: int) -> NDArray[np.unsignedinteger]:
     """Return orders of all battles."""
     rng = np.random.default_rng(seed)
-    return np.array([rng.permutation(played.idle) for _ in range(n_lanes)], dtype=np.uint16)
+    return np.array([rng.permutation(played.codes[:-1]) for _ in range(n_lanes)])
 
 
 def rounds(n: int) -> SeasonBattles:
