@@ -223,7 +223,7 @@ def bootstrap(
 
 def _n_judged(battles: Battles, parameters: EloParameters, n_prompts: int | None) -> int | None:
     """Return how many prompts were judged; None where nothing can vary."""
-    n_met = len(np.unique(battles.cluster))
+    n_met = int(np.count_nonzero(np.bincount(battles.cluster)))
     if min(n_met, parameters.bootstraps) < 2:  # noqa: PLR2004  # one has no spread
         return None
     return max(n_met, n_prompts or 0)
