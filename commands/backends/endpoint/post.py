@@ -52,7 +52,7 @@ def _is_behind_proxy(url: httpx2.URL) -> bool:
     return any(proxies.get(each) for each in (url.scheme, "all")) and not proxy_bypass(url.host)
 
 
-class _Connection(HTTPConnection):
+class _OpenConnection(HTTPConnection):
     """Sends head and body of a request together, which spares both sides a packet."""
 
     _unsent = b""
@@ -67,7 +67,7 @@ class _Connection(HTTPConnection):
         super().send(whole)
 
 
-class _EncryptedConnection(_Connection, HTTPSConnection):
+class _EncryptedConnection(_OpenConnection, HTTPSConnection):
     """The same under TLS."""
 
 
@@ -80,7 +80,7 @@ class _Connections:
         self._url, self._timeout = client.base_url, httpx2.Timeout(client.timeout)
         # one for all connections: it takes long to make
         self._tls = httpx2.create_ssl_context() if self._url.scheme == "https" else None
-        self._idle: deque[_Connection] = deque()
+        self._idle: deque[_OpenConnection] = deque()
         self._is_closed = False
 
     def post(self, path: str, body: Mapping[str, Json]) -> bytes:
@@ -113,7 +113,7 @@ class _Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self) -> _Connection | None:
+    def _kept(self) -> _OpenConnection | None:
         """Return a connection that is open and not in use; None if there is none."""
         with suppress(IndexError):
             while True:
@@ -123,11 +123,11 @@ class _Connections:
                 connection.close()
         return None
 
-    def _new(self) -> _Connection:
+    def _new(self) -> _OpenConnection:
         host, port = self._url.raw_host.decode(), self._url.port or _PORTS[self._url.scheme]
         timeout_s = self._timeout.connect
         connection = (
-            _Connection(host, port, timeout=timeout_s)
+            _OpenConnection(host, port, timeout=timeout_s)
             if self._tls is None
             else _EncryptedConnection(host, port, timeout=timeout_s, context=self._tls)
         )
@@ -140,7 +140,7 @@ class _Connections:
         connection.sock.settimeout(self._timeout.read)
         return connection
 
-    def _keep(self, connection: _Connection) -> None:
+    def _keep(self, connection: _OpenConnection) -> None:
         if self._is_closed:
             connection.close()
         else:
@@ -152,7 +152,7 @@ class _Connections:
         return httpx2.Request("POST", self._url)
 
 
-def _is_open(connection: _Connection) -> bool:
+def _is_open(connection: _OpenConnection) -> bool:
     """Return whether a connection is open: the server may have closed it since its last answer."""
     if connection.sock is None:
         return False

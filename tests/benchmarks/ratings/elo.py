@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
-from projections.ratings.elo import BOOTSTRAPS, bootstrap, rate
-from projections.ratings.seasons.lanes import season_battles
-from projections.ratings.seasons.odds import final_gains
-from projections.ratings.seasons.play import play_seasons
+from projections.ratings.elo.lanes import season_battles
+from projections.ratings.elo.odds import final_gains
+from projections.ratings.elo.play import play_seasons
+from projections.ratings.elo.rate import rate
+from projections.ratings.elo.uncertainty import BOOTSTRAPS, bootstrap
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ratings.arena import by_popularity, decided, round_robin
 from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.intervals import Floats
-from projections.ratings.seasons.lanes import (
+from projections.ratings.elo.lanes import (
     LN_2,
     POINTS,
     Lanes,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from projections.battles.columns import battles_of
-from projections.ratings.seasons.lanes import SeasonBattles, season_battles
-from projections.ratings.seasons.odds import final_gains
-from projections.ratings.seasons.play import play_seasons
+from projections.ratings.elo.lanes import SeasonBattles, season_battles
+from projections.ratings.elo.odds import final_gains
+from projections.ratings.elo.play import play_seasons
 from tests.support.strategies.battles import SOFT, WHOLE, any_battles
 
 CLOSE = 1e-7  # Elo points

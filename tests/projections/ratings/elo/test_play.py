@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.battles.columns import Battle, battles_of
-from projections.ratings.seasons.lanes import SeasonBattles, season_battles
-from projections.ratings.seasons.play import WIDEST, ExpectedScore, play_seasons
+from projections.ratings.elo.lanes import SeasonBattles, season_battles
+from projections.ratings.elo.play import WIDEST, ExpectedScore, play_seasons
 
 BATTLES = season_battles(
     battles_of([("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)])

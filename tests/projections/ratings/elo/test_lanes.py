@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from projections.battles.columns import Battles, CannotRate, battles_of
-from projections.ratings.seasons.lanes import season_battles
+from projections.ratings.elo.lanes import season_battles
 
 
 def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:
