@@ -39,6 +39,10 @@ class TourneyError(Exception):
 
     exit_code: ClassVar[int] = 1
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Reach another process with the message and the fields."""
+        return BaseException.__new__, (type(self), *self.args), self.__dict__
+
 
 class LedgerError(TourneyError):
     """A ledger could not be opened, read or written."""

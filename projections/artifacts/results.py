@@ -1,17 +1,36 @@
 """The results of a run, from which every artifact is written: settlements and ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ParamSpec, Protocol, TypeVar
 
 from ledger.events.ratings import Publication
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
-from projections.ratings.standings import Standings, standings
+from projections.ratings.elo import rate
+from projections.ratings.standings import Played, Standings, elo_task, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Starter(Protocol):
+    """Starts a computation."""
+
+    def __call__(
+        self,
+        compute: Callable[Parameters, Result],
+        /,
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Callable[[], Result]:
+        """Return what returns its result, and waits for it until then."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +41,19 @@ class Results:
     publication: Publication
     judge: JudgeSettings
     settlements: Mapping[Dimension, tuple[Settlement, ...]]
-    standings: Mapping[Dimension, Standings]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
+    played: Mapping[Dimension, Played]  # by Elo
+
+    @cached_property
+    def standings(self) -> Mapping[Dimension, Standings]:
+        """The standings by Elo, which take longest to compute."""
+        terms = self.publication.terms
+        return {
+            dimension: standings(
+                dimension, group, terms.entrants, terms.elo, self.played[dimension]
+            )
+            for dimension, group in self.settlements.items()
+        }
 
 
 def results_of(tournament: Tournament, publication: Publication) -> Results:
@@ -39,17 +69,21 @@ def rated_results(
     publication: Publication,
     judge: JudgeSettings,
     groups: Mapping[Dimension, tuple[Settlement, ...]],
+    start: Starter = partial,
 ) -> Results:
-    """Compute the ratings of settlements, by the terms of a publication."""
+    """Compute the ratings of settlements, by the terms of a publication.
+
+    Those by Elo are started, and waited for when somebody looks at the standings.
+    """
     terms = publication.terms
+    played = {
+        dimension: start(rate, *elo_task(group, terms.elo)) for dimension, group in groups.items()
+    }
     return Results(
         tournament=tournament,
         publication=publication,
         judge=judge,
         settlements=groups,
-        standings={
-            dimension: standings(dimension, group, terms.entrants, terms.elo)
-            for dimension, group in groups.items()
-        },
         boards=rated_by_dimension(groups, terms.bradley_terry, terms.entrants),
+        played=played,
     )

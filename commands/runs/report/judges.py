@@ -64,7 +64,7 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
     results = subject.results
     prompts = frozenset(results.publication.terms.prompts)
     state = results.tournament
-    measures = agreement(state, prompts, state.panel)
+    measures = agreement(state, prompts, state.panel, said=subject.said)
     return (
         *(
             _reliability(each)
@@ -73,7 +73,7 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
         ),
         *(
             _bias(each.dimension, each.judge, each.figure)
-            for each in biases(state, state.panel)
+            for each in biases(state, state.panel, subject.said)
             if each.figure.value is not None and _is_main(each.figure)
         ),
     )

@@ -22,6 +22,7 @@ from projections.ratings.style import Coefficient
 from projections.ratings.tournament import style_controlled, with_texts
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
+from projections.verdicts.queries import Said
 
 _STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
@@ -40,12 +41,15 @@ class Bias(NamedTuple):
     figure: Figure
 
 
-def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[Bias]:
+def biases(
+    tournament: Tournament, judges: Sequence[JudgeSettings], said: Said | None = None
+) -> Iterator[Bias]:
     """Yield the figures on each judge with verdicts in both orders, by dimension.
 
     Args:
         tournament: What was judged.
         judges: The whole jury: some figures compare a judge with the others.
+        said: The verdicts; None: the tournament's.
 
     Raises:
         CannotRate: Strengths are too far apart to be computed.
@@ -56,7 +60,7 @@ def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[
         str(judge.judge_id): by_dimension(tournament, settle(tournament, prompts, judge))
         for judge in judges
     }
-    for dimension, pairs in judged_pairs(tournament, judges).items():
+    for dimension, pairs in judged_pairs(tournament, judges, said).items():
         of_jury = jury_figures(pairs, families)
         for judge, groups in settled.items():
             own = pairs.by(judge)
