@@ -8,10 +8,11 @@ from typing import ParamSpec, Protocol, TypeVar
 from ledger.events.ratings import Publication
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
-from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.battles.columns import Battles
+from projections.battles.settled import settled_battles
+from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboard
 from projections.ratings.elo import rate
 from projections.ratings.standings import Played, Standings, elo_task, standings
-from projections.ratings.tournament import by_dimension as rated_by_dimension
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
@@ -41,7 +42,8 @@ class Results:
     publication: Publication
     judge: JudgeSettings
     settlements: Mapping[Dimension, tuple[Settlement, ...]]
-    boards: tuple[Leaderboard, ...]  # by Bradley-Terry
+    battles: Mapping[Dimension, Battles]  # ties as half
+    boards: tuple[Leaderboard, ...]  # of these, by Bradley-Terry
     played: Mapping[Dimension, Played]  # by Elo
 
     @cached_property
@@ -79,11 +81,16 @@ def rated_results(
     played = {
         dimension: start(rate, *elo_task(group, terms.elo)) for dimension, group in groups.items()
     }
+    battles = {name: settled_battles(group, ties="half") for name, group in groups.items()}
     return Results(
         tournament=tournament,
         publication=publication,
         judge=judge,
         settlements=groups,
-        boards=rated_by_dimension(groups, terms.bradley_terry, terms.entrants),
+        battles=battles,
+        boards=tuple(
+            leaderboard(dimension, each, terms.bradley_terry, terms.entrants)
+            for dimension, each in battles.items()
+        ),
         played=played,
     )

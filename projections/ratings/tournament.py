@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
+from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
@@ -114,16 +115,31 @@ def style_controlled(
         CannotRate: As for `ratings.style.rate_adjusted`.
     """
     roster = tuple(roster)
+    shown = {dimension: with_texts(group) for dimension, group in groups.items()}
     adjusted = {
-        dimension: rate_adjusted(
-            settled_battles(group, ties="half"), _features(group, features), parameters
+        dimension: adjusted_for_style(
+            settled_battles(group, ties="half"), group, features, parameters
         )
-        for dimension, group in ((name, with_texts(group)) for name, group in groups.items())
+        for dimension, group in shown.items()
     }
     return tuple(
         StyleControlled(board_of(dimension, each.ratings, roster), each)
         for dimension, each in adjusted.items()
     )
+
+
+def adjusted_for_style(
+    battles: Battles,
+    shown: Iterable[Settlement],
+    features: Sequence[str],
+    parameters: BradleyTerryParameters,
+) -> AdjustedRatings:
+    """Rate the battles of pairs of which both responses are shown, `with_texts`.
+
+    Raises:
+        CannotRate: As for `ratings.style.rate_adjusted`.
+    """
+    return rate_adjusted(battles, _features(shown, features), parameters)
 
 
 def with_texts(group: Iterable[Settlement]) -> list[Settlement]:

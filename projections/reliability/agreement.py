@@ -141,10 +141,12 @@ def compare_judges(
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Figure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
-    keys = {key for match in matches for _, key in match.keys}
-    verdicts = {key: said(key) for key in keys}
+    verdicts = {
+        key: said(key) for match in matches for key in (match.forward_key, match.swapped_key)
+    }
     given = Counter(verdict for verdict in verdicts.values() if verdict is not None)
-    failures = Counter(failure_of(tournament, key) for key in keys if verdicts[key] is None)
+    unread = (key for key, verdict in verdicts.items() if verdict is None)
+    failures = Counter(failure_of(tournament, key) for key in unread)
     n_replies = given.total() + sum(failures[reason] for reason in _FAULTS)
     yield _order_consistency(matches, verdicts)
     yield rate_of("share of A", given["A"], given["A"] + given["B"])

@@ -10,7 +10,6 @@ from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension
 from projections.battles.columns import CannotRate
-from projections.battles.settled import settled_battles
 from projections.ratings.fragility import Fragility, fragility
 from projections.ratings.judge_bias.figures import Figure
 from projections.ratings.judge_bias.measures import biases
@@ -179,7 +178,7 @@ def fragile_pairs(rated: RatedDimension) -> tuple[Fragility, ...]:
     """Return the fragility of each gap between neighbours; none where it cannot be computed."""
     parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
     try:
-        return fragility(settled_battles(rated.settlements, ties="half"), parameters)
+        return fragility(rated.results.battles[rated.name], parameters)
     except CannotRate:
         return ()
 

@@ -66,6 +66,8 @@ _BILLED: Final = frozenset(
 def starter(n_events: int, *, short: int = _SHORT) -> Iterator[Starter]:
     """Yield what starts computations: in a second process, or when their result is asked for.
 
+    Neither process looks for garbage: nearly all that is read is needed to the end.
+
     Args:
         n_events: Of the ledger.
         short: Up to so many there is no second process.
@@ -73,7 +75,7 @@ def starter(n_events: int, *, short: int = _SHORT) -> Iterator[Starter]:
     if n_events <= short or (os.cpu_count() or 1) == 1:
         yield _later
         return
-    with ProcessPoolExecutor(1, get_context("spawn"), gc.disable) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), gc.disable) as pool, _without_garbage():
 
         def start(
             compute: Callable[Parameters, Result],
@@ -84,6 +86,15 @@ def starter(n_events: int, *, short: int = _SHORT) -> Iterator[Starter]:
             return pool.submit(compute, *args, **kwargs).result
 
         yield start
+
+
+@contextmanager
+def _without_garbage() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _later(
