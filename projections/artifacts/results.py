@@ -11,7 +11,7 @@ from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.settled import settled_battles
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboard
-from projections.ratings.elo import rate
+from projections.ratings.elo.rate import rate
 from projections.ratings.standings import Played, Standings, elo_task, standings
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament

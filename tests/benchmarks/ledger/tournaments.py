@@ -41,7 +41,7 @@ from ledger.store import Ledger
 from projections.artifacts.files import files_of
 from projections.artifacts.results import results_of
 from projections.fold import fold
-from projections.ratings.elo import BOOTSTRAPS
+from projections.ratings.elo.uncertainty import BOOTSTRAPS
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Match,
