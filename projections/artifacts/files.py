@@ -13,13 +13,14 @@ from ledger.events.registration import TournamentOpened
 from ledger.identity import Fields, Json
 from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts.judgearena import of_settlements
-from projections.artifacts.results import Results
+from projections.artifacts.results import Rated, Results, Settled
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
+from projections.tournament.state import Tournament
 from projections.verdicts.queries import PairQuery
 
 
-def manifest(results: Results) -> Fields:
+def manifest(results: Rated) -> Fields:
     """Return what was run, with which settings, and the outcome counts of its pairings."""
     publication, tournament = results.publication, results.tournament
     opening, newest = tournament.opening, tournament.newest
@@ -79,7 +80,7 @@ _TOKENS: Final = (
 _JUDGED: Final = frozenset({"a", "b", "tie", "inconsistent"})
 
 
-def matches(results: Results) -> Iterator[Fields]:
+def matches(results: Settled) -> Iterator[Fields]:
     """Yield every pair that could be judged, with both responses."""
     for settlement in _in_match_order(results):
         if settlement.match is not None:
@@ -87,12 +88,10 @@ def matches(results: Results) -> Iterator[Fields]:
             yield {"dimension": dimension, **_pair(settlement.match)}
 
 
-def _in_match_order(results: Results) -> Iterator[Settlement]:
+def _in_match_order(results: Settled) -> Iterator[Settlement]:
     """Yield settlements in match order: prompts in bank order, then dimensions, then pairs."""
-    groups = [list(group) for group in results.settlements.values()]
-    ids = [prompt.prompt_id for prompt in results.tournament.bank]
-    order = {prompt_id: n for n, prompt_id in enumerate(ids)}
-    settled = [settlement for group in groups for settlement in group]
+    order = {prompt.prompt_id: n for n, prompt in enumerate(results.tournament.bank)}
+    settled = [settlement for group in results.settlements.values() for settlement in group]
     yield from sorted(settled, key=lambda each: order[each.pairing.prompt.prompt_id])
 
 
@@ -111,7 +110,7 @@ def _pair(match: Match) -> Fields:
     }
 
 
-def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fields]:
+def verdicts(results: Settled, settlements: Iterable[Settlement]) -> Iterator[Fields]:
     """Yield every reconciled pair, with both complete replies."""
     for settlement in settlements:
         match = settlement.match
@@ -125,19 +124,19 @@ def verdicts(results: Results, settlements: Iterable[Settlement]) -> Iterator[Fi
             "winner": settlement.winner,
             "inconsistent": settlement.status == "inconsistent",
             "outcome": settlement.status,
-            **_asked(results, match),
+            **_asked(results.tournament, match),
         }
 
 
-def _asked(results: Results, match: Match) -> Fields:
+def _asked(tournament: Tournament, match: Match) -> Fields:
     """Return both orders' replies; identical responses may have tied without being asked."""
-    if match.is_identical and match.forward_key not in results.tournament.verdicts:
+    if match.is_identical and match.forward_key not in tournament.verdicts:
         return {"raw": [], "basis": "identical"}
-    return {"raw": [_raw(results, match, match.forward), _raw(results, match, match.swapped)]}
+    return {"raw": [_raw(tournament, match, match.forward), _raw(tournament, match, match.swapped)]}
 
 
-def _raw(results: Results, match: Match, question: PairQuery) -> Fields:
-    given = results.tournament.verdicts[question.query_key]
+def _raw(tournament: Tournament, match: Match, question: PairQuery) -> Fields:
+    given = tournament.verdicts[question.query_key]
     verdict = given.event
     return {
         "cache_key": question.query_key,
@@ -163,7 +162,7 @@ def _tokens(usage: Usage | None) -> Fields:
     return dict(zip(_TOKENS, counts, strict=True))
 
 
-def battles(results: Results) -> Iterator[Fields]:
+def battles(results: Settled) -> Iterator[Fields]:
     """Yield decided and tied pairs in JudgeArena's battle format."""
     for settlement in _in_match_order(results):
         dimension = settlement.pairing.rubric.dimension
@@ -178,18 +177,47 @@ def holds_texts(path: str) -> bool:
 
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
+    files = rating_files(results) | line_files(results)
+    return dict(sorted(files.items(), key=_place))
+
+
+_ORDER: Final = (
+    "manifest",
+    "matches/",
+    "verdicts/",
+    "elo_results",
+    "elo_per_perm",
+    "pairwise_winrates",
+    "battles",
+    "elo_ratings",
+)
+"""How the paths of files begin, in the order in which a publication names them."""
+
+
+def _place(file: tuple[str, bytes]) -> int:
+    return next(place for place, beginning in enumerate(_ORDER) if file[0].startswith(beginning))
+
+
+def rating_files(results: Rated) -> dict[str, bytes]:
+    """Return the files that say of the run as a whole how it ended."""
     return {
         "manifest.json": _json(manifest(results)),
+        "elo_results.json": _json(elo_results(results)),
+        "elo_per_perm.npz": elo_per_perm(results),
+        "pairwise_winrates.csv": pairwise_winrates(results),
+        "elo_ratings.json": _json(elo_ratings(results)),
+    }
+
+
+def line_files(results: Settled) -> dict[str, bytes]:
+    """Return the files with lines for each pair; those of a section are a section of the run's."""
+    return {
         "matches/matches.jsonl": _jsonl(matches(results)),
         **{
             f"verdicts/{dimension}.jsonl": _jsonl(verdicts(results, settlements))
             for dimension, settlements in results.settlements.items()
         },
-        "elo_results.json": _json(elo_results(results)),
-        "elo_per_perm.npz": elo_per_perm(results),
-        "pairwise_winrates.csv": pairwise_winrates(results),
         "battles.jsonl": _jsonl(battles(results)),
-        "elo_ratings.json": _json(elo_ratings(results)),
     }
 
 

@@ -1,11 +1,13 @@
 """The results of a run, from which every artifact is written: settlements and ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from ledger.events.ratings import Publication
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension
+from ledger.identity import Dimension, PromptId
+from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
@@ -14,24 +16,62 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
 
 
+class Settled(Protocol):
+    """Settlements with their texts: of a run, or of a section of its prompts."""
+
+    @property
+    def tournament(self) -> Tournament:
+        """The tournament, or what is known of the section."""
+
+    @property
+    def judge(self) -> JudgeSettings:
+        """The judge."""
+
+    @property
+    def settlements(self) -> Mapping[Dimension, tuple[Settlement, ...]]:
+        """By dimension in the tournament's order."""
+
+
+class Section(NamedTuple):
+    """The settlements of some prompts of a run."""
+
+    tournament: Tournament
+    judge: JudgeSettings
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+
+
 @dataclass(frozen=True)
-class Results:
-    """A run's settlements and standings, by dimension in the tournament's order."""
+class Rated:
+    """A run's ratings, by dimension in the tournament's order, and what they are computed from."""
 
     tournament: Tournament
     publication: Publication
     judge: JudgeSettings
-    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+    comparisons: Mapping[Dimension, Comparisons]
     standings: Mapping[Dimension, Standings]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
 
 
+@dataclass(frozen=True)
+class Results(Rated):
+    """A run's ratings, and its settlements with their texts."""
+
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+
+
 def results_of(tournament: Tournament, publication: Publication) -> Results:
     """Settle the pairings of a publication and compute its ratings."""
+    judge = tournament.judge(publication.terms.judge)
     terms = publication.terms
-    judge = tournament.judge(terms.judge)
-    settled = settle(tournament, frozenset(terms.prompts), judge, Rule(policy=terms.policy))
-    return rated_results(tournament, publication, judge, by_dimension(tournament, settled))
+    groups = settlements_of(tournament, frozenset(terms.prompts), judge, terms.policy)
+    return rated_results(tournament, publication, judge, groups)
+
+
+def settlements_of(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, policy: str
+) -> dict[Dimension, tuple[Settlement, ...]]:
+    """Settle the pairings on some prompts as a run publishes them, by dimension."""
+    return by_dimension(tournament, settle(tournament, prompts, judge, Rule(policy=policy)))
 
 
 def rated_results(
@@ -41,15 +81,27 @@ def rated_results(
     groups: Mapping[Dimension, tuple[Settlement, ...]],
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
+    comparisons = {dimension: comparisons_of(group) for dimension, group in groups.items()}
+    rated = rated_run(tournament, publication, judge, comparisons)
+    return Results(**vars(rated), settlements=groups)
+
+
+def rated_run(
+    tournament: Tournament,
+    publication: Publication,
+    judge: JudgeSettings,
+    comparisons: Mapping[Dimension, Comparisons],
+) -> Rated:
+    """Compute ratings by the terms of a publication."""
     terms = publication.terms
-    return Results(
+    return Rated(
         tournament=tournament,
         publication=publication,
         judge=judge,
-        settlements=groups,
+        comparisons=comparisons,
         standings={
             dimension: standings(dimension, group, terms.entrants, terms.elo)
-            for dimension, group in groups.items()
+            for dimension, group in comparisons.items()
         },
-        boards=rated_by_dimension(groups, terms.bradley_terry, terms.entrants),
+        boards=rated_by_dimension(comparisons, terms.bradley_terry, terms.entrants),
     )

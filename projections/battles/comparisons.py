@@ -1,9 +1,10 @@
 """Comparisons in columns: counted, and made battles of, all at once."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from itertools import chain
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from projections.tournament.compared import (
     SCORES,
     Account,
     Compared,
+    ComparedBattle,
     Counted,
     account_from,
 )
@@ -25,6 +27,9 @@ STATUSES: Final = (*SCORES, "inconsistent", "pending", *FAILURES)
 
 CODES: Final = {status: code for code, status in enumerate(STATUSES)}
 _TOOK: Final = np.array([SCORES.get(status, np.nan) for status in STATUSES])
+
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,14 @@ class Comparisons:
             prompts=tuple(self.clusters[each] for each in prompts[in_order]),
         )
 
+    def rows(self, dimension: str) -> Iterator[ComparedBattle]:
+        """Yield each comparison for itself; its prompt has a number in place of a name."""
+        columns = (self.cluster, self.a, self.b, self.status, self.weight)
+        cells = (column.tolist() for column in columns)
+        for cluster, a, b, status, weight in zip(*cells, strict=True):
+            names = self.entrants[a], self.entrants[b]
+            yield ComparedBattle(dimension, None, cluster, *names, STATUSES[status], weight)
+
 
 def _numbers(in_order: Iterable[int] | NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return the place of each of n things in an order of some of them, (n,)."""
@@ -115,3 +128,26 @@ def comparisons_of(compared: Iterable[Compared] | Comparisons) -> Comparisons:
         weight=np.array(weight, dtype=np.float64),
         counted=counted.pop() if counted else "pairs",
     )
+
+
+def joined(parts: Sequence[Comparisons]) -> Comparisons:
+    """Return comparisons of one kind, of at least one part, one part after the other."""
+    entrants = _numbered(chain.from_iterable(part.entrants for part in parts))
+    clusters = _numbered(chain.from_iterable(part.clusters for part in parts))
+    names = [np.array([entrants[each] for each in part.entrants], np.intp) for part in parts]
+    prompts = [np.array([clusters[each] for each in part.clusters], np.intp) for part in parts]
+    pairs = [*zip(parts, names, prompts, strict=True)]
+    return Comparisons(
+        tuple(entrants),
+        tuple(clusters),
+        a=np.concatenate([place[part.a] for part, place, _ in pairs]),
+        b=np.concatenate([place[part.b] for part, place, _ in pairs]),
+        cluster=np.concatenate([place[part.cluster] for part, _, place in pairs]),
+        status=np.concatenate([part.status for part in parts]),
+        weight=np.concatenate([part.weight for part in parts]),
+        counted=next((part.counted for part in parts if len(part.status)), "pairs"),
+    )
+
+
+def _numbered(names: Iterable[Name]) -> dict[Name, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
