@@ -84,10 +84,8 @@ def rate(
     played = season_battles(battles)
     is_long = len(battles) > most_replayed
     beginning = len(battles) - n_remembered(battles, min(ks)) if is_long else 0
-    some_orders = _orders(len(battles), parameters, most_bytes)
-    gained = np.concatenate(
-        [final_gains(played, orders[:, beginning:], ks=ks) for orders in some_orders]
-    )
+    some_orders = _orders(len(battles), beginning, parameters, most_bytes)
+    gained = np.concatenate([final_gains(played, orders, ks=ks) for orders in some_orders])
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
@@ -95,15 +93,17 @@ def rate(
     }
 
 
-def _orders(n_battles: int, parameters: EloParameters, most_bytes: int) -> Iterator[Orders]:
-    """Yield permutations, (n, n_battles) of them at a time."""
+def _orders(
+    n_battles: int, beginning: int, parameters: EloParameters, most_bytes: int
+) -> Iterator[Orders]:
+    """Yield permutations without their beginnings, some of them at a time, one a row."""
     rng = np.random.default_rng(parameters.seed)
-    small = np.min_scalar_type(n_battles)
-    n_at_once = max(1, most_bytes // max(1, n_battles * small.itemsize))
+    small, length = np.min_scalar_type(n_battles), n_battles - beginning
+    n_at_once = max(1, most_bytes // max(1, length * small.itemsize))
     for start in range(0, parameters.permutations, n_at_once):
-        orders = np.empty((min(n_at_once, parameters.permutations - start), n_battles), small)
+        orders = np.empty((min(n_at_once, parameters.permutations - start), length), small)
         for order in orders:
-            order[:] = rng.permutation(n_battles)
+            order[:] = rng.permutation(n_battles)[beginning:]
         yield orders
 
 

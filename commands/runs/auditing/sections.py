@@ -30,7 +30,7 @@ from projections.tournament.matches import keep_matches, known_matches, planned_
 from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
 
-_PROMPTS_AT_ONCE: Final = 100
+PROMPTS_AT_ONCE: Final = 100
 _N_HEX: Final = 16  # of a key are noted: that two share them is rare, and does no harm
 ReadAt: TypeAlias = Callable[[Iterable[int]], Iterator[Recorded]]
 
@@ -81,10 +81,26 @@ class KeyPlaces:
 class SectionedTournament:
     """A tournament while its events are gone through, and its sections as of the last of them."""
 
-    def __init__(self, stream: StreamId, places: KeyPlaces, read_at: ReadAt) -> None:
+    def __init__(
+        self,
+        stream: StreamId,
+        places: KeyPlaces,
+        read_at: ReadAt,
+        *,
+        prompts_at_once: int = PROMPTS_AT_ONCE,
+    ) -> None:
+        """Begin before the first event.
+
+        Args:
+            stream: The tournament.
+            places: Where events with a key are: of as many as the tournament goes through.
+            read_at: Returns the events at some positions, in order.
+            prompts_at_once: How many prompts a section has.
+        """
         self.state = Tournament(stream)  # without what is found by key
         self._places = places
         self._read_at = read_at
+        self._prompts_at_once = prompts_at_once
 
     def advance(self, events: Iterable[Recorded]) -> None:
         """Go through more events, which are noted, too."""
@@ -126,8 +142,8 @@ class SectionedTournament:
         """Yield the prompts some at a time, in bank order; at least once."""
         chosen = frozenset(prompts)
         ids = [each.prompt_id for each in self.state.bank if each.prompt_id in chosen]
-        for start in range(0, max(1, len(ids)), _PROMPTS_AT_ONCE):
-            yield frozenset(ids[start : start + _PROMPTS_AT_ONCE])
+        for start in range(0, max(1, len(ids)), self._prompts_at_once):
+            yield frozenset(ids[start : start + self._prompts_at_once])
 
     def _section(self, prompts: frozenset[PromptId], judge: JudgeSettings) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""

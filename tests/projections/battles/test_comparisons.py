@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ledger.events.ratings import TieRule
 from ledger.events.registry import Event
 from projections.battles.columns import TIE, Battles, battles_of
-from projections.battles.comparisons import CODES, comparisons_of
+from projections.battles.comparisons import CODES, comparisons_of, joined
 from projections.tournament.compared import Compared, ComparedBattle, account_of
 from projections.tournament.settlement import settle
 from projections.verdicts.policies import CONCATENATE, Rule
@@ -74,6 +74,21 @@ def test_imported_battles_keep_their_weights(ties: TieRule, compared: list[Compa
 
     require_equal(found.battles(ties=ties), one_by_one([*compared], ties))
     assert found.account == account_of(compared)
+
+
+@given(parts=st.lists(st.lists(battles), min_size=1, max_size=3))
+def test_parts_are_joined_in_order(parts: list[list[ComparedBattle]]) -> None:
+    """A long tournament is gone through in sections, and rated whole."""
+    every = [each for part in parts for each in part]
+
+    found = joined([comparisons_of(part) for part in parts])
+
+    assert found.account == account_of(every)
+    require_equal(found.battles(ties="half"), one_by_one([*every], "half"))
+    rows = [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in found.rows("s")]
+    assert rows == [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in every]
+    numbers = {each.cluster for each in found.rows("s")}
+    assert len(numbers) == len({each.cluster for each in every})
 
 
 def test_every_status_has_a_code_of_one_byte() -> None:
