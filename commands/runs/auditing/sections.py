@@ -32,6 +32,12 @@ from projections.tournament.state import Tournament
 
 PROMPTS_AT_ONCE: Final = 100
 _N_HEX: Final = 16  # of a key are noted: that two share them is rare, and does no harm
+_FOUND_BY_KEY: Final = (
+    ResponseGenerated,
+    judging.JudgeQuerySubmitted,
+    judging.VerdictReceived,
+    judging.PairReconciled,
+)
 ReadAt: TypeAlias = Callable[[Iterable[int]], Iterator[Recorded]]
 
 
@@ -105,7 +111,7 @@ class SectionedTournament:
     def advance(self, events: Iterable[Recorded]) -> None:
         """Go through more events, which are noted, too."""
         self.state = replace(
-            advance(self.state, events),
+            advance(self.state, self._needed(events)),
             responses=Map(),
             response_failures=Map(),
             attempts=Map(),
@@ -115,6 +121,22 @@ class SectionedTournament:
             useless_replies=Map(),
             outcomes=Map(),
         )
+
+    def _needed(self, events: Iterable[Recorded]) -> Iterable[Recorded]:
+        """Leave out what is found by key: of that only the last counts, as the newest event.
+
+        But once a response is redacted, outcomes and queries are looked for by its prompt.
+        """
+        events = [*events]
+        if self.state.redactions.responses or any(each.redacted for each in events):
+            return events
+        last = {(type(each.event), each.stream): each.position for each in events}
+        return [
+            each
+            for each in events
+            if not isinstance(each.event, _FOUND_BY_KEY)
+            or last[type(each.event), each.stream] == each.position
+        ]
 
     def digests(self, publication: Publication) -> dict[str, Digest]:
         """Return the digest of each file of a run.
