@@ -8,14 +8,14 @@ import numpy as np
 
 from ledger.identity import Fields
 from projections.artifacts.judgearena import rating_records
-from projections.artifacts.results import Rated
+from projections.artifacts.results import RatedRun
 from projections.ratings.elo import INTERVAL, EloRatings
 from projections.ratings.standings import WinRate, win_rates
 
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
-def elo_results(results: Rated) -> Fields:
+def elo_results(results: RatedRun) -> Fields:
     """Return ratings as the customer's scripts do; `bootstrap` adds intervals, which they lack."""
     return {
         "default_k": results.publication.terms.elo.k,
@@ -35,7 +35,7 @@ def elo_results(results: Rated) -> Fields:
     }
 
 
-def _bootstrap(results: Rated) -> Fields:
+def _bootstrap(results: RatedRun) -> Fields:
     """Return bootstrap intervals of the `primary` ratings; empty if none were asked for."""
     terms = results.publication.terms.elo
     if not terms.bootstraps:
@@ -58,7 +58,7 @@ def _bootstrap(results: Rated) -> Fields:
     }
 
 
-def _computed(results: Rated) -> Fields:
+def _computed(results: RatedRun) -> Fields:
     """Name the dimensions of so many battles that prompts were not resampled; empty without any."""
     some = [
         dimension
@@ -82,7 +82,7 @@ def _ratings(ratings: EloRatings) -> Fields:
     }
 
 
-def elo_per_perm(results: Rated) -> bytes:
+def elo_per_perm(results: RatedRun) -> bytes:
     """Return an npz of each dimension's final ratings, (n_permutations, n_entrants)."""
     arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
     for dimension, standing in results.standings.items():
@@ -93,7 +93,7 @@ def elo_per_perm(results: Rated) -> bytes:
     return stream.getvalue()
 
 
-def pairwise_winrates(results: Rated) -> bytes:
+def pairwise_winrates(results: RatedRun) -> bytes:
     """Return a CSV of each pair's counts, and of a's share with its interval."""
     stream = io.StringIO()
     rows = win_rates(
@@ -105,7 +105,7 @@ def pairwise_winrates(results: Rated) -> bytes:
     return stream.getvalue().encode()
 
 
-def elo_ratings(results: Rated) -> Fields:
+def elo_ratings(results: RatedRun) -> Fields:
     """Return ratings in the shape of JudgeArena's: by Bradley-Terry, with their intervals."""
     return rating_records(
         results.boards,

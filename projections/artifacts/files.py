@@ -16,13 +16,13 @@ from ledger.events.registration import TournamentOpened
 from ledger.identity import Digest, Fields, Json
 from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts.judgearena import of_settlements
-from projections.artifacts.results import Rated, Results, Settled
+from projections.artifacts.results import RatedRun, Results, SettledPairs
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
 
 
-def manifest(results: Rated) -> Fields:
+def manifest(results: RatedRun) -> Fields:
     """Return what was run, with which settings, and the outcome counts of its pairings."""
     publication, tournament = results.publication, results.tournament
     opening, newest = tournament.opening, tournament.newest
@@ -82,7 +82,7 @@ _TOKENS: Final = (
 _JUDGED: Final = frozenset({"a", "b", "tie", "inconsistent"})
 
 
-def matches(results: Settled) -> Iterator[Fields]:
+def matches(results: SettledPairs) -> Iterator[Fields]:
     """Yield every pair that could be judged, with both responses."""
     for settlement in _in_match_order(results):
         if settlement.match is not None:
@@ -90,7 +90,7 @@ def matches(results: Settled) -> Iterator[Fields]:
             yield {"dimension": dimension, **_pair(settlement.match)}
 
 
-def _in_match_order(results: Settled) -> Iterator[Settlement]:
+def _in_match_order(results: SettledPairs) -> Iterator[Settlement]:
     """Yield settlements in match order: prompts in bank order, then dimensions, then pairs."""
     order = {prompt.prompt_id: n for n, prompt in enumerate(results.tournament.bank)}
     settled = [settlement for group in results.settlements.values() for settlement in group]
@@ -112,7 +112,7 @@ def _pair(match: Match) -> Fields:
     }
 
 
-def verdicts(results: Settled, settlements: Iterable[Settlement]) -> Iterator[Fields]:
+def verdicts(results: SettledPairs, settlements: Iterable[Settlement]) -> Iterator[Fields]:
     """Yield every reconciled pair, with both complete replies."""
     for settlement in settlements:
         match = settlement.match
@@ -167,7 +167,7 @@ def _tokens(usage: Usage | None) -> Fields:
     return dict(zip(_TOKENS, counts, strict=True))
 
 
-def battles(results: Settled) -> Iterator[Fields]:
+def battles(results: SettledPairs) -> Iterator[Fields]:
     """Yield decided and tied pairs in JudgeArena's battle format."""
     for settlement in _in_match_order(results):
         dimension = settlement.pairing.rubric.dimension
@@ -203,7 +203,7 @@ def _place(file: tuple[str, bytes]) -> int:
     return next(place for place, beginning in enumerate(_ORDER) if file[0].startswith(beginning))
 
 
-def rating_files(results: Rated) -> dict[str, bytes]:
+def rating_files(results: RatedRun) -> dict[str, bytes]:
     """Return the files that say of the run as a whole how it ended."""
     return {
         "manifest.json": _json(manifest(results)),
@@ -214,7 +214,7 @@ def rating_files(results: Rated) -> dict[str, bytes]:
     }
 
 
-def line_files(results: Settled) -> dict[str, bytes]:
+def line_files(results: SettledPairs) -> dict[str, bytes]:
     """Return the files with lines for each pair; those of a section are a section of the run's."""
     return {
         "matches/matches.jsonl": _jsonl(matches(results)),

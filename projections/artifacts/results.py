@@ -16,7 +16,7 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
 
 
-class Settled(Protocol):
+class SettledPairs(Protocol):
     """Settlements with their texts: of a run, or of a section of its prompts."""
 
     @property
@@ -32,7 +32,7 @@ class Settled(Protocol):
         """By dimension in the tournament's order."""
 
 
-class Section(NamedTuple):
+class BankSection(NamedTuple):
     """The settlements of some prompts of a run."""
 
     tournament: Tournament
@@ -41,7 +41,7 @@ class Section(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedRun:
     """A run's ratings, by dimension in the tournament's order, and what they are computed from."""
 
     tournament: Tournament
@@ -53,7 +53,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class Results(Rated):
+class Results(RatedRun):
     """A run's ratings, and its settlements with their texts."""
 
     settlements: Mapping[Dimension, tuple[Settlement, ...]]
@@ -91,10 +91,10 @@ def rated_run(
     publication: Publication,
     judge: JudgeSettings,
     comparisons: Mapping[Dimension, Comparisons],
-) -> Rated:
+) -> RatedRun:
     """Compute ratings by the terms of a publication."""
     terms = publication.terms
-    return Rated(
+    return RatedRun(
         tournament=tournament,
         publication=publication,
         judge=judge,

@@ -143,7 +143,7 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
     )
 
 
-class Checked(NamedTuple):
+class CheckedRun(NamedTuple):
     """A claim, and the digests of its files as the ledger gives them today."""
 
     claim: Claim
@@ -153,7 +153,7 @@ class Checked(NamedTuple):
 
 def checked_runs(
     ledger: Ledger, events: Iterator[Recorded], claims: Sequence[Claim]
-) -> Iterator[Checked]:
+) -> Iterator[CheckedRun]:
     """Go through the events once, and yield each claim in the order of as-of.
 
     Its files are made a section at a time, and never whole.
@@ -171,12 +171,12 @@ def checked_runs(
             yield _checked(tournaments[claim.stream], claim)
 
 
-def _checked(tournament: SectionedTournament, claim: Claim) -> Checked:
+def _checked(tournament: SectionedTournament, claim: Claim) -> CheckedRun:
     try:
         digests = tournament.digests(claim.ratings.publication)
     except LookupError:
-        return Checked(claim, {})
-    return Checked(claim, digests, tournament.state.redactions.positions)
+        return CheckedRun(claim, {})
+    return CheckedRun(claim, digests, tournament.state.redactions.positions)
 
 
 def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:

@@ -23,7 +23,7 @@ from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, Dimension, PromptId, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from projections.artifacts.files import line_files, rating_files
-from projections.artifacts.results import Section, rated_run, settlements_of
+from projections.artifacts.results import BankSection, rated_run, settlements_of
 from projections.battles.comparisons import Comparisons, comparisons_of, joined
 from projections.tournament.folding import advance
 from projections.tournament.matches import keep_matches, known_matches, planned_responses
@@ -145,13 +145,13 @@ class SectionedTournament:
             LookupError: Its terms name something that is not there.
         """
         terms, judge = publication.terms, self.state.judge(publication.terms.judge)
-        nothing = Section(self.state, judge, by_dimension(self.state, ()))
+        nothing = BankSection(self.state, judge, by_dimension(self.state, ()))
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
         parts: defaultdict[Dimension, list[Comparisons]] = defaultdict(list)
         for prompts in self._divided(terms.prompts):
             section = self._section(prompts, judge)
             groups = settlements_of(section, prompts, judge, terms.policy)
-            for path, lines in line_files(Section(section, judge, groups)).items():
+            for path, lines in line_files(BankSection(section, judge, groups)).items():
                 hashes[path].update(lines)
             for dimension, group in groups.items():
                 parts[dimension].append(comparisons_of(group))
