@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
 from projections.battles.columns import Battles
+from projections.battles.comparisons import Comparisons
 from projections.battles.settled import settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
@@ -18,7 +19,7 @@ from projections.ratings.bradley_terry.leaderboard import (
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.tournament.compared import decided_or_tied
+from projections.tournament.compared import Compared, decided_or_tied
 from projections.tournament.settlement import Settlement
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
@@ -43,7 +44,9 @@ class StyleControlled(NamedTuple):
 
 
 def by_dimension(
-    groups: Groups, parameters: BradleyTerryParameters, roster: Iterable[EntrantId]
+    groups: Mapping[Dimension, Iterable[Compared] | Comparisons],
+    parameters: BradleyTerryParameters,
+    roster: Iterable[EntrantId],
 ) -> tuple[Leaderboard, ...]:
     """Rate a tournament's entrants on each dimension.
 

@@ -178,7 +178,7 @@ def fragile_pairs(rated: RatedDimension) -> tuple[Fragility, ...]:
     """Return the fragility of each gap between neighbours; none where it cannot be computed."""
     parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
     try:
-        return fragility(rated.results.battles[rated.name], parameters)
+        return fragility(rated.comparisons.battles(ties="half"), parameters)
     except CannotRate:
         return ()
 

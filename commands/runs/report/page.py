@@ -32,7 +32,6 @@ from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
 from projections.ratings.fragility import Fragility
-from projections.tournament.compared import account_of
 
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
@@ -120,7 +119,7 @@ def _title(subject: Subject) -> str:
 
 def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility]) -> DimensionView:
     terms = subject.results.publication.terms
-    account = account_of(rated.settlements)
+    account = rated.comparisons.account
     return DimensionView(
         rated.name,
         finding_of(rated.board),

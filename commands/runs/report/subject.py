@@ -10,6 +10,7 @@ from ledger.chain import Head
 from ledger.identity import Digest, Dimension
 from ledger.store import Ledger
 from projections.artifacts.results import Results
+from projections.battles.comparisons import Comparisons
 from projections.evaluations.metrics import RunMetrics, metrics_of
 from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
 from projections.fold import fold
@@ -31,6 +32,11 @@ class RatedDimension(NamedTuple):
     settlements: Sequence[Settlement]
     results: Results
     board: Leaderboard
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """Its settlements in columns."""
+        return self.results.comparisons[self.name]
 
     @property
     def standings(self) -> Standings:
