@@ -15,7 +15,7 @@ class StreamCounts(NamedTuple):
     responses_failed: int
     tokens: int  # generated, in all responses together
     verdicts: int
-    without_verdict: int
+    without_verdict: int  # queries about a pair; one about a score is no verdict either way
     reconciled: int
     tied: int
     inconsistent: int
@@ -33,6 +33,11 @@ _COUNTS: Final = (
     f"SELECT type, {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
     " WHERE stream = ? AND position <= ? GROUP BY type, counted"
 )
+_OF_SCORES: Final = (
+    "SELECT count(*) FROM event WHERE stream = ?1 AND position <= ?2 AND type = 'JudgeQueryFailed'"
+    " AND CAST(data AS TEXT) ->> '$.query_key' IN (SELECT CAST(data AS TEXT) ->> '$.query_key'"
+    " FROM event WHERE stream = ?1 AND type = 'ScoreQuerySubmitted')"
+)
 
 
 def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCounts:
@@ -47,13 +52,16 @@ def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCount
     for type_, what, n_events in ledger.select(_COUNTS, stream, until):
         counted[type_][what] = n_events
     of = Counter({type_: sum(each.values()) for type_, each in counted.items()})
-    outcomes = counted["PairReconciled"]
+    outcomes, failed = counted["PairReconciled"], of["JudgeQueryFailed"]
+    if failed and of["ScoreQuerySubmitted"]:
+        [(of_scores,)] = ledger.select(_OF_SCORES, stream, until)
+        failed -= of_scores
     return StreamCounts(
         responses=of["ResponseGenerated"],
         responses_failed=of["ResponseFailed"],
         tokens=sum(n * times for n, times in counted["ResponseGenerated"].items()),
         verdicts=of["VerdictReceived"],
-        without_verdict=of["JudgeQueryFailed"],
+        without_verdict=failed,
         reconciled=of["PairReconciled"],
         tied=outcomes.get("tie", 0),
         inconsistent=outcomes.get("inc", 0),

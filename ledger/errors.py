@@ -39,6 +39,10 @@ class TourneyError(Exception):
 
     exit_code: ClassVar[int] = 1
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Reach another process with the message and the fields."""
+        return BaseException.__new__, (type(self), *self.args), self.__dict__
+
 
 class LedgerError(TourneyError):
     """A ledger could not be opened, read or written."""
@@ -100,9 +104,7 @@ class ChangedMeanwhile(LedgerError):
     """The ledger was read as it lay, without locks, and somebody wrote to it."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"somebody wrote to {path} meanwhile: run the same command again, which reads it anew"
-        )
+        super().__init__(f"somebody wrote to {path} meanwhile: run the same command again")
         self.path = path
 
 
@@ -121,9 +123,7 @@ class FileTaken(LedgerError):
     """A copy of a ledger would overwrite an existing file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"cannot write {path}: the file exists already; choose another name, or remove it"
-        )
+        super().__init__(f"{path} exists already; choose another name, or remove this file")
         self.path = path
 
 

@@ -110,7 +110,16 @@ class LedgerReader:
         found = {position for key in sought for (position,) in self.select(_WITH_KEY, key)}
         for page in self.pages(_PAGE_OF(_IDS), indexed_until(head), head) if sought else ():
             found |= {position for position, event_id in page if key_of(event_id) in sought}
-        for page in self._pages_at((position,) for position in found if position <= last):
+        yield from self.at(position for position in found if position <= last)
+
+    def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
+        """Yield the events at some positions, in order.
+
+        Raises:
+            UnreadableEvent: An event's type, version, shape or time is unknown.
+            CannotRead: The file is damaged.
+        """
+        for page in self._pages_at((position,) for position in positions):
             yield from _recorded(page)
 
     def newest(

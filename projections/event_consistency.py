@@ -171,7 +171,7 @@ class ConsistencyCheck:
     """Checks events in order of position; keeps what later ones refer to."""
 
     def __init__(self) -> None:
-        self._asked: set[Digest] = set()
+        self._asked: dict[Digest, Digest] = {}  # to themselves: a key is held in memory once
         self._planned: set[Digest] = set()  # by batch key, as those submitted
         self._submitted: set[Digest] = set()
         self._verdicts: defaultdict[StreamId, dict[Digest, judging.Verdict]] = defaultdict(dict)
@@ -186,7 +186,7 @@ class ConsistencyCheck:
             case judging.VerdictReceived():
                 return self._faults_of_verdict(event, recorded)
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
-                self._asked.add(event.query_key)
+                self._asked[event.query_key] = event.query_key
                 self._scores.note(event)
                 return _faults_of_citing(event.batch_key, self._submitted, "submitted")
             case judging.PairReconciled():
@@ -232,7 +232,7 @@ class ConsistencyCheck:
         given = self._verdicts[recorded.stream]
         if event.query_key in given:
             faults.append(_PAID_TWICE)
-        given[event.query_key] = event.verdict
+        given[self._asked.get(event.query_key, event.query_key)] = event.verdict
         return faults
 
     def _faults_of_batch(self, event: judging.BatchFact) -> list[str]:

@@ -25,11 +25,9 @@ from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.parameters import require_anchor
-from commands.runs.reading.results import results_now
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import with_verdicts
-from commands.runs.report.subject import subject_of
+from commands.runs.report.reading import heard_at, starter, subject_now
 from commands.runs.workspace import require_sound
 from ledger.exchange import export_lines
 from ledger.identity import Fields
@@ -185,15 +183,15 @@ def report(
 
     Example: tourney report -o report.html
     """
-    with Ledger.read_only(selection.path) as opened:
+    with Ledger.read_only(selection.path) as opened, starter(opened.head.position) as start:
         head = head_at(opened, selection.as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
+        heard = start(heard_at, selection.path, stream, head.position)
         state = tournament_at(opened, stream, head.position, selection.as_of, settles_only=True)
         perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, selection.path, head.position, perspective)
-        source, spend = with_verdicts(opened, source, head.position)
-        subject = subject_of(opened, results_now(source, head), is_run=False, spend=spend)
-    write([page_of(subject, battles).encode()], output)
+        page = page_of(subject_now(opened, source, head, heard, start), battles)
+    write([page.encode()], output)
     say(f"written to {output}")
 
 

@@ -20,10 +20,10 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table, columns
-from commands.errors import DoneWithGaps, NotReady, counted
+from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable
-from commands.runs.doctor import findings
+from commands.runs.doctor import findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
@@ -125,8 +125,10 @@ def demo(
 
     Example: tourney demo
     """
+    config = folder / SETTINGS
+    if not config.exists() and (missing := missing_models()):
+        raise MissingExtra(missing[0], "models")
     lay_out_demo(folder)
-    config = folder / "tournament.toml"
     run(config=config)
     at = f"-c {config}"
     say("Next, at no cost:")

@@ -12,6 +12,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
 from ledger.store import Ledger
 from projections.battles.columns import Battles
+from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.battles.imported import BattleTable, table_of
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.battles.selection import Where, battles_where, values_of
@@ -45,6 +46,11 @@ class SelectedSet:
     def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
         """The battles as comparisons, under the set's name."""
         return {Dimension(self.name): self.battles.compared(self.name)}
+
+    @property
+    def comparisons(self) -> Mapping[Dimension, Comparisons]:
+        """The comparisons in columns."""
+        return {name: comparisons_of(battles) for name, battles in self.compared.items()}
 
     def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:
         """Return the battles to rate, by preferences where a tie may be half a win."""

@@ -201,9 +201,13 @@ def _ledger(path: Path) -> Finding:
         return Finding("ledger", "bad", str(error))
 
 
+def missing_models() -> list[str]:
+    """Return the packages for weights on this machine that are not installed."""
+    return [name for name in _MODELS if find_spec(name) is None]
+
+
 def _models() -> Finding:
-    missing = [name for name in _MODELS if find_spec(name) is None]
-    if missing:
+    if missing := missing_models():
         lacking = ", ".join(missing)
         return Finding(
             "models", "beware", f"without {lacking}; pip install 'tourney-ledger[models]'"

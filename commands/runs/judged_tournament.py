@@ -16,12 +16,15 @@ from commands.runs.choices import (
     require_jury,
     unknown,
 )
+from commands.runs.outcomes import recorded_outcomes, with_open_pairings
 from commands.runs.parameters import settings_of
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
+from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId, StreamId
 from ledger.store import Ledger
 from projections.battles.columns import Battles
+from projections.battles.comparisons import Comparisons, comparisons_of
+from projections.battles.on_record import comparisons_on_record, open_pairings
 from projections.battles.settled import settled_battles
 from projections.fold import Projection, State, fold
 from projections.tournament.compared import Compared, account_of
@@ -32,17 +35,12 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
 
-@dataclass(frozen=True)
-class JudgedTournament:
-    """A tournament as of a position, judged by one judge or by the majority of its panel."""
+class _OfTournament:
+    """What is said of a tournament whatever is known of its pairings."""
 
     state: Tournament
     judge: JudgeSettings
-    ledger: Path
-    until: int | None  # the last position to read; None: the ledger's last
-    named_judge: str | None = None  # as the caller chose
-    named_dimension: str | None = None  # as the caller chose
-    rule: Rule = RECORDED
+    rule: Rule
 
     @property
     def facts(self) -> dict[str, Json]:
@@ -70,6 +68,33 @@ class JudgedTournament:
         """The entrants' names, in the tournament's order."""
         return [entrant.entrant_id for entrant in self.state.roster]
 
+    def settings(self, section: str) -> Mapping[str, object]:
+        """Return a section of the settings as the tournament recorded it; empty if it did not."""
+        return settings_of(self.state, section)
+
+
+@dataclass(frozen=True)
+class RatedTournament(_OfTournament):
+    """A tournament as of a position, and how its pairs ended by one judge: enough to rate it."""
+
+    state: Tournament
+    judge: JudgeSettings
+    comparisons: Mapping[Dimension, Comparisons]
+    rule: Rule = RECORDED
+
+
+@dataclass(frozen=True)
+class JudgedTournament(_OfTournament):
+    """A tournament as of a position, judged by one judge or by the majority of its panel."""
+
+    state: Tournament
+    judge: JudgeSettings
+    ledger: Path
+    until: int | None  # the last position to read; None: the ledger's last
+    named_judge: str | None = None  # as the caller chose
+    named_dimension: str | None = None  # as the caller chose
+    rule: Rule = RECORDED
+
     @cached_property
     def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
         """The settlement of every pairing, by dimension."""
@@ -86,16 +111,17 @@ class JudgedTournament:
         """The settlements, by dimension."""
         return {**self.settlements}
 
+    @property
+    def comparisons(self) -> Mapping[Dimension, Comparisons]:
+        """The settlements in columns, by dimension."""
+        return {name: comparisons_of(group) for name, group in self.settlements.items()}
+
     def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:  # noqa: ARG002
         """Return the battles to rate, by dimension; each outcome is a whole one."""
         return {
             dimension: settled_battles(group, ties="half")
             for dimension, group in self.settlements.items()
         }
-
-    def settings(self, section: str) -> Mapping[str, object]:
-        """Return a section of the settings as the tournament recorded it; empty if it did not."""
-        return settings_of(self.state, section)
 
     def folded(self, projection: Projection[State]) -> State:
         """Fold the same events by another projection."""
@@ -113,6 +139,9 @@ class JudgedTournament:
 
 OutcomeSource: TypeAlias = JudgedTournament | SelectedSet
 """What a projection of outcomes shows: a tournament's, or an imported set's."""
+
+RatedSource: TypeAlias = OutcomeSource | RatedTournament
+"""What can be rated."""
 
 
 class Perspective(NamedTuple):
@@ -143,6 +172,34 @@ def judged_tournament(
     if rule.policy == MAJORITY:
         require_jury(state, judge, spelling)
     return JudgedTournament(seen, by, ledger, until, judge, dimension, rule)
+
+
+def rated_tournament(
+    ledger: Ledger,
+    stream: StreamId,
+    until: int | None,
+    perspective: Perspective,
+    spelling: Spelling = as_option,
+) -> RatedTournament | None:
+    """Return a tournament with what is rated of it, from a perspective on recorded outcomes.
+
+    None where it takes more of the ledger to tell, or the tournament was not opened yet.
+
+    Raises:
+        ConfigurationError: A name is unknown.
+    """
+    recorded = recorded_outcomes(ledger, stream, until)
+    if recorded is None or recorded.setting.opening is None:
+        return None
+    setting, found = recorded
+    seen = on_dimension(setting, perspective.dimension, spelling)
+    heard = (each.judge_id for each in setting.panel if each.judge_id in found.judges)
+    judge = judge_of(setting, perspective.judge or next(heard, None), spelling)
+    policy = perspective.rule.policy
+    unknown = open_pairings(seen, found, judge, policy)
+    state = with_open_pairings(ledger, recorded._replace(setting=seen), unknown, until)
+    comparisons = comparisons_on_record(state, found, judge, policy, unknown)
+    return RatedTournament(state, judge, comparisons)
 
 
 def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> tuple[Pairing, ...]:

@@ -1,15 +1,19 @@
 """Read of a ledger what settles a tournament's pairings by the outcomes on record.
 
 Most of a ledger is queries, verdicts and their replies, and other tournaments. Ratings need none of
-them: an outcome names its queries, and the responses give the queries' keys.
+them: an outcome names its queries, and the responses give the queries' keys. As a rule they need no
+response, either: an outcome names its pair, too.
 """
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from ledger.events import judging
+from ledger.events.imports import LedgerMerged
+from ledger.events.redaction import EventRedacted
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import EVENTS
 from ledger.events.responses import ResponseFailed, ResponseGenerated
@@ -18,9 +22,10 @@ from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
+from projections.battles.on_record import OutcomesOnRecord, outcomes_on_record
 from projections.fold import fold
 from projections.tournament.folding import advance, tournament_of
-from projections.tournament.matches import planned_responses
+from projections.tournament.matches import Pairing, planned_responses
 from projections.tournament.state import Tournament
 
 
@@ -28,14 +33,11 @@ def _names(*kinds: type[Fact]) -> frozenset[str]:
     return frozenset(name for name, each in EVENTS.types.items() if issubclass(each, kinds))
 
 
-_SETTLING: Final = _names(
-    TournamentOpened,
-    Registered,
-    ResponseGenerated,
-    ResponseFailed,
-    judging.JudgeQueryFailed,
-    judging.PairReconciled,
-)
+_SETTING: Final = _names(TournamentOpened, Registered)
+_OUTCOMES: Final = _names(judging.PairReconciled)
+_FAILURES: Final = _names(ResponseFailed, judging.JudgeQueryFailed)
+_SETTLING: Final = _SETTING | _OUTCOMES | _FAILURES | _names(ResponseGenerated)
+_UPSETTING: Final = _names(LedgerMerged, EventRedacted)
 _RESULTS: Final = _names(ResponseGenerated, judging.VerdictReceived)  # of use to all tournaments
 _FAILED: Final = _names(judging.JudgeQueryFailed)
 _BATCHES: Final = _names(judging.BatchFact)
@@ -54,20 +56,67 @@ def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None
     """
     last = ledger.head.position if until is None else until
     own = fold(tournament_of(stream), ledger.read(stream=stream, types=_SETTLING, until=last))
-    state = advance(own, _of_all(ledger, own, last))
+    cells = planned_responses(own, [prompt.prompt_id for prompt in own.bank])
+    missing = {cell.response_key for cell in cells}.difference(own.responses)
+    state = advance(own, _of_all(ledger, own, missing, last))
     return replace(state, newest=_newest(ledger, stream, last))
 
 
-def _of_all(ledger: Ledger, own: Tournament, last: int) -> list[Recorded]:
-    """Return what any tournament knows of this one's responses, queries in flight and failures."""
+class RecordedOutcomes(NamedTuple):
+    """A tournament's outcomes, and its openings and registrations."""
+
+    setting: Tournament
+    found: OutcomesOnRecord
+
+
+def recorded_outcomes(
+    ledger: Ledger, stream: StreamId, until: int | None
+) -> RecordedOutcomes | None:
+    """Return the outcomes that a tournament recorded; None where their names do not tell enough.
+
+    They do not if a ledger was merged in or a text redacted.
+
+    Raises:
+        UnreadableEvent: An event's type, version, shape or time is unknown.
+        CannotRead: The file is damaged.
+    """
+    last = ledger.head.position if until is None else until
+    if any(_read(ledger, ledger.streams(), _UPSETTING, ledger.head.position)):
+        return None
+    setting = fold(tournament_of(stream), ledger.read(stream=stream, types=_SETTING, until=last))
+    events = ledger.read(stream=stream, types=_OUTCOMES, until=last)
+    found = outcomes_on_record(setting, events)
+    if found is None:
+        return None
+    return RecordedOutcomes(replace(setting, newest=_newest(ledger, stream, last)), found)
+
+
+def with_open_pairings(
+    ledger: Ledger, recorded: RecordedOutcomes, pairings: Iterable[Pairing], until: int | None
+) -> Tournament:
+    """Return a tournament with all that settles pairings of which no outcome is known.
+
+    Raises:
+        UnreadableEvent: An event's type, version, shape or time is unknown.
+        CannotRead: The file is damaged.
+    """
+    setting, last = recorded.setting, ledger.head.position if until is None else until
+    failures = ledger.read(stream=setting.stream, types=_FAILURES, until=last)
+    own = advance(setting, chain(recorded.found.doubtful, failures))
+    keys = {cell.response_key for each in pairings for cell in (each.a, each.b)}
+    return replace(advance(own, _of_all(ledger, own, keys, last)), newest=setting.newest)
+
+
+def _of_all(
+    ledger: Ledger, own: Tournament, responses: AbstractSet[Digest], last: int
+) -> list[Recorded]:
+    """Return what any tournament knows of some responses, and of queries in flight or failed."""
     streams = ledger.streams()
     others = [stream for stream in streams if stream != own.stream]
     found = [*_read(ledger, streams, _BATCHES, last), *_read(ledger, others, _FAILED, last)]
-    cells = planned_responses(own, [prompt.prompt_id for prompt in own.bank])
-    missing = {cell.response_key for cell in cells}.difference(own.responses)
     failed = {*own.query_failures, *filter(None, map(_failed_for_good, found))}
     keys = chain(
-        (key_named(stream, "ResponseGenerated", [key]) for stream in others for key in missing),
+        (key_named(stream, "ResponseGenerated", [key]) for stream in streams for key in responses),
         (key_named(stream, "VerdictReceived", [key]) for stream in streams for key in failed),
     )
     return sorted((*found, *ledger.find(keys, until=last)), key=lambda each: each.position)

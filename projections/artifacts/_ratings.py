@@ -8,7 +8,7 @@ import numpy as np
 
 from ledger.identity import Fields
 from projections.artifacts.judgearena import rating_records
-from projections.artifacts.results import Results
+from projections.artifacts.results import RatedRun
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.elo.uncertainty import INTERVAL
 from projections.ratings.standings import WinRate, win_rates
@@ -16,7 +16,7 @@ from projections.ratings.standings import WinRate, win_rates
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
 
-def elo_results(results: Results) -> Fields:
+def elo_results(results: RatedRun) -> Fields:
     """Return ratings as the customer's scripts do; `bootstrap` adds intervals, which they lack."""
     return {
         "default_k": results.publication.terms.elo.k,
@@ -36,7 +36,7 @@ def elo_results(results: Results) -> Fields:
     }
 
 
-def _bootstrap(results: Results) -> Fields:
+def _bootstrap(results: RatedRun) -> Fields:
     """Return bootstrap intervals of the `primary` ratings; empty if none were asked for."""
     terms = results.publication.terms.elo
     if not terms.bootstraps:
@@ -59,7 +59,7 @@ def _bootstrap(results: Results) -> Fields:
     }
 
 
-def _computed(results: Results) -> Fields:
+def _computed(results: RatedRun) -> Fields:
     """Name the dimensions of so many battles that prompts were not resampled; empty without any."""
     some = [
         dimension
@@ -83,7 +83,7 @@ def _ratings(ratings: EloRatings) -> Fields:
     }
 
 
-def elo_per_perm(results: Results) -> bytes:
+def elo_per_perm(results: RatedRun) -> bytes:
     """Return an npz of each dimension's final ratings, (n_permutations, n_entrants)."""
     arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
     for dimension, standing in results.standings.items():
@@ -94,17 +94,19 @@ def elo_per_perm(results: Results) -> bytes:
     return stream.getvalue()
 
 
-def pairwise_winrates(results: Results) -> bytes:
+def pairwise_winrates(results: RatedRun) -> bytes:
     """Return a CSV of each pair's counts, and of a's share with its interval."""
     stream = io.StringIO()
-    rows = win_rates(each for group in results.settlements.values() for each in group)
+    rows = win_rates(
+        each for name, group in results.comparisons.items() for each in group.rows(name)
+    )
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow((*WinRate._fields[:-1], "win_rate", "ci95_low", "ci95_high"))
     writer.writerows((*row[:-1], row.win_rate, *(row.interval or (None, None))) for row in rows)
     return stream.getvalue().encode()
 
 
-def elo_ratings(results: Results) -> Fields:
+def elo_ratings(results: RatedRun) -> Fields:
     """Return ratings in the shape of JudgeArena's: by Bradley-Terry, with their intervals."""
     return rating_records(
         results.boards,

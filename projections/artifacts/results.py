@@ -1,37 +1,106 @@
 """The results of a run, from which every artifact is written: settlements and ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ledger.events.ratings import Publication
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension
+from ledger.identity import Dimension, PromptId
+from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
-from projections.ratings.standings import Standings, standings
+from projections.ratings.elo.rate import rate
+from projections.ratings.standings import Played, Standings, elo_task, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Starter(Protocol):
+    """Starts a computation."""
+
+    def __call__(
+        self,
+        compute: Callable[Parameters, Result],
+        /,
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Callable[[], Result]:
+        """Return what returns its result, and waits for it until then."""
+
+
+class SettledPairs(Protocol):
+    """Settlements with their texts: of a run, or of a section of its prompts."""
+
+    @property
+    def tournament(self) -> Tournament:
+        """The tournament, or what is known of the section."""
+
+    @property
+    def judge(self) -> JudgeSettings:
+        """The judge."""
+
+    @property
+    def settlements(self) -> Mapping[Dimension, tuple[Settlement, ...]]:
+        """By dimension in the tournament's order."""
+
+
+class BankSection(NamedTuple):
+    """The settlements of some prompts of a run."""
+
+    tournament: Tournament
+    judge: JudgeSettings
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
+
 
 @dataclass(frozen=True)
-class Results:
-    """A run's settlements and standings, by dimension in the tournament's order."""
+class RatedRun:
+    """A run's ratings, by dimension in the tournament's order, and what they are computed from."""
 
     tournament: Tournament
     publication: Publication
     judge: JudgeSettings
-    settlements: Mapping[Dimension, tuple[Settlement, ...]]
-    standings: Mapping[Dimension, Standings]
+    comparisons: Mapping[Dimension, Comparisons]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
+    played: Mapping[Dimension, Played]  # by Elo
+
+    @cached_property
+    def standings(self) -> Mapping[Dimension, Standings]:
+        """The standings by Elo, which take longest to compute."""
+        terms = self.publication.terms
+        return {
+            dimension: standings(
+                dimension, group, terms.entrants, terms.elo, self.played[dimension]
+            )
+            for dimension, group in self.comparisons.items()
+        }
+
+
+@dataclass(frozen=True)
+class Results(RatedRun):
+    """A run's ratings, and its settlements with their texts."""
+
+    settlements: Mapping[Dimension, tuple[Settlement, ...]]
 
 
 def results_of(tournament: Tournament, publication: Publication) -> Results:
     """Settle the pairings of a publication and compute its ratings."""
+    judge = tournament.judge(publication.terms.judge)
     terms = publication.terms
-    judge = tournament.judge(terms.judge)
-    settled = settle(tournament, frozenset(terms.prompts), judge, Rule(policy=terms.policy))
-    return rated_results(tournament, publication, judge, by_dimension(tournament, settled))
+    groups = settlements_of(tournament, frozenset(terms.prompts), judge, terms.policy)
+    return rated_results(tournament, publication, judge, groups)
+
+
+def settlements_of(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, policy: str
+) -> dict[Dimension, tuple[Settlement, ...]]:
+    """Settle the pairings on some prompts as a run publishes them, by dimension."""
+    return by_dimension(tournament, settle(tournament, prompts, judge, Rule(policy=policy)))
 
 
 def rated_results(
@@ -39,17 +108,35 @@ def rated_results(
     publication: Publication,
     judge: JudgeSettings,
     groups: Mapping[Dimension, tuple[Settlement, ...]],
+    start: Starter = partial,
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
+    comparisons = {dimension: comparisons_of(group) for dimension, group in groups.items()}
+    rated = rated_run(tournament, publication, judge, comparisons, start)
+    return Results(**vars(rated), settlements=groups)
+
+
+def rated_run(
+    tournament: Tournament,
+    publication: Publication,
+    judge: JudgeSettings,
+    comparisons: Mapping[Dimension, Comparisons],
+    start: Starter = partial,
+) -> RatedRun:
+    """Compute ratings by the terms of a publication.
+
+    Those by Elo are started, and waited for when somebody looks at the standings.
+    """
     terms = publication.terms
-    return Results(
+    played = {
+        dimension: start(rate, *elo_task(group, terms.elo))
+        for dimension, group in comparisons.items()
+    }
+    return RatedRun(
         tournament=tournament,
         publication=publication,
         judge=judge,
-        settlements=groups,
-        standings={
-            dimension: standings(dimension, group, terms.entrants, terms.elo)
-            for dimension, group in groups.items()
-        },
-        boards=rated_by_dimension(groups, terms.bradley_terry, terms.entrants),
+        comparisons=comparisons,
+        boards=rated_by_dimension(comparisons, terms.bradley_terry, terms.entrants),
+        played=played,
     )

@@ -11,7 +11,8 @@ import numpy as np
 
 from ledger.events.judging import Order
 from ledger.events.ratings import TieRule
-from projections.battles.columns import TIE, Battles, battles_of
+from projections.battles.columns import Battles
+from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import (
     TEMPERATURE,
@@ -31,13 +32,9 @@ from projections.verdicts.parsers import SCORE_PARSER, parse_judge_scores
 from projections.verdicts.policies import CONCATENATE, Rule
 
 
-def settled_battles(compared: Iterable[Compared], *, ties: TieRule) -> Battles:
+def settled_battles(compared: Iterable[Compared] | Comparisons, *, ties: TieRule) -> Battles:
     """Return the battles that count for a rating: the decided, and ties if they count half."""
-    return battles_of(
-        (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
-        for each in compared
-        if (score := each.score) is not None and (score != TIE or ties == "half")
-    )
+    return comparisons_of(compared).battles(ties=ties)
 
 
 BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)

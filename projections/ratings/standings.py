@@ -1,7 +1,7 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -10,11 +10,11 @@ import numpy as np
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
-from projections.battles.settled import settled_battles
+from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
 from projections.ratings.elo.uncertainty import EloBootstrap, uncertainty
-from projections.tournament.compared import FAILURES, Account, Compared, account_of, decided_or_tied
+from projections.tournament.compared import FAILURES, Account, Compared
 
 MANY_TIES: Final = 0.2
 """The share of ties above which ratings are computed both with and without them."""
@@ -73,22 +73,44 @@ class Standings:
         )
 
 
+Played: TypeAlias = Callable[[], Mapping[float, EloRatings]]
+"""Returns Elo ratings under each K, once they are computed."""
+
+
+class EloTask(NamedTuple):
+    """What Elo ratings are computed of: all that `elo.rate` is given."""
+
+    battles: Battles
+    parameters: EloParameters
+    ks: tuple[float, ...]
+
+
+def elo_task(compared: Iterable[Compared] | Comparisons, parameters: EloParameters) -> EloTask:
+    """Return what the Elo ratings of a dimension, or of an imported set, are computed of."""
+    ks = tuple(dict.fromkeys((parameters.k, *parameters.k_sweep)))
+    return EloTask(comparisons_of(compared).battles(ties=parameters.ties), parameters, ks)
+
+
 def standings(
     dimension: Dimension,
-    compared: Sequence[Compared],
+    compared: Iterable[Compared] | Comparisons,
     roster: Sequence[str],
     parameters: EloParameters,
+    played: Played | None = None,
 ) -> Standings:
     """Compute the standings on a dimension, or in an imported set.
+
+    What takes longest, the ratings of their `elo_task`, may be under way already.
 
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
-    battles = settled_battles(compared, ties=parameters.ties)
-    by_k = rate(battles, parameters, tuple(dict.fromkeys((parameters.k, *parameters.k_sweep))))
+    comparisons = comparisons_of(compared)
+    task = elo_task(comparisons, parameters)
+    battles, by_k = task.battles, played() if played else rate(*task)
     ratings = by_k[parameters.k]
-    judged = {each.cluster for each in decided_or_tied(compared)}
-    resampled = uncertainty(battles, ratings, parameters, n_prompts=len(judged))
+    n_judged = comparisons.n_judged_prompts
+    resampled = uncertainty(battles, ratings, parameters, n_prompts=n_judged)
     rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))
     unrated = [name for name in roster if name not in battles.entrants]
     return Standings(
@@ -99,17 +121,17 @@ def standings(
         ratings=ratings,
         bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
-        account=account_of(compared),
-        other_ties=_other_ties(compared, parameters),
+        account=comparisons.account,
+        other_ties=_other_ties(comparisons, parameters),
     )
 
 
-def _other_ties(compared: Sequence[Compared], parameters: EloParameters) -> OtherTies | None:
+def _other_ties(comparisons: Comparisons, parameters: EloParameters) -> OtherTies | None:
     """Rate under the other rule where ties are many."""
-    if account_of(compared).tied_share <= MANY_TIES:
+    if comparisons.account.tied_share <= MANY_TIES:
         return None
     ties: TieRule = "half" if parameters.ties == "drop" else "drop"
-    battles = settled_battles(compared, ties=ties)
+    battles = comparisons.battles(ties=ties)
     means = rate(battles, parameters, [parameters.k])[parameters.k].mean()
     return OtherTies(ties, dict(zip(battles.entrants, means.tolist(), strict=True)))
 

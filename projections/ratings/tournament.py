@@ -6,6 +6,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
+from projections.battles.columns import Battles
+from projections.battles.comparisons import Comparisons
 from projections.battles.settled import settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
@@ -17,7 +19,7 @@ from projections.ratings.bradley_terry.leaderboard import (
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.tournament.compared import decided_or_tied
+from projections.tournament.compared import Compared, decided_or_tied
 from projections.tournament.settlement import Settlement
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
@@ -42,7 +44,9 @@ class StyleControlled(NamedTuple):
 
 
 def by_dimension(
-    groups: Groups, parameters: BradleyTerryParameters, roster: Iterable[EntrantId]
+    groups: Mapping[Dimension, Iterable[Compared] | Comparisons],
+    parameters: BradleyTerryParameters,
+    roster: Iterable[EntrantId],
 ) -> tuple[Leaderboard, ...]:
     """Rate a tournament's entrants on each dimension.
 
@@ -114,16 +118,31 @@ def style_controlled(
         CannotRate: As for `ratings.style.rate_adjusted`.
     """
     roster = tuple(roster)
+    shown = {dimension: with_texts(group) for dimension, group in groups.items()}
     adjusted = {
-        dimension: rate_adjusted(
-            settled_battles(group, ties="half"), _features(group, features), parameters
+        dimension: adjusted_for_style(
+            settled_battles(group, ties="half"), group, features, parameters
         )
-        for dimension, group in ((name, with_texts(group)) for name, group in groups.items())
+        for dimension, group in shown.items()
     }
     return tuple(
         StyleControlled(board_of(dimension, each.ratings, roster), each)
         for dimension, each in adjusted.items()
     )
+
+
+def adjusted_for_style(
+    battles: Battles,
+    shown: Iterable[Settlement],
+    features: Sequence[str],
+    parameters: BradleyTerryParameters,
+) -> AdjustedRatings:
+    """Rate the battles of pairs of which both responses are shown, `with_texts`.
+
+    Raises:
+        CannotRate: As for `ratings.style.rate_adjusted`.
+    """
+    return rate_adjusted(battles, _features(shown, features), parameters)
 
 
 def with_texts(group: Iterable[Settlement]) -> list[Settlement]:

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from ledger.events.judging import Verdict
+from ledger.events.judging import Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, JudgeId, PromptId
 from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
@@ -20,6 +21,7 @@ from projections.tournament.settlement import (
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule, swap_consistent
+from projections.verdicts.queries import Said
 
 _FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid for in vain
 COHEN: Final = "Cohen's kappa"
@@ -53,13 +55,16 @@ def agreement(
     judges: Sequence[JudgeSettings],
     rule: Rule = RECORDED,
     votes: Mapping[Dimension, VotesByAnnotator] = _NO_VOTES,
+    said: Said | None = None,
 ) -> tuple[Measure, ...]:
     """Measure judges on each dimension: each alone, each two, and all together.
 
     Judges are compared on the pairs where each has an outcome under the rule: `inconsistent` is one
     by `swap-consistent`, and none by `abstain-on-flip`; `concatenate` compares orders. Whoever
-    voted on some pairs is compared as one more judge.
+    voted on some pairs is compared as one more judge. Verdicts are the tournament's, unless others
+    are given.
     """
+    said = said or partial(verdict_of, tournament, parser=rule.parser)
     settled = {
         judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
         for judge in judges
@@ -70,7 +75,7 @@ def agreement(
         for names, figure in _figures(
             tournament,
             {name: groups[dimension] for name, groups in settled.items()},
-            rule.parser,
+            said,
             votes.get(dimension, {}),
         )
     )
@@ -88,11 +93,11 @@ def _asked(group: Iterable[Settlement]) -> list[Match]:
 def _figures(
     tournament: Tournament,
     settled: Mapping[JudgeId, Sequence[Settlement]],
-    parser: str | None,
+    said: Said,
     votes: VotesByAnnotator,
 ) -> Iterator[tuple[tuple[str, ...], Figure]]:
     for name, group in settled.items():
-        yield from (((name,), figure) for figure in _habits(tournament, _asked(group), parser))
+        yield from (((name,), figure) for figure in _habits(tournament, _asked(group), said))
     judged: dict[str, Mapping[Hashable, Compared]] = {
         name: {place: each for place, each in enumerate(group) if _is_judged(each)}
         for name, group in settled.items()
@@ -134,19 +139,18 @@ def compare_judges(
         )
 
 
-def _habits(
-    tournament: Tournament, matches: Iterable[Match], parser: str | None
-) -> Iterator[Figure]:
+def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Figure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
-    matches = list(matches)
-    keys = {key for match in matches for _, key in match.keys}
-    verdicts = {key: verdict_of(tournament, key, parser) for key in keys}
-    said = Counter(verdict for verdict in verdicts.values() if verdict is not None)
-    failures = Counter(failure_of(tournament, key) for key in keys if verdicts[key] is None)
-    n_replies = said.total() + sum(failures[reason] for reason in _FAULTS)
+    verdicts = {
+        key: said(key) for match in matches for key in (match.forward_key, match.swapped_key)
+    }
+    given = Counter(verdict for verdict in verdicts.values() if verdict is not None)
+    unread = (key for key, verdict in verdicts.items() if verdict is None)
+    failures = Counter(failure_of(tournament, key) for key in unread)
+    n_replies = given.total() + sum(failures[reason] for reason in _FAULTS)
     yield _order_consistency(matches, verdicts)
-    yield rate_of("share of A", said["A"], said["A"] + said["B"])
-    yield rate_of("tie rate", said["TIE"], said.total())
+    yield rate_of("share of A", given["A"], given["A"] + given["B"])
+    yield rate_of("tie rate", given["TIE"], given.total())
     for reason in _FAULTS:
         yield rate_of(f"{reason} rate", failures[reason], n_replies)
 
@@ -154,13 +158,13 @@ def _habits(
 def _order_consistency(
     matches: Iterable[Match], verdicts: Mapping[Digest, Verdict | None]
 ) -> Figure:
-    outcomes = []
-    for match in matches:
-        forward, swapped = verdicts[match.forward_key], verdicts[match.swapped_key]
+    both = Counter((verdicts[each.forward_key], verdicts[each.swapped_key]) for each in matches)
+    outcomes = Counter[Outcome]()
+    for (forward, swapped), n in both.items():
         if forward is not None and swapped is not None:
-            outcomes.append(swap_consistent(forward, swapped))
-    n_consistent = sum(outcome != "inconsistent" for outcome in outcomes)
-    return rate_of("order consistency", n_consistent, len(outcomes))
+            outcomes[swap_consistent(forward, swapped)] += n
+    n_consistent = outcomes.total() - outcomes["inconsistent"]
+    return rate_of("order consistency", n_consistent, outcomes.total())
 
 
 def rate_of(name: str, n: int, of: int) -> Figure:

@@ -195,7 +195,12 @@ def account_of(compared: Iterable[Compared]) -> Account:
     for each in compared:
         kinds.add(each.counted)
         statuses.append(each.status)
-    counts = Counter(statuses)
+    return account_from(Counter(statuses), kinds.pop() if kinds else "pairs")
+
+
+def account_from(counted: Mapping[str, int], kind: Counted) -> Account:
+    """Return the account of what has each status so often."""
+    counts = Counter(counted)
     return Account(
         planned=counts.total(),
         decided=counts["a"] + counts["b"],
@@ -203,7 +208,7 @@ def account_of(compared: Iterable[Compared]) -> Account:
         inconsistent=counts["inconsistent"],
         failed=tuple((reason, counts[reason]) for reason in FAILURES if counts[reason]),
         pending=counts["pending"],
-        counted=kinds.pop() if kinds else "pairs",
+        counted=kind,
     )
 
 

@@ -7,12 +7,12 @@ The first line of the user text names that digest before any response can name a
 text says so, and stays the same for all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
-from ledger.events.judging import Order, VerdictReceived, query_key
+from ledger.events.judging import Order, Verdict, VerdictReceived, query_key
 from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric, ScoreScale
 from ledger.identity import Digest, Json, digest_of, digest_of_bytes
 from ledger.recorded import moment
@@ -143,6 +143,10 @@ class RecordedVerdict(NamedTuple):
     def recorded_at(self) -> datetime:
         """When it was recorded, in UTC."""
         return moment(self.recorded_us)
+
+
+Said: TypeAlias = Callable[[Digest], Verdict | None]
+"""Returns the verdict on a query; None: there is none."""
 
 
 def build_query(

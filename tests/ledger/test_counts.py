@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.counts import StreamCounts, counts_of
-from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.judging import (
+    FailureReason,
+    JudgeQueryFailed,
+    PairReconciled,
+    ScoreQuerySubmitted,
+)
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name
@@ -18,6 +23,7 @@ from tests.support.builders import worlds
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.evaluations import answer, observed, plan, unscorable
 from tests.support.builders.events import STREAM, key, known, opened
+from tests.support.builders.scores import put_answer, scored_plan
 from tests.support.builders.worlds import answered, cup, failure_of, history, matches_of, reconciled
 from tests.support.faults.hostile import loosen
 from tests.support.strategies.events import histories as any_histories
@@ -37,6 +43,8 @@ def counts(*events: Event) -> StreamCounts:
 def one_by_one(events: Sequence[Event]) -> StreamCounts:
     """Count events as read back, in Python."""
     types = [type_name(event) for event in events]
+    scored = {event.query_key for event in events if isinstance(event, ScoreQuerySubmitted)}
+    failed = [event.query_key for event in events if isinstance(event, JudgeQueryFailed)]
     outcomes = [event.outcome for event in events if isinstance(event, PairReconciled)]
     tokens = [each.n_generated_tokens for each in events if isinstance(each, ResponseGenerated)]
     return StreamCounts(
@@ -44,7 +52,7 @@ def one_by_one(events: Sequence[Event]) -> StreamCounts:
         responses_failed=types.count("ResponseFailed"),
         tokens=sum(tokens),
         verdicts=types.count("VerdictReceived"),
-        without_verdict=types.count("JudgeQueryFailed"),
+        without_verdict=sum(each not in scored for each in failed),
         reconciled=len(outcomes),
         tied=outcomes.count("tie"),
         inconsistent=outcomes.count("inconsistent"),
@@ -120,6 +128,17 @@ def test_every_reason_for_no_verdict_counts() -> None:
     found = counts(*(failure_of(key(each), each) for each in reasons))
 
     assert found == NOTHING._replace(without_verdict=len(reasons))
+
+
+def test_a_score_that_is_missing_is_no_missing_verdict() -> None:
+    """The column counts pairs' queries; those about an answer never had a verdict to give."""
+    planned = scored_plan()
+
+    found = counts(
+        planned, put_answer(key("s"), planned, 0), failure_of(key("s")), failure_of(key("v"))
+    )
+
+    assert found == NOTHING._replace(without_verdict=1)
 
 
 def test_ties_of_identical_responses_are_ties() -> None:

@@ -98,7 +98,8 @@ class Endpoint:
         if listed is None:
             return None
         names = {name.removeprefix("models/") for name in listed}  # as Google's server lists them
-        missing = [model for model in models if model not in names]
+        # SGLang lists an adapter by its own name, and is asked for it as "model:adapter".
+        missing = [each for each in models if names.isdisjoint((each, each.rpartition(":")[2]))]
         return f"{self.base_url} does not list {', '.join(missing)}" if missing else None
 
     def _listed_models(self) -> frozenset[str] | None:

@@ -5,11 +5,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from commands.cli.shared.views import ratings_view
+from commands.cli.shared.views import rated_view
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import OutcomeSource
+from commands.runs.judged_tournament import RatedSource
 from commands.runs.parameters import elo_parameters
 from commands.runs.report.drawings.of_rows import sweep_chart
 from ledger.events.ratings import TieRule
@@ -39,8 +39,8 @@ class EloOptions(NamedTuple):
     ] = None
 
 
-@ratings_view
-def elo(source: OutcomeSource, options: EloOptions) -> Table:
+@rated_view
+def elo(source: RatedSource, options: EloOptions) -> Table:
     """Compute Elo ratings. Options override the recorded settings.
 
     [elo] and TOURNEY_ELO_K change nothing here until the next `tourney run` or `tourney apply`.
@@ -50,8 +50,8 @@ def elo(source: OutcomeSource, options: EloOptions) -> Table:
     chosen = {**options._asdict(), "k_sweep": numbers_of(options.k_sweep)}
     parameters = elo_parameters(source.settings("elo"), chosen)
     rated = [
-        standings(dimension, group, source.roster, parameters)
-        for dimension, group in source.compared.items()
+        standings(dimension, comparisons, source.roster, parameters)
+        for dimension, comparisons in source.comparisons.items()
     ]
     table = elo_table(rated, parameters, *source.judges)
     return replace(table, chart=sweep_chart) if options.k_sweep else table

@@ -7,10 +7,10 @@ import typer
 
 from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at
-from commands.cli.shared.reading import Selection, read_verdicts
+from commands.cli.shared.reading import Selection, read_rated, read_verdicts
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet, imported_set
-from commands.runs.judged_tournament import OutcomeSource
+from commands.runs.judged_tournament import OutcomeSource, RatedSource
 from ledger.store import Ledger
 from projections.battles.columns import Battles
 from projections.battles.selection import COLUMNS, Where
@@ -79,6 +79,21 @@ def read_outcomes(
         return read_verdicts(selection, settles_only=settles_only)
     require_no_tournament(selection)
     return read_set(selection, chosen.name, where, chosen.unread)
+
+
+def read_rated_outcomes(selection: Selection, chosen: SetOptions) -> RatedSource:
+    """Read of the chosen set of battles, or of the selected tournament, what is rated.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: An option names something unknown, or contradicts another.
+        NothingRecorded: There is no such tournament.
+    """
+    return (
+        read_rated(selection)
+        if chosen.name is None and not chosen.kept
+        else read_outcomes(selection, chosen)
+    )
 
 
 def read_set(

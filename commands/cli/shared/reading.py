@@ -13,6 +13,7 @@ from commands.cli.shared.ledger import (
     ledger_path,
     position_of,
     read_tournament,
+    stream_of,
 )
 from commands.cli.tables.table import judged_by
 from commands.runs.choices import rule_of
@@ -20,7 +21,9 @@ from commands.runs.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
     Perspective,
+    RatedTournament,
     judged_tournament,
+    rated_tournament,
 )
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
@@ -125,6 +128,24 @@ def read_verdicts(selection: Selection, *, settles_only: bool = False) -> Judged
         )
         until = position_of(opened, selection.as_of)
     return judged_tournament(state, selection.path, until, perspective)
+
+
+def read_rated(selection: Selection) -> JudgedTournament | RatedTournament:
+    """Read of the selected tournament what is rated.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: An option names something unknown, or contradicts another.
+        NothingRecorded: There is no such tournament.
+    """
+    found = None
+    if selection.rule.is_recorded:
+        with Ledger.read_only(selection.path) as opened:
+            stream = stream_of(opened, selection.tournament, selection.config)
+            until = position_of(opened, selection.as_of)
+            perspective = Perspective(selection.judge, selection.dimension)
+            found = rated_tournament(opened, stream, until, perspective)
+    return found or read_verdicts(selection, settles_only=True)
 
 
 def pinned(selection: Selection) -> Selection:

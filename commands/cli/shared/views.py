@@ -3,19 +3,19 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature
-from typing import Concatenate, Final, TypeAlias
+from typing import Concatenate, Final, TypeAlias, TypeVar
 
 from commands.cli.shared.command import Command, command_with, parameters_of
-from commands.cli.shared.imported_set import SetOptions, read_outcomes
+from commands.cli.shared.imported_set import SetOptions, read_outcomes, read_rated_outcomes
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import Selection, note_of, read_verdicts
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError, as_option
 from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import position_at
-from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, RatedSource
 from commands.settings.toml import variable
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.store import Ledger
@@ -23,6 +23,7 @@ from projections.verdicts.policies import MAJORITY, RECORDED
 
 View: TypeAlias = Callable[Concatenate[JudgedTournament, ...], Table]
 BattlesView: TypeAlias = Callable[Concatenate[OutcomeSource, ...], Table]
+Source = TypeVar("Source", bound=RatedSource)
 TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
 _RATED_BY: Final = {
     "elo": ("elo", EloParameters.__struct_fields__),
@@ -44,7 +45,7 @@ def outcomes_view(view: View) -> Command:
 
 def battles_view(view: BattlesView) -> Command:
     """Turn a view of outcomes, or of an imported set's battles, into a command with --name."""
-    return table_command(_read_either(view), without={"diff"})
+    return table_command(_read_either(view, read_outcomes), without={"diff"})
 
 
 def ratings_view(view: BattlesView) -> Command:
@@ -52,7 +53,12 @@ def ratings_view(view: BattlesView) -> Command:
 
     The view asks for no verdict: where outcomes are on record, none is read.
     """
-    return table_command(_read_either(view, settles_only=True))
+    return table_command(_read_either(view, partial(read_outcomes, settles_only=True)))
+
+
+def rated_view(view: Callable[Concatenate[RatedSource, ...], Table]) -> Command:
+    """Turn a view of ratings alone into such a command: as a rule no response is read, either."""
+    return table_command(_read_either(view, read_rated_outcomes))
 
 
 def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
@@ -110,11 +116,13 @@ def _read_first(view: View) -> TableOf:
     return table_of
 
 
-def _read_either(view: BattlesView, *, settles_only: bool = False) -> TableOf:
+def _read_either(
+    view: Callable[Concatenate[Source, ...], Table], read: Callable[[Selection, SetOptions], Source]
+) -> TableOf:
     """Return a function that reads the chosen set or tournament, and returns a view of it."""
 
     def table_of(selection: Selection, /, chosen: SetOptions, **own: object) -> Table:
-        source = read_outcomes(selection, chosen, settles_only=settles_only)
+        source = read(selection, chosen)
         return with_source(view(source, **own), source)
 
     own = parameters_of(view)[1:]
@@ -135,7 +143,7 @@ def _difference(then: Table, now: Table) -> Table:
     return difference_table(then, now)
 
 
-def with_source(table: Table, source: OutcomeSource) -> Table:
+def with_source(table: Table, source: RatedSource) -> Table:
     """Add to a table what it is of, and the rule unless it is the recorded one."""
     if isinstance(source, SelectedSet):
         notes = (source.judged, *source.selected_by, *table.notes)

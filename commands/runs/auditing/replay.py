@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import NotFound, shortened
+from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
-from ledger.identity import StreamId, digest_of_bytes
+from ledger.identity import Digest, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
@@ -53,6 +54,11 @@ class Rebuilt(NamedTuple):
     files: Mapping[str, bytes]  # compared with the claim
     results: Results | None  # from which they are made; None: its terms name what is not there
 
+    @property
+    def redacted(self) -> Sequence[int]:
+        """The positions of redacted events that it is made from."""
+        return self.results.tournament.redactions.positions if self.results else ()
+
 
 class Difference(NamedTuple):
     """A file of a run that differs from what the ledger gives."""
@@ -88,7 +94,8 @@ def replay(
     claims = _selected_claims(ledger, stream, until=until, against=against)
     differences: list[Difference] = []
     for rebuilt in rebuilt_runs(ledger.read(until=until), claims):
-        differences += differences_from_claim(rebuilt)
+        digests = {path: digest_of_bytes(each) for path, each in rebuilt.files.items()}
+        differences += differences_from_claim(rebuilt.claim, digests, rebuilt.redacted)
         if against is not None:
             differences += _differences_from_folder(rebuilt, against)
         if out is not None:
@@ -136,16 +143,63 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
     )
 
 
+class CheckedRun(NamedTuple):
+    """A claim, and the digests of its files as the ledger gives them today."""
+
+    claim: Claim
+    digests: Mapping[str, Digest]  # none: its terms name what is not there
+    redacted: Sequence[int] = ()  # positions
+
+
+def checked_runs(
+    ledger: Ledger, events: Iterator[Recorded], claims: Sequence[Claim]
+) -> Iterator[CheckedRun]:
+    """Go through the events once, and yield each claim in the order of as-of.
+
+    Its files are made a section at a time, and never whole.
+    """
+    places = KeyPlaces()
+    tournaments = {
+        claim.stream: SectionedTournament(claim.stream, places, ledger.at) for claim in claims
+    }
+    for group in _as_they_come(claims):
+        for page in _pages_up_to(group[0].as_of, events):
+            places.note(page)
+            for each in tournaments.values():
+                each.advance(page)
+        for claim in group:
+            yield _checked(tournaments[claim.stream], claim)
+
+
+def _checked(tournament: SectionedTournament, claim: Claim) -> CheckedRun:
+    try:
+        digests = tournament.digests(claim.ratings.publication)
+    except LookupError:
+        return CheckedRun(claim, {})
+    return CheckedRun(claim, digests, tournament.state.redactions.positions)
+
+
 def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
     """Fold the events once, and yield each claim with its files, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
-    when = attrgetter("as_of")
-    for as_of, group in groupby(sorted(claims, key=when), key=when):
-        section = _up_to(as_of, events)
-        while page := list(islice(section, _PAGE)):
+    for group in _as_they_come(claims):
+        for page in _pages_up_to(group[0].as_of, events):
             states = {stream: advance(state, page) for stream, state in states.items()}
         for claim in group:
             yield _rebuilt(states[claim.stream], claim)
+
+
+def _as_they_come(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
+    """Yield the claims of one as-of together, in the order of as-of."""
+    when = attrgetter("as_of")
+    for _, group in groupby(sorted(claims, key=when), key=when):
+        yield list(group)
+
+
+def _pages_up_to(position: int, events: Iterator[Recorded]) -> Iterator[list[Recorded]]:
+    section = _up_to(position, events)
+    while page := list(islice(section, _PAGE)):
+        yield page
 
 
 def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:
@@ -171,24 +225,31 @@ def _up_to(position: int, events: Iterator[Recorded]) -> Iterator[Recorded]:
             return
 
 
-def differences_from_claim(rebuilt: Rebuilt) -> Iterator[Difference]:
-    """Yield the files that the events no longer give as they were published."""
-    run = rebuilt.claim.run
-    for artifact in rebuilt.claim.ratings.artifacts:
-        content = rebuilt.files.get(artifact.path)
-        if content is None:
-            yield Difference(run, artifact.path, "was published and is no longer made")
-        elif digest_of_bytes(content) != artifact.digest:
-            yield _differing(rebuilt, artifact.path, "differs from what was published")
+def differences_from_claim(
+    claim: Claim, digests: Mapping[str, Digest], redacted: Sequence[int]
+) -> Iterator[Difference]:
+    """Yield the files that the events no longer give as they were published.
+
+    Args:
+        claim: The publication.
+        digests: Of the files as the ledger gives them today, by path.
+        redacted: The positions of redacted events.
+    """
+    for artifact in claim.ratings.artifacts:
+        found = digests.get(artifact.path)
+        if found is None:
+            yield Difference(claim.run, artifact.path, "was published and is no longer made")
+        elif found != artifact.digest:
+            why = "differs from what was published"
+            yield _differing(claim.run, artifact.path, why, redacted)
 
 
-def _differing(rebuilt: Rebuilt, path: str, why: str) -> Difference:
+def _differing(run: str, path: str, why: str, redacted: Sequence[int]) -> Difference:
     """Return a file's difference, which is no fault if it held a text that was redacted."""
-    redacted = rebuilt.results.tournament.redactions.positions if rebuilt.results else ()
     if not redacted or not holds_texts(path):
-        return Difference(rebuilt.claim.run, path, why)
+        return Difference(run, path, why)
     why = f"{why}: texts were redacted at position {shortened([*map(str, redacted)])}"
-    return Difference(rebuilt.claim.run, path, why, is_fault=False)
+    return Difference(run, path, why, is_fault=False)
 
 
 def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
@@ -200,7 +261,7 @@ def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Differe
             yield Difference(run, path, "is missing")
         elif file.read_bytes() != content:
             why = f"differs from byte {_first_change(file, content)} on"
-            yield _differing(rebuilt, path, why)
+            yield _differing(run, path, why, rebuilt.redacted)
 
 
 def _first_change(file: Path, content: bytes) -> int:

@@ -12,9 +12,9 @@ from commands.ports import OnProgress
 from commands.runs.auditing.replay import (
     Claim,
     Difference,
+    checked_runs,
     claims_in,
     differences_from_claim,
-    rebuilt_runs,
 )
 from ledger.audit import (
     ChainAudit,
@@ -137,12 +137,12 @@ def _faults_of_meaning(
     faults: list[Fault] = []
     differences: list[Fault | Difference] = []
     events = _sound(ledger, head, faults, on_progress)
-    for rebuilt in rebuilt_runs(events, claims):
+    for checked in checked_runs(ledger, events, claims):
         differences += [
-            Fault(rebuilt.claim.position, f"{each.run}/{each.path} {each.why}")
+            Fault(checked.claim.position, f"{each.run}/{each.path} {each.why}")
             if each.is_fault
             else each
-            for each in differences_from_claim(rebuilt)
+            for each in differences_from_claim(*checked)
         ]
     deque(events, maxlen=0)  # what follows the last claim
     return [*faults, *differences]

@@ -4,6 +4,7 @@ What rests on battles is of a tournament or of an imported set.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,7 @@ from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.artifacts.results import Results, rated_results
+from projections.artifacts.results import Results, Starter, rated_results
 from projections.evaluations.curve import metrics_over_steps, training_points
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of, asked_samples
@@ -37,7 +38,7 @@ from projections.tournament.state import Tournament
 _OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
 
 
-def results_now(source: JudgedTournament, head: Head) -> Results:
+def results_now(source: JudgedTournament, head: Head, start: Starter = partial) -> Results:
     """Return what a run would publish of a tournament as it stands at a head.
 
     Without Elo's intervals: they take hundreds of resamples, and a report shows none.
@@ -65,7 +66,7 @@ def results_now(source: JudgedTournament, head: Head) -> Results:
         as_of=head.position,
         head=head.chain,
     )
-    return rated_results(state, publication, source.judge, source.settlements)
+    return rated_results(state, publication, source.judge, source.settlements, start)
 
 
 def elo_rows(source: OutcomeSource, chosen: Mapping[str, object]) -> Iterator[rows.EloRow]:

@@ -100,6 +100,7 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
             chosen, most = _sample(judged, disputed), _MOST
         case WhichBattles.NONE:
             chosen, most = [], None
+    state = subject.with_replies(chosen)
     shown = (
         shown_battle(state, each, each.match, is_disputed=battle_key(each) in disputed, most=most)
         for each in chosen

@@ -14,6 +14,7 @@ _DOUBTFUL: Final = 0.2  # of the judged pairs are inconsistent
 _MANY_TIES: Final = 0.3  # of the decided and tied pairs are tied
 _FRAGILE: Final = 0.02  # of the prompts decide who is ahead
 _MOST_NAMED: Final = 4
+_SEEN_AS_ZERO: Final = 0.5  # Elo points, without decimals
 
 
 class LeadFinding(NamedTuple):
@@ -93,7 +94,8 @@ def _evidence(board: Leaderboard, gap: Pair | None) -> str:
         return ""
     level = f"{100 * board.ratings.parameters.level:g} %"
     ahead = f"It is {abs(gap.difference):.0f} Elo points ahead of {gap.entrant_b}"
-    low, high = decimal(gap.low, 0), decimal(gap.high, 0)
+    digits = int(min(abs(gap.low), abs(gap.high)) < _SEEN_AS_ZERO)  # who leads is not 0 ahead
+    low, high = decimal(gap.low, digits), decimal(gap.high, digits)
     return f"{ahead}; with {level} confidence the difference lies between {low} and {high}."
 
 

@@ -10,7 +10,6 @@ from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension
 from projections.battles.columns import CannotRate
-from projections.battles.settled import settled_battles
 from projections.ratings.fragility import Fragility, fragility
 from projections.ratings.judge_bias.figures import Figure
 from projections.ratings.judge_bias.measures import biases
@@ -64,7 +63,7 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
     results = subject.results
     prompts = frozenset(results.publication.terms.prompts)
     state = results.tournament
-    measures = agreement(state, prompts, state.panel)
+    measures = agreement(state, prompts, state.panel, said=subject.said)
     return (
         *(
             _reliability(each)
@@ -73,7 +72,7 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
         ),
         *(
             _bias(each.dimension, each.judge, each.figure)
-            for each in biases(state, state.panel)
+            for each in biases(state, state.panel, subject.said)
             if each.figure.value is not None and _is_main(each.figure)
         ),
     )
@@ -179,7 +178,7 @@ def fragile_pairs(rated: RatedDimension) -> tuple[Fragility, ...]:
     """Return the fragility of each gap between neighbours; none where it cannot be computed."""
     parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
     try:
-        return fragility(settled_battles(rated.settlements, ties="half"), parameters)
+        return fragility(rated.comparisons.battles(ties="half"), parameters)
     except CannotRate:
         return ()
 

@@ -94,11 +94,10 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     """Return what the templates show of a subject, by the names that they give it."""
     fragile = [(each, fragile_pairs(each)) for each in subject.dimensions]
     results = subject.results
-    return {
+    return {  # the ratings last: those by Elo may be under way
         "title": _title(subject),
         "judge": results.judge,
         "terms": results.publication.terms,
-        "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],
         "health": health_of(subject),
         "fragile": fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
         "calibration": calibration_of(subject),
@@ -108,6 +107,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "battles": battles_of(subject, which),
         "which": which,
         "provenance": _provenance(subject),
+        "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],
     }
 
 
@@ -119,7 +119,7 @@ def _title(subject: Subject) -> str:
 
 def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility]) -> DimensionView:
     terms = subject.results.publication.terms
-    account = rated.standings.account
+    account = rated.comparisons.account
     return DimensionView(
         rated.name,
         finding_of(rated.board),

@@ -1,35 +1,51 @@
-"""Read of a ledger what a report shows beside the outcomes: what judges said, and what was spent.
+"""Read of a ledger what a report shows, in two processes where that is much.
 
-Outcomes are read as ratings read them. Of what other tournaments' judges said, only the verdicts
-on this one's queries are read, which are looked up by their keys.
+One reads the outcomes, as ratings read them; meanwhile the other reads what judges said, and adds
+up what was spent. Replies stay on the ledger until a battle shows them. Of what other tournaments'
+judges said, only the verdicts on this one's queries are read, which are looked up by their keys.
 """
 
-from collections.abc import Iterable, Iterator
+import gc
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from itertools import chain
-from typing import Final
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from immutables import Map
 
 from commands.runs.judged_tournament import JudgedTournament
+from commands.runs.reading.results import results_now
+from commands.runs.report.subject import Subject, subject_of
+from ledger.chain import Head
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     ScoreQuerySubmitted,
     ScoreReceived,
+    Verdict,
     VerdictReceived,
 )
 from ledger.events.registration import JudgeRegistered
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.values import type_name
-from ledger.identity import Digest
+from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
-from projections.fold import both, fold
+from projections.artifacts.results import Parameters, Result, Starter
+from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import known_matches
 from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import RecordedVerdict
 
+_SHORT: Final = 100_000  # events: fewer are read before another process has begun
 _VERDICT: Final = type_name(VerdictReceived)
 _BILLED: Final = frozenset(
     type_name(each)
@@ -46,54 +62,138 @@ _BILLED: Final = frozenset(
 )
 
 
-def with_verdicts(
-    ledger: Ledger, source: JudgedTournament, until: int
-) -> tuple[JudgedTournament, Spend]:
-    """Add the verdicts to a tournament that was read with outcomes only, and return its spend.
+@contextmanager
+def starter(n_events: int, *, short: int = _SHORT) -> Iterator[Starter]:
+    """Yield what starts computations: in a second process, or when their result is asked for.
+
+    Neither process looks for garbage: nearly all that is read is needed to the end.
+
+    Args:
+        n_events: Of the ledger.
+        short: Up to so many there is no second process.
+    """
+    if n_events <= short or (os.cpu_count() or 1) == 1:
+        yield _later
+        return
+    with ProcessPoolExecutor(1, get_context("spawn"), gc.disable) as pool, _without_garbage():
+
+        def start(
+            compute: Callable[Parameters, Result],
+            /,
+            *args: Parameters.args,
+            **kwargs: Parameters.kwargs,
+        ) -> Callable[[], Result]:
+            return pool.submit(compute, *args, **kwargs).result
+
+        yield start
+
+
+@contextmanager
+def _without_garbage() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _later(
+    compute: Callable[Parameters, Result], /, *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Callable[[], Result]:
+    return cache(partial(compute, *args, **kwargs))
+
+
+class Heard(NamedTuple):
+    """What a tournament's judges said: the verdicts by query, and what was spent."""
+
+    verdicts: Mapping[Digest, Verdict]
+    spend: Spend
+
+
+def heard_at(path: Path, stream: StreamId, until: int) -> Heard:
+    """Read what was heard up to a position.
 
     Raises:
-        UnreadableEvent: An event's type, version, shape or time is unknown.
-        CannotRead: The file is damaged.
+        LedgerError: The ledger cannot be read.
     """
-    stream, before = source.state.stream, source.state
-    if before.redactions.responses:  # whose outcomes are found by the queries that were sent
-        events = ledger.read(until=until)
-        whole, spend = fold(both(tournament_of(stream), spend_of(stream)), events)
-        return replace(source, state=replace(whole, opening=before.opening)), spend
-    said: list[Recorded] = []
+    with Ledger.read_only(path) as ledger:
+        return heard_on(ledger, stream, until)
+
+
+def heard_on(ledger: Ledger, stream: StreamId, until: int) -> Heard:
+    """Read the same of an open ledger; each query has its first verdict.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+    """
+    verdicts: dict[Digest, Verdict] = {}
     events = ledger.read(stream=stream, types=_BILLED, until=until)
-    spend = fold(spend_of(stream), _noting(events, said))
-    given = _by_query(said)
-    given = {**_by_query(_said_elsewhere(ledger, source, given, until)), **given}
-    state = replace(before, verdicts=before.verdicts.update(given))
-    return replace(source, state=state), spend
+    spend = fold(spend_of(stream), _noting(events, verdicts))
+    return Heard(verdicts, replace(spend, dimensions=Map()))  # the bills name them
 
 
-def _noting(events: Iterable[Recorded], said: list[Recorded]) -> Iterator[Recorded]:
-    """Pass events on, and keep those that are verdicts."""
+def _noting(events: Iterable[Recorded], verdicts: dict[Digest, Verdict]) -> Iterator[Recorded]:
+    """Pass events on, and keep the verdicts."""
     for each in events:
-        if type(each.event) is VerdictReceived:
-            said.append(each)
+        if isinstance(event := each.event, VerdictReceived):
+            verdicts.setdefault(event.query_key, event.verdict)
         yield each
 
 
-def _by_query(said: Iterable[Recorded]) -> dict[Digest, RecordedVerdict]:
-    """Return the first verdict on each query."""
+def subject_now(
+    ledger: Ledger,
+    source: JudgedTournament,
+    head: Head,
+    heard: Callable[[], Heard],
+    start: Starter = _later,
+) -> Subject:
+    """Return what a report shows of a tournament that was read with outcomes only.
+
+    Args:
+        ledger: Which holds it.
+        source: The tournament.
+        head: Up to which it was read.
+        heard: Returns what its judges said.
+        start: Starts what takes long.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: A recorded setting is out of range.
+        CannotRate: The ratings cannot be computed.
+    """
+    until, stream = head.position, source.state.stream
+    is_redacted = bool(source.state.redactions.responses)
+    if is_redacted:  # their outcomes are found by the queries that were sent
+        whole = fold(tournament_of(stream), ledger.read(until=until))
+        source = replace(source, state=replace(whole, opening=source.state.opening))
+    results = results_now(source, head, start)
+    verdicts, spend = heard()
+    subject = subject_of(ledger, results, is_run=False, spend=spend)
+    if is_redacted:
+        return subject
+    others = [each for each in ledger.streams(types={_VERDICT}) if each != stream]
+    missing = _queries(source).difference(verdicts) if others else frozenset()
+    replies = partial(_replies, ledger, stream, others, until)
+    elsewhere = {key: each.event.verdict for key, each in replies(missing).items()}
+    found = {**elsewhere, **verdicts}
+    return replace(subject, said=found.get, replies=replies)
+
+
+def _replies(
+    ledger: Ledger,
+    own: StreamId,
+    others: Sequence[StreamId],
+    until: int,
+    queries: Collection[Digest],
+) -> Map[Digest, RecordedVerdict]:
+    """Return the verdicts on queries, with their replies: a tournament's own, else the first."""
+    keys = (key_named(each, _VERDICT, [key]) for each in (own, *others) for key in queries)
     found: dict[Digest, RecordedVerdict] = {}
-    for recorded in said:
+    own_first = sorted(ledger.find(keys, until=until), key=lambda each: each.stream != own)
+    for recorded in own_first:
         if isinstance(event := recorded.event, VerdictReceived):
             found.setdefault(event.query_key, RecordedVerdict(event, recorded.recorded_us))
-    return found
-
-
-def _said_elsewhere(
-    ledger: Ledger, source: JudgedTournament, given: dict[Digest, RecordedVerdict], until: int
-) -> Iterable[Recorded]:
-    """Return what other tournaments recorded of this one's queries that it has no verdict on."""
-    others = [each for each in ledger.streams(types={_VERDICT}) if each != source.state.stream]
-    missing = _queries(source).difference(given) if others else ()
-    keys = (key_named(each, _VERDICT, [key]) for each in others for key in missing)
-    return ledger.find(keys, until=until)
+    return Map(found)
 
 
 def _queries(source: JudgedTournament) -> frozenset[Digest]:

@@ -1,13 +1,16 @@
 """What a report is about: the results of a tournament, and what the ledger holds beside them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+from immutables import Map
 
 from ledger.chain import Head
-from ledger.identity import Dimension
+from ledger.identity import Digest, Dimension
 from ledger.store import Ledger
 from projections.artifacts.results import Results
+from projections.battles.comparisons import Comparisons
 from projections.evaluations.metrics import RunMetrics, metrics_of
 from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
 from projections.fold import fold
@@ -15,6 +18,11 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings
 from projections.tournament.settlement import Settlement
 from projections.tournament.spend import Spend, spend_of
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import RecordedVerdict, Said
+
+Replies: TypeAlias = Callable[[Collection[Digest]], Map[Digest, RecordedVerdict]]
+"""Returns what was replied to some queries."""
 
 
 class RatedDimension(NamedTuple):
@@ -22,8 +30,18 @@ class RatedDimension(NamedTuple):
 
     name: Dimension
     settlements: Sequence[Settlement]
-    standings: Standings
+    results: Results
     board: Leaderboard
+
+    @property
+    def comparisons(self) -> Comparisons:
+        """Its settlements in columns."""
+        return self.results.comparisons[self.name]
+
+    @property
+    def standings(self) -> Standings:
+        """Its standings by Elo."""
+        return self.results.standings[self.name]
 
 
 @dataclass(frozen=True)
@@ -35,6 +53,8 @@ class Subject:
     evaluations: tuple[RunMetrics, ...]
     items: Items  # of the evaluations
     is_run: bool  # of a published run; else of the tournament as it stands
+    said: Said | None = None  # verdicts, if the tournament was read without; None: it has them
+    replies: Replies | None = None  # likewise, those with the judge's words
 
     @property
     def head(self) -> Head:
@@ -47,9 +67,17 @@ class Subject:
         results = self.results
         boards = {board.name: board for board in results.boards}
         return tuple(
-            RatedDimension(name, group, results.standings[name], boards[name])
+            RatedDimension(name, group, results, boards[name])
             for name, group in results.settlements.items()
         )
+
+    def with_replies(self, battles: Sequence[Settlement]) -> Tournament:
+        """Return the tournament with what judges replied about some battles."""
+        state = self.results.tournament
+        if self.replies is None:
+            return state
+        queries = [key for each in battles if each.match for _, key in each.match.keys]
+        return replace(state, verdicts=self.replies(queries))
 
 
 def subject_of(

@@ -13,7 +13,7 @@ from ledger.errors import CannotWrite
 from ledger.storage.files import write_whole
 
 SETTINGS: Final = "tournament.toml"
-_BANK: Final = "prompts.jsonl"
+_BANK: Final = "bank.jsonl"
 _SERVED: Final = re.compile(r"(?P<model>[^@\s]+)@(?P<url>https?://\S+)")
 _EXAMPLES: Final = ("model-a@http://localhost:8000/v1", "model-b@http://localhost:8000/v1")
 

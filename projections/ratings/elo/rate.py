@@ -79,10 +79,8 @@ def rate(
     played = season_battles(battles)
     is_long = len(battles) > most_replayed
     beginning = len(battles) - n_remembered(battles, min(ks)) if is_long else 0
-    some_orders = _orders(played, parameters, most_bytes)
-    gained = np.concatenate(
-        [final_gains(played, orders[:, beginning:], ks=ks) for orders in some_orders]
-    )
+    some_orders = _orders(played, beginning, parameters, most_bytes)
+    gained = np.concatenate([final_gains(played, orders, ks=ks) for orders in some_orders])
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
@@ -90,14 +88,17 @@ def rate(
     }
 
 
-def _orders(played: SeasonBattles, parameters: EloParameters, most_bytes: int) -> Iterator[Orders]:
-    """Yield permutations of all battles, some at a time."""
+def _orders(
+    played: SeasonBattles, beginning: int, parameters: EloParameters, most_bytes: int
+) -> Iterator[Orders]:
+    """Yield permutations of all battles without their beginnings, some at a time, one a row."""
     rng = np.random.default_rng(parameters.seed)
     battles = played.codes[:-1].astype(np.intp)  # which NumPy shuffles faster than short numbers
-    n_at_once = max(1, most_bytes // max(1, played.codes.nbytes))
+    length = len(battles) - beginning
+    n_at_once = max(1, most_bytes // max(1, length * played.codes.itemsize))
     for start in range(0, parameters.permutations, n_at_once):
         n = min(n_at_once, parameters.permutations - start)
-        orders = np.empty((n, len(battles)), played.codes.dtype)
+        orders = np.empty((n, length), played.codes.dtype)
         for order in orders:
-            order[:] = rng.permutation(battles)
+            order[:] = rng.permutation(battles)[beginning:]
         yield orders

@@ -8,7 +8,7 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
-from projections.battles.columns import CannotRate
+from projections.battles.columns import Battles, CannotRate
 from projections.battles.settled import settled_battles
 from projections.intervals import FEWEST_CLUSTERS, Estimate
 from projections.ratings.bradley_terry.component import ELO
@@ -19,9 +19,10 @@ from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
 from projections.ratings.judge_bias.panel import Families, jury_figures
 from projections.ratings.judge_bias.transitivity import transitivity
 from projections.ratings.style import Coefficient
-from projections.ratings.tournament import style_controlled, with_texts
+from projections.ratings.tournament import adjusted_for_style, with_texts
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
+from projections.verdicts.queries import Said
 
 _STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
@@ -40,12 +41,15 @@ class Bias(NamedTuple):
     figure: Figure
 
 
-def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[Bias]:
+def biases(
+    tournament: Tournament, judges: Sequence[JudgeSettings], said: Said | None = None
+) -> Iterator[Bias]:
     """Yield the figures on each judge with verdicts in both orders, by dimension.
 
     Args:
         tournament: What was judged.
         judges: The whole jury: some figures compare a judge with the others.
+        said: The verdicts; None: the tournament's.
 
     Raises:
         CannotRate: Strengths are too far apart to be computed.
@@ -56,12 +60,12 @@ def biases(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Iterator[
         str(judge.judge_id): by_dimension(tournament, settle(tournament, prompts, judge))
         for judge in judges
     }
-    for dimension, pairs in judged_pairs(tournament, judges).items():
+    for dimension, pairs in judged_pairs(tournament, judges, said).items():
         of_jury = jury_figures(pairs, families)
         for judge, groups in settled.items():
             own = pairs.by(judge)
             if len(own):
-                of_ratings = _of_ratings(dimension, groups[dimension])
+                of_ratings = _of_ratings(groups[dimension])
                 figures = (*_habits(own), *of_jury[judge], *of_ratings)
                 yield from (Bias(dimension, judge, figure) for figure in figures)
 
@@ -108,24 +112,27 @@ def _effect(feature: Kind, found: Coefficient, n: int) -> Figure:
     return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
 
 
-def _of_ratings(dimension: Dimension, group: Sequence[Settlement]) -> Iterator[Figure]:
+def _of_ratings(group: Sequence[Settlement]) -> Iterator[Figure]:
     """Yield what outcomes say of the ratings by one judge."""
-    yield _transitivity(group)
-    yield _length_control(dimension, group)
+    battles, shown = settled_battles(group, ties="half"), with_texts(group)
+    yield _transitivity(battles)
+    if len(shown) < len(battles):  # some responses were redacted
+        battles = settled_battles(shown, ties="half")
+    yield _length_control(battles, shown)
 
 
-def _transitivity(group: Sequence[Settlement]) -> Figure:
-    found = transitivity(settled_battles(group, ties="half"))
+def _transitivity(battles: Battles) -> Figure:
+    found = transitivity(battles)
     if found is None:
         return missing("transitivity", _NO_MORE_PAIRS)
     of = f"chi-square {found.chi_square:.1f}, {found.degrees} degrees of freedom"
     return figure("transitivity", Bounded(found.p, None, None), found.n_pairs, of=of)
 
 
-def _length_control(dimension: Dimension, group: Sequence[Settlement]) -> Figure:
+def _length_control(battles: Battles, shown: Sequence[Settlement]) -> Figure:
     """Return the largest change of a rating under control for length, and whose."""
     try:
-        ((_, found),) = style_controlled({dimension: group}, ("length",), _PLAIN, ())
+        found = adjusted_for_style(battles, shown, ("length",), _PLAIN)
     except CannotRate as error:
         return missing("length control", error.why)
     if found.left_out:
@@ -135,6 +142,6 @@ def _length_control(dimension: Dimension, group: Sequence[Settlement]) -> Figure
     return figure(
         "length control",
         Bounded(float(change[most]), None, None),
-        len(with_texts(group)),
+        len(shown),
         of=found.ratings.entrants[most],
     )

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import partial
+from typing import Final, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.events.judging import Order
+from ledger.events.judging import Order, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
@@ -15,10 +16,10 @@ from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
 from projections.tournament.compared import SCORES
 from projections.tournament.matches import Match
-from projections.tournament.settlement import Settlement, by_dimension, settle
+from projections.tournament.settlement import Settlement, by_dimension, settle, verdict_of
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import outcome_of_order
-from projections.verdicts.queries import RecordedVerdict
+from projections.verdicts.queries import Said
 
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -97,14 +98,18 @@ class JudgedPairs:
 
 
 def judged_pairs(
-    tournament: Tournament, judges: Sequence[JudgeSettings]
+    tournament: Tournament, judges: Sequence[JudgeSettings], said: Said | None = None
 ) -> dict[Dimension, JudgedPairs]:
-    """Return what judges said, by dimension; judges with no such pair are named, too."""
+    """Return what judges said, by dimension; judges with no such pair are named, too.
+
+    Verdicts are the tournament's, unless others are given.
+    """
+    said = said or partial(verdict_of, tournament, parser=None)
     prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
     heard = [by_dimension(tournament, settle(tournament, prompts, judge)) for judge in judges]
     names = tuple(str(judge.judge_id) for judge in judges)
     return {
-        dimension: _pairs_of(tournament, names, [groups[dimension] for groups in heard])
+        dimension: _pairs_of(said, names, [groups[dimension] for groups in heard])
         for dimension in (rubric.dimension for rubric in tournament.dimensions)
     }
 
@@ -112,19 +117,25 @@ def judged_pairs(
 _Row: TypeAlias = tuple[int, Match, float, float]
 """The judge's number, the match, and what a took in either order."""
 
+_TAKEN: Final[Mapping[Order, Mapping[Verdict, float]]] = {
+    order: {each: SCORES[outcome_of_order(each, order)] for each in get_args(Verdict)}
+    for order in get_args(Order)
+}
+"""What a took by a verdict in an order."""
+
 
 def _pairs_of(
-    tournament: Tournament, judges: tuple[str, ...], groups: Sequence[Sequence[Settlement]]
+    said: Said, judges: tuple[str, ...], groups: Sequence[Sequence[Settlement]]
 ) -> JudgedPairs:
     """Build the pairs of a dimension from the settlements of each judge."""
-    verdicts = tournament.verdicts
+    forward_took, swapped_took = _TAKEN["forward"], _TAKEN["swapped"]
     rows: list[_Row] = [
-        (number, match, _score(forward, "forward"), _score(swapped, "swapped"))
+        (number, match, forward_took[forward], swapped_took[swapped])
         for number, group in enumerate(groups)
         for match in (each.match for each in group)
         if match is not None and not match.is_identical
-        if (forward := verdicts.get(match.forward_key)) is not None
-        if (swapped := verdicts.get(match.swapped_key)) is not None
+        if (forward := said(match.forward_key)) is not None
+        if (swapped := said(match.swapped_key)) is not None
     ]
     matches = [match for _, match, _, _ in rows]
     a = [match.pairing.a.entrant.entrant_id for match in matches]
@@ -146,11 +157,6 @@ def _pairs_of(
             [match.response_b.text for match in matches],
         ),
     )
-
-
-def _score(given: RecordedVerdict, order: Order) -> float:
-    """Return what a took in an order."""
-    return SCORES[outcome_of_order(given.event.verdict, order)]
 
 
 def _prompt_of(match: Match) -> str:

@@ -2,9 +2,8 @@
 
 Each tournament has its own entrants on its own bank: 6 entrants, 500 prompts, 2 dimensions, every
 pair asked in both orders. Texts have the lengths that models write, queries have the keys that the
-texts give, and a few replies hold no verdict. The first 500 prompts of the first tournament are
-published; the last one may be cut off, as one that goes on. On as many prompts as it takes, all
-events are of one tournament.
+texts give, and a few replies hold no verdict. The first tournament is published; the last one may
+be cut off, as one that goes on. On as many prompts as it takes, all events are of one tournament.
 """
 
 import random
@@ -17,6 +16,7 @@ from typing import Final
 
 from immutables import Map
 
+from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -36,13 +36,9 @@ from ledger.events.ratings import (
 from ledger.events.registration import Prompt
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import StreamId, digest_of_bytes
+from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.artifacts.files import files_of
-from projections.artifacts.results import results_of
-from projections.fold import fold
 from projections.ratings.elo.uncertainty import BOOTSTRAPS
-from projections.tournament.folding import tournament_of
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
@@ -63,7 +59,6 @@ _JUDGE: Final = judge(
 )
 _N_PAIRS: Final = N_ENTRANTS * (N_ENTRANTS - 1) // 2
 _EVENTS_A_PROMPT: Final = N_ENTRANTS + len(_DIMENSIONS) * _N_PAIRS * 5  # and some fewer
-_N_OPENING: Final = 1 + len(_DIMENSIONS) + N_ENTRANTS + 1  # events, and the prompts
 _PRICE: Final = Price(3.0, 15.0, 3.75, 6.0, 0.3, "anthropic 2026-04-01")
 _AT_ONCE: Final = 5_000  # events
 _PROMPTS_AT_ONCE: Final = 20
@@ -96,9 +91,7 @@ def write_tournaments(path: Path, n_events: int, *, n_prompts: int = N_PROMPTS) 
             while some := list(islice(events, _AT_ONCE)):
                 ledger.append(stream, some)
             if number == 1:
-                _publish(
-                    ledger, stream, until=_N_OPENING + n_prompts + N_PROMPTS * _EVENTS_A_PROMPT
-                )
+                _publish(ledger, stream)
 
 
 def write_tournament(path: Path, n_events: int) -> None:
@@ -241,15 +234,18 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
     )
 
 
-def _publish(ledger: Ledger, stream: StreamId, *, until: int) -> None:
-    """Publish the ratings of a tournament's first prompts, as a run does."""
-    state = fold(tournament_of(stream), ledger.read(stream=stream, until=until))
-    results = results_of(state, _publication(state))
-    artifacts = tuple(
-        ArtifactDigest(path=path, digest=digest_of_bytes(content))
-        for path, content in files_of(results).items()
-    )
-    ledger.append(stream, [RatingsPublished(publication=results.publication, artifacts=artifacts)])
+def _publish(ledger: Ledger, stream: StreamId) -> None:
+    """Publish the ratings of a tournament, as a run does."""
+    places = KeyPlaces()
+    tournament = SectionedTournament(stream, places, ledger.at)
+    events = ledger.read(stream=stream)
+    while some := list(islice(events, _AT_ONCE)):
+        places.note(some)
+        tournament.advance(some)
+    publication = _publication(tournament.state)
+    digests = tournament.digests(publication)
+    artifacts = tuple(ArtifactDigest(path=path, digest=each) for path, each in digests.items())
+    ledger.append(stream, [RatingsPublished(publication=publication, artifacts=artifacts)])
 
 
 def _publication(state: Tournament) -> Publication:
@@ -261,7 +257,7 @@ def _publication(state: Tournament) -> Publication:
         policy=DEFAULT_POLICY,
         elo=EloParameters(bootstraps=BOOTSTRAPS),
         entrants=tuple(each.entrant_id for each in state.roster),
-        prompts=tuple(each.prompt_id for each in state.bank[:N_PROMPTS]),
+        prompts=tuple(each.prompt_id for each in state.bank),
         bradley_terry=BradleyTerryParameters(),
     )
     return Publication(

@@ -357,13 +357,14 @@ def test_a_server_is_reached_by_listing_its_models(monkeypatch: pytest.MonkeyPat
     """It costs nothing: no model is asked."""
     monkeypatch.setenv("MY_KEY", CANARY)
     with FakeOpenAI(api_key=CANARY) as fake:
-        known, unknown = (reach(openai_server(fake.url, model)) for model in (MODEL, "other"))
+        asked_for = (MODEL, f"base:{MODEL}", "other")  # SGLang's name of an adapter on a base
+        known, adapter, unknown = (reach(openai_server(fake.url, each)) for each in asked_for)
         fake.traffic.lists_models = False
         unsaid = reach(openai_server(fake.url, "other"))
 
-    assert (known, unsaid) == (None, None)
+    assert (known, adapter, unsaid) == (None, None, None)
     assert unknown == f"{fake.url} does not list other"
-    assert fake.traffic.looked_with == [CANARY] * 3
+    assert fake.traffic.looked_with == [CANARY] * 4
     assert fake.traffic.asked == []
 
 

@@ -1,9 +1,12 @@
 """`tourney init` writes files, plans at once, and says how to go on."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from commands.cli.run import demo
+from commands.errors import MissingExtra
 from tests.support.command_line.launching import launch
 
 SMALL, LARGE = (f"{name}@http://localhost:8000/v1" for name in ("small-3b", "large-32b"))
@@ -36,4 +39,16 @@ def test_the_folder_one_is_in_may_be_filled(tmp_path: Path, words: tuple[str, ..
     assert "the entrants are examples: put your models into tournament.toml" in done.stderr
     assert "  cd " not in done.stderr
     assert again.returncode == 2
-    assert again.stderr.startswith("error: .: there is a tournament's tournament.toml, prompts")
+    assert again.stderr.startswith("error: .: there is a tournament's tournament.toml, bank")
+
+
+def test_without_pytorch_no_demo_is_laid_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second try, with it, finds the way as clear as the first."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    with pytest.raises(MissingExtra, match=r"'torch' is not installed; pip install .*\[models\]"):
+        demo(tmp_path / "demo")
+
+    assert not [*tmp_path.iterdir()]

@@ -6,6 +6,8 @@ import zipfile
 from typing import NoReturn
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -356,6 +358,25 @@ def test_a_judgment_has_the_fields_of_the_customers() -> None:
     }
     assert isinstance(raw, list)
     assert all(set(each) >= JUDGMENT and set(each["pair"]) == PAIR for each in raw)
+
+
+@given(text=st.text(min_size=1), gold=st.none() | st.text())
+def test_lines_are_as_pythons_json_writes_them(text: str, gold: str | None) -> None:
+    """A run that was published by Python's encoder must stay byte for byte the same."""
+    task = prompt(text=text, gold=gold)
+    found = results(*history(opened(prompts=[task], rubrics=[RUBRICS[1]]), "b"))
+    (settlements,) = found.settlements.values()
+    rows = {
+        "matches/matches.jsonl": matches(found),
+        "verdicts/utility.jsonl": verdicts(found, settlements),
+        "battles.jsonl": battles(found),
+    }
+
+    files = files_of(found)
+
+    for path, lines in rows.items():
+        expected = [json.dumps(line, ensure_ascii=False) for line in lines]
+        assert files[path] == "".join(f"{line}\n" for line in expected).encode()
 
 
 def test_both_replies_are_kept_whole_and_in_order() -> None:

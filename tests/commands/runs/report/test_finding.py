@@ -97,6 +97,20 @@ def test_nobody_leads_where_nothing_can_be_said(
 STRENGTHS = np.array([0.0, 0.1, 0.4, 0.5])
 
 
+def test_a_bound_beside_zero_says_on_which_side() -> None:
+    """Rounded to 0 it would leave open, or contradict, whether somebody leads."""
+    games = {
+        ("ann", "bob"): (60, 34, 0),
+        ("ann", "cleo"): (60, 20, 0),
+        ("bob", "cleo"): (60, 20, 0),
+    }
+
+    found = finding_of(board(played(games)))
+
+    assert found.verdict == "tied"
+    assert found.evidence.endswith("lies between \N{MINUS SIGN}0.1 and 147.7.")
+
+
 def share_right(n: int) -> float:
     """Return in how many of n planted tournaments the finding names the best entrant.
 

@@ -1,5 +1,7 @@
 """What is read for a report shows the same page as all events do."""
 
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -12,14 +14,14 @@ from commands.runs.outcomes import tournament_with_outcomes
 from commands.runs.reading.results import results_now
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import with_verdicts
-from commands.runs.report.subject import subject_of
+from commands.runs.report.reading import heard_at, heard_on, starter, subject_now
+from commands.runs.report.subject import Subject, subject_of
+from ledger.errors import NoLedger
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.fold import fold
-from projections.tournament.spend import Spend, spend_of
+from projections.tournament.settlement import verdict_of
 from tests.support.builders.events import STREAM, key
 from tests.support.builders.money import OPUS, USED
 from tests.support.builders.scores import paid_score, put_answer, scored_plan
@@ -30,21 +32,25 @@ OTHER = StreamId("other")
 COURT = heard(court(2), [A, B, TIE, SLOT_A, A, A], [A, A, TIE, B, None, B])
 
 
-def judged(ledger: Ledger, *, whole: bool) -> tuple[JudgedTournament, Spend]:
-    """Return the tournament and its spend, from all events or from what a report reads."""
+def judged(ledger: Ledger, *, whole: bool) -> JudgedTournament:
+    """Return the tournament, from all events or from its outcomes."""
     last = ledger.head.position
     state = tournament_at(ledger, STREAM, last, settles_only=not whole)
-    source = judged_tournament(state, Path("x"), last, Perspective())
+    return judged_tournament(state, Path("x"), last, Perspective())
+
+
+def subject(ledger: Ledger, *, whole: bool) -> Subject:
+    """Return what the page shows, from all events or from what a report reads."""
+    source, head = judged(ledger, whole=whole), ledger.head
     if whole:
-        return source, fold(spend_of(STREAM), ledger.read())
-    return with_verdicts(ledger, source, last)
+        return subject_of(ledger, results_now(source, head), is_run=False)
+    heard = partial(heard_on, ledger, STREAM, head.position)
+    return subject_now(ledger, source, head, heard)
 
 
 def page(ledger: Ledger, *, whole: bool) -> str:
     """Return the page."""
-    source, spend = judged(ledger, whole=whole)
-    results = results_now(source, ledger.head)
-    return page_of(subject_of(ledger, results, is_run=False, spend=spend), which=WhichBattles.ALL)
+    return page_of(subject(ledger, whole=whole), which=WhichBattles.ALL)
 
 
 def test_the_page_is_that_of_all_events() -> None:
@@ -66,10 +72,32 @@ def test_scores_are_spent_as_in_all_events() -> None:
     with Ledger.in_memory() as ledger:
         ledger.append(STREAM, [*COURT, *scored])
 
-        (_, expected), (_, found) = judged(ledger, whole=True), judged(ledger, whole=False)
+        expected, found = (subject(ledger, whole=each).spend for each in (True, False))
 
-    assert found == expected
+    assert found.bills == expected.bills
     assert expected.total.usd > 0
+
+
+def test_two_processes_make_the_same_page(tmp_path: Path) -> None:
+    """One rates, and the other reads what judges said."""
+    path = tmp_path / "x.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, COURT)
+    with Ledger.read_only(path) as ledger, starter(1, short=0) as start:
+        head = ledger.head
+        heard = start(heard_at, path, STREAM, head.position)
+        found = subject_now(ledger, judged(ledger, whole=False), head, heard, start)
+
+        assert page_of(found, which=WhichBattles.ALL) == page(ledger, whole=True)
+
+
+def test_an_error_of_the_second_process_is_raised_in_the_first(tmp_path: Path) -> None:
+    """As the user is to read it."""
+    with starter(1, short=0) as start:
+        heard = start(heard_at, tmp_path / "x.db", STREAM, 1)
+
+        with pytest.raises(NoLedger, match=r"x\.db"):
+            heard()
 
 
 def test_what_another_tournament_was_told_is_shown_too() -> None:
@@ -111,17 +139,17 @@ def test_verdicts_and_spend_are_those_of_all_events(
         if not tournament_with_outcomes(ledger, STREAM, None).panel:
             return
 
-        (expected, spent), (found, told) = judged(ledger, whole=True), judged(ledger, whole=False)
+        expected, found = subject(ledger, whole=True), subject(ledger, whole=False)
+        groups = expected.results.settlements
+        battles = [each for each in chain(*groups.values()) if each.match]
+        of_all, replied = expected.results.tournament, found.with_replies(battles)
 
-    assert told == spent
-    assert found.settlements == expected.settlements
-    asked = [
-        key
-        for group in expected.settlements.values()
-        for each in group
-        if each.match
-        for _, key in each.match.keys
-    ]
-    for query in asked:
-        assert found.state.verdicts.get(query) == expected.state.verdicts.get(query)
-        assert found.state.query_failures.get(query) == expected.state.query_failures.get(query)
+    assert found.spend.bills == expected.spend.bills
+    assert found.spend.entrants == expected.spend.entrants
+    assert found.results.settlements == groups
+    queries = (keys for each in battles if each.match for keys in each.match.keys)
+    for _, query in queries:
+        assert replied.verdicts.get(query) == of_all.verdicts.get(query)
+        assert replied.query_failures.get(query) == of_all.query_failures.get(query)
+        if found.said:
+            assert found.said(query) == verdict_of(of_all, query, None)

@@ -81,7 +81,7 @@ def test_a_model_of_anthropics_judges_in_batches(tmp_path: Path) -> None:
         "claude-sonnet-5-5",
     )
     assert [each.dimension for each in settings.rubrics] == ["quality"]
-    assert [each.text for each in read_bank(tmp_path / "prompts.jsonl")] == ["Why?"]
+    assert [each.text for each in read_bank(tmp_path / "bank.jsonl")] == ["Why?"]
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_what_cannot_be_understood_leaves_no_file(
 
 def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
     """It may be the bank of a year's work; other files are no matter."""
-    (tmp_path / "prompts.jsonl").write_text("mine", encoding="utf-8")
+    (tmp_path / "bank.jsonl").write_text("mine", encoding="utf-8")
     (tmp_path / "notes.txt").touch()
 
-    with pytest.raises(ConfigurationError, match=r"a tournament's prompts\.jsonl already"):
+    with pytest.raises(ConfigurationError, match=r"a tournament's bank\.jsonl already"):
         lay_out(tmp_path, NewTournament())
 
-    assert {each.name for each in tmp_path.iterdir()} == {"prompts.jsonl", "notes.txt"}
-    (tmp_path / "prompts.jsonl").unlink()
+    assert {each.name for each in tmp_path.iterdir()} == {"bank.jsonl", "notes.txt"}
+    (tmp_path / "bank.jsonl").unlink()
     lay_out(tmp_path, NewTournament())
 
 
@@ -137,9 +137,9 @@ def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
 def test_prompts_stay_what_they_are(tmp_path: Path) -> None:
     """The shipped ones have no ids; each id follows from its text."""
     lay_out(tmp_path, NewTournament())
-    bank = read_bank(tmp_path / "prompts.jsonl")
-    reordered = (tmp_path / "prompts.jsonl").read_text(encoding="utf-8").splitlines()[::-1]
-    (tmp_path / "prompts.jsonl").write_text("\n".join(reordered), encoding="utf-8")
+    bank = read_bank(tmp_path / "bank.jsonl")
+    reordered = (tmp_path / "bank.jsonl").read_text(encoding="utf-8").splitlines()[::-1]
+    (tmp_path / "bank.jsonl").write_text("\n".join(reordered), encoding="utf-8")
 
     assert [json.loads(each).keys() for each in reordered] == [{"prompt", "gold_answer"}] * 5
-    assert read_bank(tmp_path / "prompts.jsonl") == bank[::-1]
+    assert read_bank(tmp_path / "bank.jsonl") == bank[::-1]

@@ -1,0 +1,96 @@
+"""Comparisons in columns are the comparisons one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.events.ratings import TieRule
+from ledger.events.registry import Event
+from projections.battles.columns import TIE, Battles, battles_of
+from projections.battles.comparisons import CODES, comparisons_of, joined
+from projections.tournament.compared import Compared, ComparedBattle, account_of
+from projections.tournament.settlement import settle
+from projections.verdicts.policies import CONCATENATE, Rule
+from tests.support.builders.events import known
+from tests.support.builders.worlds import everything
+from tests.support.strategies.tournaments import tournament_histories
+
+RULES: tuple[TieRule, ...] = ("drop", "half")
+
+
+def one_by_one(compared: list[Compared], ties: TieRule) -> Battles:
+    """Return the battles that count, as their definition says."""
+    return battles_of(
+        (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
+        for each in compared
+        if (score := each.score) is not None and (score != TIE or ties == "half")
+    )
+
+
+def require_equal(found: Battles, expected: Battles) -> None:
+    """Require the same names, in the same order, and the same columns."""
+    assert (found.entrants, found.prompts) == (expected.entrants, expected.prompts)
+    for name in ("a", "b", "score", "cluster", "weight"):
+        column, other = getattr(found, name), getattr(expected, name)
+        assert (column.dtype, column.tolist()) == (other.dtype, other.tolist())
+
+
+@given(events=tournament_histories(), ties=st.sampled_from(RULES), by_order=st.booleans())
+def test_the_battles_and_the_account_are_those_of_the_pairings(
+    events: list[Event], ties: TieRule, *, by_order: bool
+) -> None:
+    """A rating depends on the order of battles, and on how prompts are numbered."""
+    state = known(*events)
+    rule = Rule(CONCATENATE) if by_order else Rule()
+    compared: list[Compared] = [*settle(state, everything(state), state.panel[0], rule)]
+
+    found = comparisons_of(compared)
+
+    require_equal(found.battles(ties=ties), one_by_one(compared, ties))
+    assert found.account == account_of(compared)
+    assert found.n_judged_prompts == len(
+        {each.cluster for each in compared if each.score is not None}
+    )
+    assert comparisons_of(found) is found
+
+
+battles = st.builds(
+    lambda cluster, pair, status, weight: ComparedBattle(
+        "set", None, cluster, pair[0], pair[1], status, weight
+    ),
+    st.integers(0, 9),
+    st.permutations(["zoe", "amy", "kim"]),
+    st.sampled_from(["a", "b", "tie", "no verdict", "inconsistent"]),
+    st.sampled_from([0.5, 1.0, 3.0]),
+)
+
+
+@pytest.mark.parametrize("ties", RULES)
+@given(compared=st.lists(battles))
+def test_imported_battles_keep_their_weights(ties: TieRule, compared: list[ComparedBattle]) -> None:
+    """Their prompts have numbers of their own, in any order."""
+    found = comparisons_of(compared)
+
+    require_equal(found.battles(ties=ties), one_by_one([*compared], ties))
+    assert found.account == account_of(compared)
+
+
+@given(parts=st.lists(st.lists(battles), min_size=1, max_size=3))
+def test_parts_are_joined_in_order(parts: list[list[ComparedBattle]]) -> None:
+    """A long tournament is gone through in sections, and rated whole."""
+    every = [each for part in parts for each in part]
+
+    found = joined([comparisons_of(part) for part in parts])
+
+    assert found.account == account_of(every)
+    require_equal(found.battles(ties="half"), one_by_one([*every], "half"))
+    rows = [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in found.rows("s")]
+    assert rows == [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in every]
+    numbers = {each.cluster for each in found.rows("s")}
+    assert len(numbers) == len({each.cluster for each in every})
+
+
+def test_every_status_has_a_code_of_one_byte() -> None:
+    """The highest is left free: it says that nothing is known."""
+    assert max(CODES.values()) < np.iinfo(np.uint8).max
