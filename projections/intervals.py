@@ -208,7 +208,7 @@ def _t(freedom: int) -> float:
 
 
 def _spread(influence: Floats, places: NDArray[np.intp]) -> _Spread:
-    n = len(np.unique(places))
+    n = int(np.count_nonzero(np.bincount(places)))
     if n == 1:
         return _Spread(n, None)
     moved = np.bincount(places, influence)

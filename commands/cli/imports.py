@@ -16,6 +16,7 @@ from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table
+from commands.cli.tables.outcomes import imported_ratings_table
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import BattleFile, bad_rows
@@ -151,7 +152,7 @@ def import_elo_ratings(
     """
     with ledger_to_write(paths) as opened:
         imported = import_ratings(opened, file, name=set_name(name))
-    writer.write(tables.imported_ratings_table({name: imported}))
+    writer.write(imported_ratings_table({name: imported}))
 
 
 @app.command(name="hydra-weights")

@@ -9,7 +9,7 @@ import msgspec
 from commands.errors import ConfigurationError, Spelling, as_option, place_and_fault
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from projections.intervals import too_few_resamples
-from projections.ratings.elo import BOOTSTRAPS, LEVEL
+from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
 from projections.tournament.state import Tournament
 
 Parameters = TypeVar("Parameters")

@@ -9,7 +9,7 @@ from commands.settings.sections import Section
 from ledger.events import ratings
 from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
 from projections.intervals import too_few_resamples
-from projections.ratings.elo import BOOTSTRAPS, LEVEL
+from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
 
 _ELO: Final = ratings.EloParameters()  # the defaults
 _BT: Final = ratings.BradleyTerryParameters()

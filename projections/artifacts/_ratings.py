@@ -9,7 +9,8 @@ import numpy as np
 from ledger.identity import Fields
 from projections.artifacts.judgearena import rating_records
 from projections.artifacts.results import RatedRun
-from projections.ratings.elo import INTERVAL, EloRatings
+from projections.ratings.elo.rate import EloRatings
+from projections.ratings.elo.uncertainty import INTERVAL
 from projections.ratings.standings import WinRate, win_rates
 
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors

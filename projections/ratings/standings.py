@@ -12,7 +12,8 @@ from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
-from projections.ratings.elo import EloBootstrap, EloRatings, prompts_met, rate, uncertainty
+from projections.ratings.elo.rate import EloRatings, prompts_met, rate
+from projections.ratings.elo.uncertainty import EloBootstrap, uncertainty
 from projections.tournament.compared import FAILURES, Account, Compared
 
 MANY_TIES: Final = 0.2

@@ -346,7 +346,7 @@ def test_killed_under_a_cap_a_judges_bill_stays_below_it(
     assert 0.0 < total.usd <= billed_usd <= total.usd + total.maybe_usd <= 1.4
 
 
-@pytest.mark.parametrize("death", direct_kills(2400), ids=str)
+@pytest.mark.parametrize("death", direct_kills(1800), ids=str)
 def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     """The same, at a server of another maker."""
     with FakeOpenAI() as server:

@@ -420,7 +420,7 @@ def test_a_pilot_by_another_model_and_a_few_of_the_headlines_replies_are_near_th
     judge = ("apply", "judge", "--yes")
     assert tourney(folder, *judge, "--mode", "pilot", url=fake.url).code == 0
     guessed = planned(folder, fake)
-    assert tourney(folder, *judge, "--limit", "36", url=fake.url).code == 0
+    assert tourney(folder, *judge, "--limit", "108", url=fake.url).code == 0
     before = spent(folder, fake)
 
     plan = planned(folder, fake)

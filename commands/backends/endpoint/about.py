@@ -7,6 +7,8 @@ There is no standard for it. All list their models; vLLM says its version at /ve
 
 import logging
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
 
 import httpx2
@@ -55,30 +57,42 @@ _CARDS: Final = msgspec.json.Decoder(_Cards)
 _ABOUT: Final = msgspec.json.Decoder(_About)
 
 
-def ask_about(server: Endpoint, client: openai.OpenAI, model: str) -> ServerFacts | None:
-    """Return what a server says of itself and of a model by that name; None: nothing."""
-    try:
-        listed = _asked(client, "/models", _CARDS)
-        root = server.base_url.rstrip("/").removesuffix("/v1")
-        version, server_info, info, tokenizer = (
-            _asked(client, root + path, _ABOUT) or _About() for path in _PATHS
+@dataclass(frozen=True)
+class AboutServer:
+    """What a server says of itself."""
+
+    _cards: Mapping[str, _Card]
+    _pages: tuple[_About, ...]  # of _PATHS
+
+    def facts(self, model: str) -> ServerFacts | None:
+        """Return what is worth recording of the server and a model by that name; None: nothing."""
+        version, server_info, info, tokenizer = self._pages
+        card, adapter = _cards_of(model, self._cards)
+        template = tokenizer.chat_template
+        facts = ServerFacts(
+            name=info.router or (card.owned_by if card.owned_by in _NAMES else None),
+            version=version.version or server_info.version or info.version,
+            weights=server_info.model_path or info.model_id or card.root,
+            revision=server_info.revision or info.model_sha,
+            adapter=adapter,
+            template=None if template is None else digest_of_bytes(template.encode()),
+            is_deterministic=server_info.enable_deterministic_inference,
         )
-    except openai.APIConnectionError as error:
-        _log.debug("%s says nothing of itself: %s", server.base_url, first_line(error))
-        return None
-    cards = {card.id: card for card in listed.data} if listed else {}
-    card, adapter = _cards_of(model, cards)
-    template = tokenizer.chat_template
-    facts = ServerFacts(
-        name=info.router or (card.owned_by if card.owned_by in _NAMES else None),
-        version=version.version or server_info.version or info.version,
-        weights=server_info.model_path or info.model_id or card.root,
-        revision=server_info.revision or info.model_sha,
-        adapter=adapter,
-        template=None if template is None else digest_of_bytes(template.encode()),
-        is_deterministic=server_info.enable_deterministic_inference,
-    )
-    return None if facts == ServerFacts() else facts
+        return None if facts == ServerFacts() else facts
+
+
+def ask_about(server: Endpoint, client: openai.OpenAI) -> AboutServer:
+    """Return what a server says of itself, all at once: it may be far away."""
+    root = server.base_url.rstrip("/").removesuffix("/v1")
+    with ThreadPoolExecutor() as threads:
+        listed = threads.submit(_asked, client, "/models", _CARDS)
+        pages = threads.map(lambda path: _asked(client, root + path, _ABOUT) or _About(), _PATHS)
+        try:
+            models = listed.result() or _Cards(())
+            return AboutServer({card.id: card for card in models.data}, tuple(pages))
+        except openai.APIConnectionError as error:
+            _log.debug("%s says nothing of itself: %s", server.base_url, first_line(error))
+            return AboutServer({}, (_About(),) * len(_PATHS))
 
 
 def _cards_of(model: str, cards: Mapping[str, _Card]) -> tuple[_Card, str | None]:

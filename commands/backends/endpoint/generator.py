@@ -10,7 +10,7 @@ from threading import Event
 from time import perf_counter
 
 from commands.backends.endpoint._replies import text_of
-from commands.backends.endpoint.about import ask_about
+from commands.backends.endpoint.about import AboutServer, ask_about
 from commands.backends.endpoint.post import Post, posting
 from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
@@ -54,6 +54,7 @@ class EndpointGenerator:
     tell: Tell | None = None  # hears of long waits; None: there are none
     till: Till = NO_TILL
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
+    _about: dict[str, AboutServer] = field(default_factory=dict)  # by server
     _held: dict[Endpoint, HeldRejections[GenerationTask]] = field(default_factory=dict)
     _introduced: set[Entrant] = field(default_factory=set)  # what their servers say is recorded
 
@@ -114,12 +115,13 @@ class EndpointGenerator:
 
         details: list[str] = []
         with served.server.client() as client, posting(client) as post:
-            is_new = entrant not in self._introduced
-            facts = ask_about(served.server, client, entrant.weights) if is_new else None
+            url = served.server.base_url
+            about = self._about.get(url) or ask_about(served.server, client)
+            facts = self._about.setdefault(url, about).facts(entrant.weights)
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
                 partial(_answer, served.server, post),
-                self._paces.setdefault(served.server.base_url, Pace()),
+                self._paces.setdefault(url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
                 stops=stops,

@@ -52,6 +52,25 @@ def _is_behind_proxy(url: httpx2.URL) -> bool:
     return any(proxies.get(each) for each in (url.scheme, "all")) and not proxy_bypass(url.host)
 
 
+class _OpenConnection(HTTPConnection):
+    """Sends head and body of a request together, which spares both sides a packet."""
+
+    _unsent = b""
+
+    def send(self, data: bytes) -> None:  # type: ignore[override]  # nothing else is sent here
+        """Keep a part of a request until all of it is there."""
+        self._unsent += data
+
+    def flush(self) -> None:
+        """Send a request."""
+        whole, self._unsent = self._unsent, b""
+        super().send(whole)
+
+
+class _EncryptedConnection(_OpenConnection, HTTPSConnection):
+    """The same under TLS."""
+
+
 class _Connections:
     """Connections to one server, which are kept open between requests."""
 
@@ -61,7 +80,7 @@ class _Connections:
         self._url, self._timeout = client.base_url, httpx2.Timeout(client.timeout)
         # one for all connections: it takes long to make
         self._tls = httpx2.create_ssl_context() if self._url.scheme == "https" else None
-        self._idle: deque[HTTPConnection] = deque()
+        self._idle: deque[_OpenConnection] = deque()
         self._is_closed = False
 
     def post(self, path: str, body: Mapping[str, Json]) -> bytes:
@@ -71,6 +90,7 @@ class _Connections:
         connection = self._kept() or self._new()
         try:
             connection.request("POST", target, content, self._headers)
+            connection.flush()
             answer = connection.getresponse()
             received = answer.read()
         except TimeoutError as error:
@@ -93,7 +113,7 @@ class _Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self) -> HTTPConnection | None:
+    def _kept(self) -> _OpenConnection | None:
         """Return a connection that is open and not in use; None if there is none."""
         with suppress(IndexError):
             while True:
@@ -103,13 +123,13 @@ class _Connections:
                 connection.close()
         return None
 
-    def _new(self) -> HTTPConnection:
+    def _new(self) -> _OpenConnection:
         host, port = self._url.raw_host.decode(), self._url.port or _PORTS[self._url.scheme]
         timeout_s = self._timeout.connect
         connection = (
-            HTTPConnection(host, port, timeout=timeout_s)
+            _OpenConnection(host, port, timeout=timeout_s)
             if self._tls is None
-            else HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
+            else _EncryptedConnection(host, port, timeout=timeout_s, context=self._tls)
         )
         try:
             connection.connect()
@@ -120,7 +140,7 @@ class _Connections:
         connection.sock.settimeout(self._timeout.read)
         return connection
 
-    def _keep(self, connection: HTTPConnection) -> None:
+    def _keep(self, connection: _OpenConnection) -> None:
         if self._is_closed:
             connection.close()
         else:
@@ -132,7 +152,7 @@ class _Connections:
         return httpx2.Request("POST", self._url)
 
 
-def _is_open(connection: HTTPConnection) -> bool:
+def _is_open(connection: _OpenConnection) -> bool:
     """Return whether a connection is open: the server may have closed it since its last answer."""
     if connection.sock is None:
         return False

@@ -20,7 +20,6 @@ from commands.cli.shared.views import (
     with_source,
 )
 from commands.cli.tables import outcomes as tables
-from commands.cli.tables.imports import imported_ratings_table
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -46,7 +45,7 @@ def imported(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -
     with Ledger.read_only(paths.of_ledger) as opened:
         until = position_of(opened, as_of)
         found = fold(IMPORTED_RATINGS, opened.read(until=until, types={"RatingsImported"}))
-    writer.write(imported_ratings_table(found))
+    writer.write(tables.imported_ratings_table(found))
 
 
 class MatchFilters(NamedTuple):

@@ -1,7 +1,7 @@
-"""Imported battles, ratings, responses and adapters as tables."""
+"""Imported battles, responses and adapters as tables."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,7 +11,6 @@ from commands.errors import counted
 from commands.importing.battles import BattleImport
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.responses import FoundResponse, ImportedResponses
-from ledger.events.imports import RatingsImported
 from ledger.identity import Fields
 
 
@@ -55,33 +54,6 @@ def _counted_row(of: BattleFormat, taken: BattleImport) -> Fields:
         "skipped": taken.n_skipped,
         "judges": ", ".join(sorted(taken.judges)) or None,
     }
-
-
-def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
-    """Return a row for each of the newest ratings of each set, on its own scale."""
-    none = "no imported ratings; `tourney import elo-ratings` imports some"
-    return Table(
-        schema="tourney/imported-ratings@1",
-        title="Imported ratings",
-        columns=(
-            *columns("set", "dimension", "entrant"),
-            *columns("rating", digits=1),
-            *columns(digits=1, group="interval", ci_low="95 % low", ci_high="95 % high"),
-            *columns("n_battles", "source"),
-        ),
-        rows=tuple(
-            {"set": name, **each.fields}
-            for name, event in sorted(newest.items())
-            for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
-        ),
-        notes=() if newest else (none,),
-        facts={
-            "sets": [
-                {"set": name, "arena": event.arena, "judge_model": event.judge_model}
-                for name, event in sorted(newest.items())
-            ]
-        },
-    )
 
 
 def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:

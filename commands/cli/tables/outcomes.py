@@ -1,4 +1,4 @@
-"""Win rates, matches, responses and progress as tables."""
+"""Win rates, matches, responses, progress and imported ratings as tables."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from commands.cli.tables.table import KEPT, Table, columns
 from commands.runs.reading.rows import OutcomeRow, ResponseRow, WinRateRow
 from commands.runs.report.drawings.of_rows import win_rates_chart
+from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Json
@@ -171,5 +172,32 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
             "judge": judge.judge_id,
             "accounts": {name: each.fields() for name, each in progress.accounts},
             "left_out": dict(progress.left_out),
+        },
+    )
+
+
+def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
+    """Return a row for each of the newest ratings of each set, on its own scale."""
+    none = "no imported ratings; `tourney import elo-ratings` imports some"
+    return Table(
+        schema="tourney/imported-ratings@1",
+        title="Imported ratings",
+        columns=(
+            *columns("set", "dimension", "entrant"),
+            *columns("rating", digits=1),
+            *columns(digits=1, group="interval", ci_low="95 % low", ci_high="95 % high"),
+            *columns("n_battles", "source"),
+        ),
+        rows=tuple(
+            {"set": name, **each.fields}
+            for name, event in sorted(newest.items())
+            for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
+        ),
+        notes=() if newest else (none,),
+        facts={
+            "sets": [
+                {"set": name, "arena": event.arena, "judge_model": event.judge_model}
+                for name, event in sorted(newest.items())
+            ]
         },
     )

@@ -38,7 +38,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.ratings.elo import BOOTSTRAPS
+from projections.ratings.elo.uncertainty import BOOTSTRAPS
 from projections.tournament.matches import (
     Match,
     PlannedResponse,

@@ -13,7 +13,8 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.elo import BOOTSTRAPS, bootstrap, prompts_met, rate
+from projections.ratings.elo.rate import prompts_met, rate
+from projections.ratings.elo.uncertainty import BOOTSTRAPS, bootstrap
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.table import Demand, Row, between, stated
 from tests.support.builders.battles import Coverage, bradley_terry, coverage, tournaments, truth

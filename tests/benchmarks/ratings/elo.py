@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
-from projections.ratings.elo import BOOTSTRAPS, bootstrap, rate
-from projections.ratings.seasons.lanes import season_battles
-from projections.ratings.seasons.odds import final_gains
-from projections.ratings.seasons.play import play_seasons
+from projections.ratings.elo.lanes import season_battles
+from projections.ratings.elo.odds import final_gains
+from projections.ratings.elo.play import play_seasons
+from projections.ratings.elo.rate import rate
+from projections.ratings.elo.uncertainty import BOOTSTRAPS, bootstrap
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ratings.arena import by_popularity, decided, round_robin
 from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
@@ -70,8 +71,7 @@ def _beside_logarithms(bench: Bench, size: str, battles: Battles) -> Row:
     """Compare with ratings kept as logarithms, by the processor's time."""
     played, n_orders = season_battles(battles), bench.scaled(N_ORDERS)
     orders = np.array(
-        [np.random.default_rng(n).permutation(len(battles)) for n in range(n_orders)],
-        dtype=np.min_scalar_type(len(battles)),
+        [np.random.default_rng(n).permutation(played.codes[:-1]) for n in range(n_orders)]
     )
     times = interleaved(
         bench.n_rounds,

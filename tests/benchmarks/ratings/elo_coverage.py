@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats, RatioTerms, estimate_ratio
-from projections.ratings.elo import MOST_RESAMPLED, prompts_met, rate, uncertainty
+from projections.ratings.elo.rate import MOST_RESAMPLED, prompts_met, rate
+from projections.ratings.elo.uncertainty import uncertainty
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.table import Row, between, stated
 from tests.support.builders.battles import N_PROMPTS, coverage, draw_tournaments

@@ -14,7 +14,7 @@ from projections.artifacts._ratings import elo_ratings, elo_results
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
-from projections.ratings.elo import EloBootstrap
+from projections.ratings.elo.uncertainty import EloBootstrap
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import ELO, Fate, cup, history, publication, results
 

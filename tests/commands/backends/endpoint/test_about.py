@@ -23,7 +23,7 @@ def told_by(fake: FakeOpenAI, model: str = BASE) -> ServerFacts | None:
     """Return what a fake says of itself."""
     server = Endpoint(fake.url, "entrant", None)
     with server.client() as client:
-        return ask_about(server, client, model)
+        return ask_about(server, client).facts(model)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
@@ -68,24 +68,31 @@ def test_a_key_that_a_server_repeats_is_not_recorded() -> None:
         server = Endpoint(fake.url, "entrant", "sk-of-nobody-else-1234")
         fake.traffic.tells = {"/version": {"version": "1.0 for sk-of-nobody-else-1234"}}
         with server.client() as client:
-            facts = ask_about(server, client, BASE)
+            facts = ask_about(server, client).facts(BASE)
 
     assert facts == ServerFacts(version=redacted("1.0 for sk-of-nobody-else-1234"))
     assert "nobody" not in str(facts)
 
 
 def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
-    """It is asked once, and the same words a thousand times would fill the ledger."""
+    """A server is asked once, and the same words a thousand times would fill the ledger."""
     dialect = DIALECTS["vllm"]
-    asked = entrant("base", loader="endpoint", weights=BASE, dtype=None)
+    models = {"base": dialect.base, "adapter": dialect.adapter}
+    asked = [
+        entrant(name, loader="endpoint", weights=model, dtype=None)
+        for name, model in models.items()
+    ]
     prompts = [prompt(f"p{n}") for n in range(3)]
-    recorder.record(open_tournament(opened(prompts=prompts, entrants=[asked])))
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=asked)))
 
     with dialect.server() as fake:
-        served = EntrantEndpoint(Endpoint(fake.url, "entrant", None), n_at_a_time=1)
+        served = {
+            EntrantId(name): EntrantEndpoint(Endpoint(fake.url, name, None), n_at_a_time=1)
+            for name in models
+        }
         till = LedgerTill(recorder, price_table(None), None, print)
-        generator = EndpointGenerator({EntrantId("base"): served}, till=till)
-        for n_more in (1, 2):  # as an evaluation does, chunk by chunk
+        generator = EndpointGenerator(served, till=till)
+        for n_more in (4, 2):  # as an evaluation does, chunk by chunk
             generate_missing(
                 recorder,
                 lambda: generator,
@@ -98,5 +105,7 @@ def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
     submitted = [
         each.event for each in recorder.ledger.read() if isinstance(each.event, RequestsSubmitted)
     ]
-    assert [each.server == dialect.of_base for each in submitted] == [True, False, False]
+    first = [dialect.of_base, dialect.of_adapter]
+    assert [each.server for each in submitted if each.server] == first
+    assert len(submitted) == len(prompts) * len(models)
     assert n_questions == 5

@@ -1,6 +1,7 @@
 """What is posted by hand is what the SDK would post, and fails as it would."""
 
 import json
+import socket
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 from threading import Barrier, Event, Thread
@@ -67,6 +68,29 @@ def test_a_failure_is_the_sdks(fault: str, kind: type[openai.APIError]) -> None:
     assert str(ours.value) == str(theirs.value)
     assert ours.value.body == theirs.value.body
     assert ours.value.code == theirs.value.code
+
+
+def test_a_request_is_sent_in_one_piece() -> None:
+    """At a thousand a second, a packet for the head alone costs a sixth of the processor's time."""
+    received: list[bytes] = []
+
+    def answer_one(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            received.append(connection.recv(1 << 16))
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Thread(target=answer_one, args=[listener])
+        server.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        with Endpoint(url, "m", None).client() as client, posting(client) as post:
+            assert post(PATH, BODY) == b"{}"
+        server.join()
+
+    head, _, body = received[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/chat/completions ")
+    assert json.loads(body) == json.loads(json.dumps(BODY))
 
 
 class _Fickle(BaseHTTPRequestHandler):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.intervals import Floats
-from projections.ratings.seasons.lanes import (
+from projections.ratings.elo.lanes import (
     LN_2,
     LOG2_10,
     POINTS,
@@ -17,7 +17,7 @@ from projections.ratings.seasons.lanes import (
     SeasonBattles,
     chunks,
 )
-from projections.ratings.seasons.play import play_seasons
+from projections.ratings.elo.play import play_seasons
 
 _HIGHEST: Final = 2.0**400  # of odds that are surely kept in range until they are seen again
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.seasons.lanes import LN_2, POINTS
+from projections.ratings.elo.lanes import LN_2, POINTS
 
 _PER_POINT: Final = LN_2 / POINTS  # of the natural logarithm of the odds, for each Elo point
 _NO_TIME: Final = 1e-9  # of a round: a rate of decay too small to tell from none

@@ -14,9 +14,10 @@ LOG2_10: Final = 3.321928094887362
 LN_2: Final = 0.6931471805599453
 POINTS: Final = 400.0 / LOG2_10  # of Elo, for each doubling of the odds
 
-AT_ONCE: Final = 32  # battles whose places are looked up together: few enough for the cache
+AT_ONCE: Final = 32  # battles that are decoded together: few enough for the cache
 
 Orders: TypeAlias = NDArray[np.unsignedinteger]
+"""Codes of battles in the order of play: (n_steps,), or (n_lanes, n_steps)."""
 Places: TypeAlias = NDArray[np.intp]
 
 
@@ -24,26 +25,32 @@ Places: TypeAlias = NDArray[np.intp]
 class SeasonBattles:
     """Battles as a season plays them, followed by one dummy battle between two dummy entrants.
 
-    Lanes that wait for longer ones play the dummy battle; the dummy entrants have the last numbers.
+    A battle's code has, from the lowest bit, the number of who has at least half of the score, that
+    of the other, and the place of the other's score in `rests`. So an order of codes is all that is
+    read in playing it, and nothing is looked up. Lanes that wait for longer ones play the dummy
+    battle; the dummy entrants have the last numbers.
 
     Attributes:
         n_entrants: Without the dummies.
-        winner: (n_battles + 1,) who has at least half of the score.
-        loser: (n_battles + 1,) the other.
-        rest: (n_battles + 1,) index of the loser's score in rests.
+        codes: (n_battles + 1,).
+        n_bits: Of an entrant's number.
         rests: (n_rests,) the losers' scores, in [0, 1/2], sorted.
     """
 
     n_entrants: int
-    winner: NDArray[np.unsignedinteger]
-    loser: NDArray[np.unsignedinteger]
-    rest: NDArray[np.intp]
+    codes: NDArray[np.unsignedinteger]
+    n_bits: int
     rests: NDArray[np.float64]
 
     @property
     def idle(self) -> int:
-        """The number of the dummy battle."""
-        return len(self.winner) - 1
+        """The code of the dummy battle."""
+        return int(self.codes[-1])
+
+    def decoded(self, codes: Orders) -> tuple[Places, Places, Places]:
+        """Return winners, losers and places in `rests`, each as the codes are."""
+        each, number = codes.astype(np.intp, order="C"), np.intp((1 << self.n_bits) - 1)
+        return each & number, each >> self.n_bits & number, each >> 2 * self.n_bits
 
 
 def season_battles(battles: Battles) -> SeasonBattles:
@@ -53,24 +60,19 @@ def season_battles(battles: Battles) -> SeasonBattles:
         raise CannotRate("Elo cannot use weights, and these battles have some", remedy)
     n = len(battles.entrants)
     a_won = battles.score >= 0.5  # noqa: PLR2004  # half of the one point that a battle is about
-    winner = np.where(a_won, battles.a, battles.b)
-    loser = np.where(a_won, battles.b, battles.a)
+    winner = np.append(np.where(a_won, battles.a, battles.b), n)
+    loser = np.append(np.where(a_won, battles.b, battles.a), n + 1)
     taken = np.minimum(battles.score, 1.0 - battles.score)
     rests, rest = np.unique(np.append(taken, 0.0), return_inverse=True)
-    small = np.min_scalar_type(n + 1)
-    return SeasonBattles(
-        n_entrants=n,
-        winner=np.append(winner, n).astype(small),
-        loser=np.append(loser, n + 1).astype(small),
-        rest=rest.astype(np.intp),
-        rests=rests,
-    )
+    n_bits = (n + 1).bit_length()
+    codes = winner | loser << n_bits | rest << 2 * n_bits
+    return SeasonBattles(n, codes.astype(np.min_scalar_type(codes.max())), n_bits, rests)
 
 
-def chunks(orders: Orders) -> Iterator[Places]:
-    """Yield (n, n_lanes) numbers of battles, to be played row by row."""
+def chunks(orders: Orders) -> Iterator[Orders]:
+    """Yield (n_lanes, n) of the orders, to be played one after the other."""
     for start in range(0, orders.shape[1], AT_ONCE):
-        yield orders[:, start : start + AT_ONCE].T.astype(np.intp, order="C")
+        yield orders[:, start : start + AT_ONCE]
 
 
 class Lanes(ABC):
@@ -93,33 +95,33 @@ class Lanes(ABC):
         self._met = np.empty(2 * n)
         self._winner, self._loser = np.split(self._met, 2)
         self._met_rows = self._met.view(item)
-        self._sides = [each.astype(np.intp) * n_lanes for each in (played.winner, played.loser)]
         self._lane = np.arange(n_lanes)
+        self._n_bits, self._number = played.n_bits, np.intp((1 << played.n_bits) - 1)
+        self._decoded = np.empty((2, AT_ONCE, n_lanes), np.intp)
+        self._met_at = np.empty((AT_ONCE, 2, n_lanes), np.intp)
         self._is_shared = len(played.rests) > 1
         self._rest = np.empty(n)
         self._rest_rows = self._rest.view(item)
         self._rests = np.repeat(played.rests, len(ks)).view(item)
-        self._rest_of = played.rest
 
-    def steps(self, chosen: Places) -> Iterator[None]:
-        """Play (n, n_lanes) battles; pause after each."""
-        for battles, met in zip(chosen, self._places(chosen), strict=True):
-            self._rows.take(met, 0, self._met_rows, "clip")
+    def steps(self, orders: Orders) -> Iterator[None]:
+        """Play (n_lanes, n) battles, n at most AT_ONCE; pause after each."""
+        n_lanes, n = orders.shape
+        code, entrant = self._decoded[:, :n]
+        code[:] = orders.T
+        for side in range(2):
+            np.bitwise_and(code, self._number, entrant)
+            np.multiply(entrant, n_lanes, entrant)
+            np.add(entrant, self._lane, self._met_at[:n, side])
+            np.right_shift(code, self._n_bits, code)
+        for rows, rest in zip(self._met_at[:n].reshape(n, -1), code, strict=True):
+            self._rows.take(rows, 0, self._met_rows, "clip")
             if self._is_shared:
-                self._rests.take(self._rest_of.take(battles), 0, self._rest_rows, "clip")
+                self._rests.take(rest, 0, self._rest_rows, "clip")
             self._meet()
-            self._put(met, self._met_rows)
+            self._put(rows, self._met_rows)
             yield
 
     @abstractmethod
     def _meet(self) -> None:
         """Move the winners' and losers' ratings."""
-
-    def _places(self, chosen: Places) -> Places:
-        """Return (n, 2 n_lanes) rows of the entrants that play, winners before losers."""
-        found = np.empty_like(chosen)
-        places = np.empty((len(chosen), 2, len(self._lane)), dtype=np.intp)
-        for side, first in enumerate(self._sides):
-            first.take(chosen, out=found, mode="clip")
-            np.add(found, self._lane, places[:, side])
-        return places.reshape(len(chosen), -1)

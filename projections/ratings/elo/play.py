@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.intervals import Floats
-from projections.ratings.seasons.lanes import (
+from projections.ratings.elo.lanes import (
     LN_2,
     POINTS,
     Lanes,
     Orders,
-    Places,
     SeasonBattles,
     chunks,
 )
@@ -72,9 +71,8 @@ def play_seasons(
     """Play a season in each lane, under each K: (n_lanes, n_entrants, n_ks) Elo points gained.
 
     The expected score of a is E = 1 / (1 + 10^((R_b - R_a) / 400)); after a battle in which it
-    scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978). Orders are (n_lanes, n_steps)
-    numbers of battles; the rating is the sum over the last of them of
-    what it was after each, times the battle's weight in `last`.
+    scored S, R_a += K (S - E) and R_b -= K (S - E) (Elo 1978). The rating is the sum over the
+    last battles of what it was after each, times the battle's weight in `last`.
     """
     n_before = max(0, orders.shape[1] - len(last))
     weight = iter(last[len(last) - (orders.shape[1] - n_before) :])
@@ -99,17 +97,17 @@ class _LogLanes(Lanes):
         self._spread, self._is_wide = 0.0, False  # of the ratings in one lane, at most
         self.sums, self.weighted = np.zeros((2, *self.ratings.shape))
 
-    def steps(self, chosen: Places) -> Iterator[None]:
-        """Play (n, n_lanes) battles; pause after each.
+    def steps(self, orders: Orders) -> Iterator[None]:
+        """Play (n_lanes, n) battles; pause after each.
 
         Ratings may come too far apart: a battle parts nobody by more than 2 K.
         """
-        grown = 2.0 * len(chosen) * float(self._k.max())
+        grown = 2.0 * orders.shape[1] * float(self._k.max())
         self._spread += grown
         if self._spread > WIDEST:
             self._spread = float(np.ptp(self.ratings)) + grown
         self._is_wide = self._spread > WIDEST
-        yield from super().steps(chosen)
+        yield from super().steps(orders)
 
     def _meet(self) -> None:
         winner, loser, gap = self._winner, self._loser, self._gap

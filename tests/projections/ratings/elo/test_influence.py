@@ -6,8 +6,9 @@ import pytest
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
-from projections.ratings.elo import bootstrap, rate
-from projections.ratings.seasons.influence import n_remembered, variances
+from projections.ratings.elo.influence import n_remembered, variances
+from projections.ratings.elo.rate import rate
+from projections.ratings.elo.uncertainty import bootstrap
 from tests.support.builders.battles import draw_tournaments
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from projections.battles.columns import battles_of
-from projections.ratings.seasons.lanes import SeasonBattles, season_battles
-from projections.ratings.seasons.odds import final_gains
-from projections.ratings.seasons.play import play_seasons
+from projections.ratings.elo.lanes import SeasonBattles, season_battles
+from projections.ratings.elo.odds import final_gains
+from projections.ratings.elo.play import play_seasons
 from tests.support.strategies.battles import SOFT, WHOLE, any_battles
 
 CLOSE = 1e-7  # Elo points
@@ -21,7 +21,7 @@ KS = (1.0, 32.0, 40.0)
 def shuffled(played: SeasonBattles, n_lanes: int, seed: int) -> NDArray[np.unsignedinteger]:
     """Return orders of all battles."""
     rng = np.random.default_rng(seed)
-    return np.array([rng.permutation(played.idle) for _ in range(n_lanes)], dtype=np.uint16)
+    return np.array([rng.permutation(played.codes[:-1]) for _ in range(n_lanes)])
 
 
 def rounds(n: int) -> SeasonBattles:

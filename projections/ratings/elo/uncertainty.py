@@ -1,9 +1,4 @@
-"""Elo averaged over random orders of the battles (Elo 1978; orders as in Boubdir et al. 2023).
-
-Elo depends on the order of battles, which a bank of prompts does not have: each permutation is one
-season, and the rating is the mean over seasons. The spread over permutations measures the
-dependence on order only. The uncertainty of the rating comes from prompts (`uncertainty`).
-"""
+"""How uncertain Elo ratings are: the bootstrap over prompts, or its limit for very many battles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,95 +12,11 @@ from ledger.events.ratings import EloParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
-from projections.ratings.seasons.influence import n_remembered, variances
-from projections.ratings.seasons.lanes import Orders, Places, season_battles
-from projections.ratings.seasons.odds import final_gains
-from projections.ratings.seasons.play import play_seasons
+from projections.ratings.elo.influence import variances
+from projections.ratings.elo.lanes import Orders, Places, season_battles
+from projections.ratings.elo.play import play_seasons
+from projections.ratings.elo.rate import MOST_BYTES, MOST_RESAMPLED, EloRatings
 from projections.student import portable_critical_value
-
-MOST_BYTES: Final = 2**28
-MOST_RESAMPLED: Final = 100_000
-"""Battles above which not all are played, nor prompts resampled: that takes a minute or more."""
-
-
-@dataclass(frozen=True)
-class EloRatings:
-    """Elo ratings of the entrants that have battles, in order of id."""
-
-    entrants: tuple[str, ...]
-    n_battles: int
-    traces: NDArray[np.float64]  # (n_permutations, n_entrants) final ratings
-
-    def mean(self) -> NDArray[np.float64]:
-        """Return the rating of each entrant, (n_entrants,)."""
-        return np.asarray(self.traces.mean(axis=0))
-
-    def order_sem(self) -> NDArray[np.float64]:
-        """Return the standard error of the mean over orders, (n_entrants,)."""
-        n_permutations = len(self.traces)
-        if n_permutations == 1:
-            return np.zeros(len(self.entrants))
-        return np.asarray(self.traces.std(axis=0, ddof=1) / np.sqrt(n_permutations))
-
-
-def prompts_met(battles: Battles) -> NDArray[np.intp]:
-    """Count the prompts on which each entrant met another, (n_entrants,)."""
-    has_met_on = np.zeros((len(battles.entrants), battles.cluster.max(initial=-1) + 1), np.bool_)
-    has_met_on[battles.a, battles.cluster] = has_met_on[battles.b, battles.cluster] = True
-    return np.asarray(has_met_on.sum(axis=1))
-
-
-def rate(
-    battles: Battles,
-    parameters: EloParameters,
-    ks: Sequence[float],
-    *,
-    most_bytes: int = MOST_BYTES,
-    most_replayed: int = MOST_RESAMPLED,
-) -> Mapping[float, EloRatings]:
-    """Compute Elo ratings under each K, over all permutations.
-
-    The permutations come from one generator seeded once, so every K sees the same orders. Of very
-    many battles, those at the beginning of an order are left out that its end does not depend on.
-
-    Args:
-        battles: The battles.
-        parameters: Initial rating, number of permutations, seed.
-        ks: The K factors.
-        most_bytes: Of the orders that are held at once.
-        most_replayed: The number of battles above which not all are played.
-
-    Returns:
-        The ratings by K.
-
-    Raises:
-        CannotRate: A battle has a weight, and Elo cannot use weights.
-    """
-    played = season_battles(battles)
-    is_long = len(battles) > most_replayed
-    beginning = len(battles) - n_remembered(battles, min(ks)) if is_long else 0
-    some_orders = _orders(len(battles), beginning, parameters, most_bytes)
-    gained = np.concatenate([final_gains(played, orders, ks=ks) for orders in some_orders])
-    points = parameters.initial_rating + gained
-    return {
-        k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
-        for n, k in enumerate(ks)
-    }
-
-
-def _orders(
-    n_battles: int, beginning: int, parameters: EloParameters, most_bytes: int
-) -> Iterator[Orders]:
-    """Yield permutations without their beginnings, some of them at a time, one a row."""
-    rng = np.random.default_rng(parameters.seed)
-    small, length = np.min_scalar_type(n_battles), n_battles - beginning
-    n_at_once = max(1, most_bytes // max(1, length * small.itemsize))
-    for start in range(0, parameters.permutations, n_at_once):
-        orders = np.empty((min(n_at_once, parameters.permutations - start), length), small)
-        for order in orders:
-            order[:] = rng.permutation(n_battles)[beginning:]
-        yield orders
-
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
 LEVEL: Final = 0.95
@@ -222,7 +133,7 @@ def bootstrap(
 
 def _n_judged(battles: Battles, parameters: EloParameters, n_prompts: int | None) -> int | None:
     """Return how many prompts were judged; None where nothing can vary."""
-    n_met = len(np.unique(battles.cluster))
+    n_met = int(np.count_nonzero(np.bincount(battles.cluster)))
     if min(n_met, parameters.bootstraps) < 2:  # noqa: PLR2004  # one has no spread
         return None
     return max(n_met, n_prompts or 0)
@@ -238,13 +149,12 @@ class _Bank(NamedTuple):
     prompt: Places
     n_prompts: int
 
-    def resamples(self, n: int, rng: np.random.Generator) -> Iterator[Orders]:
-        """Yield the numbers of each resample's battles: a prompt's as often as it was drawn."""
-        n_battles, n_prompts = len(self.prompt), self.n_prompts
-        numbers = np.arange(n_battles, dtype=np.min_scalar_type(n_battles))
+    def resamples(self, n: int, battles: Orders, rng: np.random.Generator) -> Iterator[Orders]:
+        """Yield each resample's battles: those of a prompt as often as it was drawn."""
         for _ in range(n):
-            times = np.bincount(rng.integers(n_prompts, size=n_prompts), minlength=n_prompts)
-            yield np.repeat(numbers, times[self.prompt])
+            drawn = rng.integers(self.n_prompts, size=self.n_prompts)
+            times = np.bincount(drawn, minlength=self.n_prompts)
+            yield np.repeat(battles, times[self.prompt])
 
 
 def _seasons(
@@ -260,10 +170,10 @@ def _seasons(
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
     orders = (
         np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
-        for drawn in bank.resamples(parameters.bootstraps, rng)
+        for drawn in bank.resamples(parameters.bootstraps, played.codes[:-1], rng)
         for _ in range(_N_SEASONS)
     )
-    n_at_once = max(1, most_bytes // (12 * len(battles)))  # 4 bytes, one and a half times, twice
+    n_at_once = max(1, most_bytes // (3 * played.codes.nbytes))  # one and a half times, twice
     ratings: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
         ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), last=last))
@@ -287,7 +197,7 @@ def _about_the_end(half: int) -> list[float]:
 def _padded(orders: Sequence[Orders], idle: int) -> Orders:
     """Return orders as lanes of one length: the shorter begin with idle steps."""
     n_steps = max(map(len, orders))
-    lanes = np.full((len(orders), n_steps), idle, dtype=np.min_scalar_type(idle))
+    lanes = np.full((len(orders), n_steps), idle, dtype=orders[0].dtype)
     for lane, order in zip(lanes, orders, strict=True):
         lane[n_steps - len(order) :] = order
     return lanes

@@ -1,31 +1,27 @@
-"""Elo over random orders of play, and how far it would move had other prompts been asked."""
+"""Elo over random orders of play."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from projections.battles.columns import Battle, Battles, battles_of
-from projections.ratings import elo
-from projections.ratings.elo import EloBootstrap, EloRatings, bootstrap, rate, uncertainty
+from projections.battles.columns import Battle, battles_of
+from projections.ratings.elo.rate import EloRatings, rate
 from tests.support.builders.events import valid
-from tests.support.strategies.battles import SOFT, WHOLE, any_battles, comparable
+from tests.support.strategies.battles import SOFT, WHOLE, any_battles
 from tests.support.strategies.tournaments import elo_parameters
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "ratings" / "six_games.json"
+GOLDEN = Path(__file__).parents[3] / "golden" / "ratings" / "six_games.json"
 EXACT = 1e-9  # Elo points
 KS = (1.0, 16.0, 100.0)
 
@@ -39,7 +35,7 @@ def played() -> SearchStrategy[list[Battle]]:
 def rated(rows: Sequence[Battle], parameters: EloParameters, k: float | None = None) -> EloRatings:
     """Return the ratings under one K."""
     k = parameters.k if k is None else k
-    return elo.rate(battles_of(rows), parameters, [k])[k]
+    return rate(battles_of(rows), parameters, [k])[k]
 
 
 def won(*pairs: str) -> list[Battle]:
@@ -104,7 +100,7 @@ def test_every_k_is_rated_as_if_it_were_alone(
     rows: list[Battle], parameters: EloParameters
 ) -> None:
     """A sweep says what K does: the same bits, whatever other K stand beside."""
-    together = elo.rate(battles_of(rows), parameters, KS)
+    together = rate(battles_of(rows), parameters, KS)
 
     assert list(together) == list(KS)
     for k in KS:
@@ -115,8 +111,8 @@ def test_orders_that_do_not_fit_at_once_are_the_same_orders() -> None:
     """Memory bounds how many orders are held, and must not decide about ratings."""
     rows, parameters = won(*["AB", "BC", "CA"] * 4), EloParameters(permutations=7)
 
-    whole = elo.rate(battles_of(rows), parameters, KS)
-    in_parts = elo.rate(battles_of(rows), parameters, KS, most_bytes=3 * len(rows))
+    whole = rate(battles_of(rows), parameters, KS)
+    in_parts = rate(battles_of(rows), parameters, KS, most_bytes=3 * len(rows))
 
     assert whole[16.0].traces.tobytes() == in_parts[16.0].traces.tobytes()
 
@@ -235,8 +231,8 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
     code = (
         "from ledger.events.ratings import EloParameters\n"
         "from projections.battles.columns import Battle, battles_of\n"
-        "from projections.ratings.elo import rate\n"
-        "from projections.ratings.elo import bootstrap, uncertainty\n"
+        "from projections.ratings.elo.rate import rate\n"
+        "from projections.ratings.elo.uncertainty import bootstrap, uncertainty\n"
         "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"
         "rows = [Battle(f'e{n % 5}', f'e{n % 7 + 5}', s, n // 4) for n, s in enumerate(scores)]\n"
         "elo = EloParameters(permutations=20, bootstraps=20)\n"
@@ -253,199 +249,3 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
         return subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout
 
     assert bits() == bits(NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR")
-
-
-FEW: Final = EloParameters(permutations=10, bootstraps=20)
-PAIRS: Final = np.array([*combinations(range(4), 2)]).T
-STRENGTHS: Final = np.array([0.6, 0.2, -0.2, -0.6])
-OWN: Final = 1.5  # standard deviation of an answer's own strength, on its prompt
-
-
-def tournament(rng: np.random.Generator, n_prompts: int) -> Battles:
-    """Return the battles of all pairs of four entrants on prompts with minds of their own."""
-    own = STRENGTHS + rng.normal(scale=OWN, size=(n_prompts, 4))
-    a, b = (np.tile(side, n_prompts) for side in PAIRS)
-    prompt = np.repeat(np.arange(n_prompts), 6)
-    chance = 1 / (1 + np.exp(own[prompt, b] - own[prompt, a]))
-    score = (rng.random(len(a)) < chance).astype(np.float64)
-    return Battles(tuple("abcd"), a, b, score, prompt, np.ones(len(a)))
-
-
-def told_four_times(battles: Battles, prompt: NDArray[np.intp]) -> Battles:
-    """Return the battles four times over, on these prompts."""
-    a, b = (np.tile(side, 4) for side in (battles.a, battles.b))
-    return Battles(battles.entrants, a, b, np.tile(battles.score, 4), prompt, np.ones(len(a)))
-
-
-def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]:
-    """Return the standard errors."""
-    found = bootstrap(battles, elo, k=k)
-    assert found is not None
-    return [*map(float, found.standard_error)]
-
-
-@pytest.mark.nightly
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """95 % of them, to what 100 tournaments can tell; the spread over orders holds it rarely."""
-    elo, rng = replace(FEW, permutations=60, bootstraps=60), np.random.default_rng(2026)
-    drawn = [tournament(rng, 60) for _ in range(100)]
-
-    ratings = [rate(battles, elo, [16.0])[16.0] for battles in drawn]
-    spread = np.array([errors(battles, elo) for battles in drawn])
-
-    means = np.array([each.mean() for each in ratings])
-    off, sem = np.abs(means - means.mean(axis=0)), np.array([each.order_sem() for each in ratings])
-    assert 0.91 <= (off <= 1.96 * spread).mean() <= 0.98
-    assert (off <= 1.96 * sem).mean() < 0.5
-
-
-def test_more_seasons_of_noise_do_not_widen_the_interval() -> None:
-    """At K = 100 the order decides more than the prompts do; the interval is about prompts."""
-    battles, elo = tournament(np.random.default_rng(7), 30), replace(FEW, bootstraps=300)
-
-    usual, noisy = errors(battles, elo, 16.0), errors(battles, elo, 100.0)
-
-    assert max(noisy) < 1.5 * max(usual)
-
-
-def test_battles_of_one_prompt_are_no_further_evidence() -> None:
-    """Each battle told four times is the same prompts again; told of new prompts it is more."""
-    once, elo = tournament(np.random.default_rng(7), 30), replace(FEW, bootstraps=100)
-    prompt = np.arange(4 * len(once)) // 6  # a round robin on each
-
-    same, new = told_four_times(once, prompt % 30), told_four_times(once, prompt)
-
-    ratio = np.array(errors(same, elo)) / np.array(errors(new, elo))
-    assert ratio == pytest.approx([2.0] * 4, rel=0.3)
-
-
-@given(rows=comparable(), seed=st.integers(0, 2**32))
-def test_the_same_seed_gives_the_same_interval(rows: list[Battle], seed: int) -> None:
-    """It is published, and a replay must find its bytes again, however much memory there is."""
-    battles = battles_of(row._replace(weight=1.0) for row in rows)
-    elo = replace(FEW, seed=seed)
-
-    whole = bootstrap(battles, elo, k=16.0)
-    in_parts = bootstrap(battles, elo, k=16.0, most_bytes=100 * len(battles))
-
-    assert whole is not None
-    assert in_parts is not None
-    assert whole.standard_error.tobytes() == in_parts.standard_error.tobytes()
-
-
-def test_a_resample_does_not_depend_on_those_beside_it() -> None:
-    """Where one prompt has nearly all battles, resamples without it are far shorter."""
-    many = [Battle("A", "B", float(n % 3 > 0), "long") for n in range(40)]
-    few = [Battle("B", "A", 1.0, "short"), Battle("A", "B", 1.0, "shorter")]
-    battles = battles_of([*many, *few])
-
-    together = bootstrap(battles, FEW, k=16.0)
-    alone = bootstrap(battles, FEW, k=16.0, most_bytes=1)
-
-    assert together is not None
-    assert alone is not None
-    assert together.standard_error.tobytes() == alone.standard_error.tobytes()
-
-
-@given(rows=comparable(), data=st.data())
-def test_a_name_changes_no_interval(rows: list[Battle], data: st.DataObject) -> None:
-    """Neither an entrant's nor a prompt's."""
-    battles = battles_of(row._replace(weight=1.0) for row in rows)
-    turned = data.draw(st.permutations(range(len(battles.entrants))))
-    places = np.array(turned)
-    renamed = Battles(
-        battles.entrants,
-        places[battles.a],
-        places[battles.b],
-        battles.score,
-        battles.cluster * 3,
-        battles.weight,
-    )
-
-    before, after = errors(battles, FEW), errors(renamed, FEW)
-
-    assert [after[place] for place in turned] == pytest.approx(before, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("rows", "bootstraps"),
-    [
-        ([], 20),
-        ([Battle("A", "B", 1.0, "p"), Battle("B", "A", 1.0, "p")], 20),
-        ([Battle("A", "B", 1.0, "p"), Battle("B", "A", 1.0, "q")], 0),
-        ([Battle("A", "B", 1.0, "p"), Battle("B", "A", 1.0, "q")], 1),
-    ],
-)
-def test_where_nothing_can_vary_there_is_no_interval(rows: list[Battle], bootstraps: int) -> None:
-    """One prompt, or one resample, would give an interval of no width: certainty."""
-    assert bootstrap(battles_of(rows), replace(FEW, bootstraps=bootstraps), k=16.0) is None
-
-
-def test_an_entrant_that_won_all_has_no_interval() -> None:
-    """Every resample is the same, which says nothing of other prompts."""
-    rows = [Battle("A", "B", 1.0, prompt) for prompt in range(5)]
-
-    assert np.isnan(errors(battles_of(rows), FEW)).all()
-
-
-def test_an_interval_is_students_over_the_prompts_that_an_entrant_met_on() -> None:
-    """Worked by hand: t is 1.977 on 143 prompts and 2.776 on 5; on 4 there is no interval."""
-    found = EloBootstrap(400, 143, np.array([10.0, np.nan, 10.0, 10.0]))
-
-    interval = found.interval(np.full(4, 1500.0), np.array([143, 143, 5, 4]))
-
-    assert interval[0] == pytest.approx([1480.23, 1519.77], abs=0.01)
-    assert interval[2] == pytest.approx([1472.24, 1527.76], abs=0.01)
-    assert np.isnan(interval[[1, 3]]).all()
-
-
-def test_an_interval_says_its_kind_to_people_and_machines() -> None:
-    """An interval without its kind cannot be compared with another."""
-    found = EloBootstrap(400, 143, np.array([10.0]))
-
-    assert found.sentence() == "95 % interval by 400 resamples of 143 prompts"
-    assert found.fields() == {
-        "kind": "bootstrap",
-        "unit": "prompts",
-        "level": 0.95,
-        "n_resamples": 400,
-        "n_prompts": 143,
-    }
-
-
-def test_an_interval_of_very_many_battles_says_that_nothing_was_resampled() -> None:
-    """Whoever reads of 400 resamples would look for their seed."""
-    found = EloBootstrap(0, 31_847, np.array([10.0]))
-
-    assert found.sentence() == "95 % interval by the influence of each of 31847 prompts"
-    assert found.fields()["kind"] == "infinitesimal jackknife"
-
-
-def computed(battles: Battles, elo: EloParameters, most_resampled: int) -> EloBootstrap | None:
-    """Return the uncertainty of ratings."""
-    rated = rate(battles, elo, [elo.k])[elo.k]
-    return uncertainty(battles, rated, elo, n_prompts=40, most_resampled=most_resampled)
-
-
-def test_only_more_battles_than_are_resampled_are_computed() -> None:
-    """What was published of fewer must be found again, to the last bit."""
-    battles = tournament(np.random.default_rng(7), 30)
-
-    usual, many = (computed(battles, FEW, most) for most in (len(battles), len(battles) - 1))
-
-    again = bootstrap(battles, FEW, k=FEW.k, n_prompts=40)
-    assert usual is not None
-    assert many is not None
-    assert again is not None
-    assert usual.standard_error.tobytes() == again.standard_error.tobytes()
-    assert (usual.n_resamples, many.n_resamples) == (FEW.bootstraps, 0)
-    assert (usual.n_prompts, many.n_prompts) == (40, 40)
-    assert (np.round(many.standard_error, 6) == many.standard_error).all()
-
-
-def test_very_many_battles_that_cannot_vary_have_no_interval_either() -> None:
-    """Neither did anybody ask for resamples, nor does one prompt vary."""
-    battles = tournament(np.random.default_rng(7), 30)
-
-    assert computed(battles, replace(FEW, bootstraps=0), 1) is None
-    assert computed(battles.take(battles.cluster == 0), FEW, 1) is None

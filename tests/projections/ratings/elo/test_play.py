@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.battles.columns import Battle, battles_of
-from projections.ratings.seasons.lanes import SeasonBattles, season_battles
-from projections.ratings.seasons.play import WIDEST, ExpectedScore, play_seasons
+from projections.ratings.elo.lanes import SeasonBattles, season_battles
+from projections.ratings.elo.play import WIDEST, ExpectedScore, play_seasons
 
 BATTLES = season_battles(
     battles_of([("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)])
@@ -20,7 +20,7 @@ def gained(
     played: SeasonBattles, *orders: list[int], last: Sequence[float] = (1.0,)
 ) -> list[list[float]]:
     """Return what each entrant gains in each order, at K = 16."""
-    points = play_seasons(played, np.array(orders, dtype=np.uint8), ks=[16.0], last=last)
+    points = play_seasons(played, played.codes[np.array(orders, int)], ks=[16.0], last=last)
     return [lane[:, 0].tolist() for lane in points]
 
 
@@ -31,7 +31,7 @@ def test_a_soft_score_moves_by_its_share() -> None:
 
 def test_a_lane_that_waits_moves_nobody() -> None:
     """Lanes of other lengths end together; who waits plays a battle between nobody and nobody."""
-    idle = BATTLES.idle
+    idle = len(BATTLES.codes) - 1
 
     waiting, alone = gained(BATTLES, [idle, idle, 0], [idle, 0, 1])
 
@@ -63,14 +63,14 @@ def test_entrants_beyond_a_byte_are_kept_apart() -> None:
 
     played = season_battles(battles_of(rows))
 
-    points = play_seasons(played, np.arange(300)[None, :].astype(np.uint16), ks=[16.0])
+    points = play_seasons(played, played.codes[None, :300], ks=[16.0])
     assert points[0, :, 0] == pytest.approx([8.0, -8.0] * 300)
 
 
 @pytest.mark.parametrize("n_ks", [2, 3])
 def test_each_k_moves_ratings_as_it_does_alone(n_ks: int) -> None:
     """Ratings under several K are moved together, and how depends on how many there are."""
-    orders, ks = np.array([[0, 1, 2, 3], [3, 2, 1, 0]], dtype=np.uint8), [4.0, 16.0, 32.0][:n_ks]
+    orders, ks = BATTLES.codes[[[0, 1, 2, 3], [3, 2, 1, 0]]], [4.0, 16.0, 32.0][:n_ks]
 
     together = play_seasons(BATTLES, orders, ks=ks, last=(0.5, 0.5))
 
