@@ -91,7 +91,7 @@ def rate(
 def _orders(
     played: SeasonBattles, beginning: int, parameters: EloParameters, most_bytes: int
 ) -> Iterator[Orders]:
-    """Yield permutations of all battles without their beginnings, some at a time."""
+    """Yield permutations of all battles without their beginnings, some at a time, one a row."""
     rng = np.random.default_rng(parameters.seed)
     battles = played.codes[:-1].astype(np.intp)  # which NumPy shuffles faster than short numbers
     length = len(battles) - beginning
