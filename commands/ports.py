@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from ledger.events.evaluations import UnscorableReason
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
+from ledger.events.options import Messages
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import Charge, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
@@ -28,7 +29,7 @@ class GenerationOptions:
     top_p: float = 1.0  # sample from the smallest set of likeliest tokens that reaches this
     stop: tuple[str, ...] = ()  # texts that end a response and are not part of it
     may_truncate: bool = False  # drop the beginning of a prompt that is too long
-    bos: bool = True  # as of a `Continuation`; of no account in a chat, which the template begins
+    bos: bool = True  # as of a `Continuation`
     top_k: int | None = None  # sample from so many likeliest tokens
     min_p: float = 0.0  # sample from tokens this many times as likely as the likeliest
     repetition_penalty: float = 1.0  # above 1: earlier tokens are less likely
@@ -43,6 +44,7 @@ class GenerationTask:
     prompt_text: str
     seed: int
     options: GenerationOptions = GenerationOptions()
+    messages: Messages = ()  # of a chat, in place of the prompt's text
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ class Continuation:
     context: str
     text: str
     rolls: bool = False  # split a text that is too long into windows instead of failing
-    bos: bool = True  # begin with the BOS token; False: only if the tokenizer does so by itself
+    bos: bool = True  # begin with BOS, or as the template does; False: as the tokenizer does
+    messages: Messages = ()  # of a chat, in place of the context
 
 
 @dataclass(frozen=True)
@@ -258,8 +261,7 @@ class TokenCounter(Protocol):
         """Return the number of input tokens, cached ones included, by query key.
 
         Raises:
-            NoCredentials: There is no key, or the provider refuses it.
-            ProviderError: The provider keeps failing.
+            ProviderError: The provider keeps failing, or, as `NoCredentials`, lacks a valid key.
         """
 
 

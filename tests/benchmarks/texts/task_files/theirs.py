@@ -12,8 +12,8 @@ from lm_eval import simple_evaluate  # type: ignore[import-not-found]  # install
 from lm_eval.tasks import TaskManager  # type: ignore[import-not-found]  # likewise
 
 
-def main(weights: str, folder: str, *tasks: str) -> None:
-    """Evaluate weights at their own defaults."""
+def main(weights: str, folder: str, settings: str, *tasks: str) -> None:
+    """Evaluate weights at their own defaults but for settings in JSON."""
     told, sys.stdout = sys.stdout, sys.stderr  # whoever prints writes no answer
     torch.set_num_threads(1)
     manager = TaskManager(include_path=folder, include_defaults=False)
@@ -25,6 +25,7 @@ def main(weights: str, folder: str, *tasks: str) -> None:
         device="cpu",
         bootstrap_iters=0,
         task_manager=manager,
+        **json.loads(settings),
     )
     answers = {
         name: [[each["doc_id"], each["filter"], each["filtered_resps"]] for each in samples]

@@ -566,10 +566,10 @@ def test_a_prompt_is_not_shortened_unasked(row: Callable[..., PromptRow]) -> Non
 def test_whatever_the_tokens_are_what_is_left_fits(text: str, limit: int) -> None:
     """Leaving a letter out can add a token, here where "ab" is one."""
 
-    def encoded(rest: str) -> tuple[int, ...]:
-        return tuple(range(len(rest.replace("ab", "x")) + 1))
+    def encoded(task: GenerationTask) -> tuple[int, ...]:
+        return tuple(range(len(task.prompt_text.replace("ab", "x")) + 1))
 
-    whole = PromptRow(_task(text), encoded(text))
+    whole = PromptRow(_task(text), encoded(_task(text)))
 
     left = truncate_prompt(whole, encoded, limit)
 
