@@ -1,7 +1,4 @@
-"""Ports to the outside: generators, likelihood models, judges, token counters and the console.
-
-Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
-"""
+"""Ports to the outside, such as generators, judges and the console; only plain values cross."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -261,7 +258,8 @@ class TokenCounter(Protocol):
         """Return the number of input tokens, cached ones included, by query key.
 
         Raises:
-            ProviderError: The provider keeps failing, or, as `NoCredentials`, lacks a valid key.
+            NoCredentials: There is no key, or the provider refuses it.
+            ProviderError: The provider keeps failing.
         """
 
 
