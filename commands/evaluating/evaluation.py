@@ -68,13 +68,15 @@ class Evaluation(ABC):
         Raises:
             ConfigurationError: It has no questions, or a system prompt but no chat.
         """
-        fault = None
-        if options.system and options.chat in {None, "none"}:
+        fault, is_plain = None, options.chat in {None, "none"}
+        if options.system and is_plain:
             fault = 'system is set, but plain text has no place for it; set chat = "turns"'
-        elif options.chat and self.kind not in {"rollout", "comparison"}:
+        elif not is_plain and self.kind not in {"rollout", "comparison"}:
             fault = f"kind {self.kind!r} reads texts and asks no questions; leave out chat"
         if fault:
             raise ConfigurationError([f"evaluation {self.id!r}: {fault}"])
+        if options.chat == self._chat:
+            return self
         asked = copy(self)
         asked._chat = options.chat  # noqa: SLF001  # its own
         return asked

@@ -59,6 +59,7 @@ def test_texts_are_no_questions_for_a_chat(evaluation: Letters | Echoes) -> None
     """They would be read as before, under another name."""
     with pytest.raises(ConfigurationError, match="asks no questions; leave out chat"):
         evaluation(reading(lambda _: -1.0)[0], chat="turns")
+    assert evaluation(reading(lambda _: 0.0)[0], chat="none") == 1.0
 
 
 def test_equally_likely_continuations_share_the_credit() -> None:
