@@ -54,14 +54,14 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
     def item(self, index: int) -> ComparisonItem:
         """Return an item's prefix, its continuations and the index of the correct one, checked."""
         found = comparison_item(self.get(index), f"{type(self).__name__}.get({index})")
-        return self.as_asked(found, index)
+        return self.in_chat(found, index)
 
-    def as_asked(self, item: ComparisonItem, index: int) -> ComparisonItem:
+    def in_chat(self, item: ComparisonItem, index: int) -> ComparisonItem:
         """Return an item with its prefix as it is recorded if a chat template shows it."""
-        messages = self.messages(index)
+        messages = self.chat_messages(index)
         return item._replace(prefix=recorded_text(messages)) if messages else item
 
-    def turns(self, index: int) -> Chat:
+    def chat_turns(self, index: int) -> Chat:
         """Return the prefix as the user's turn."""
         return user_turn(self.get(index)[0])
 
@@ -75,7 +75,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
     @property
     def is_asked_in_chat(self) -> bool:
         """Whether a chat template shows the prefix."""
-        return self._chat not in {None, "none"}
+        return self._chat_form not in {None, "none"}
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return whether there is a chat, and whether unconditional likelihoods are computed too.
@@ -92,7 +92,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations after their prefix, then, for PMI, without it."""
         prefix, texts, _ = self.item(sample.index)
-        messages = self.messages(sample.index)
+        messages = self.chat_messages(sample.index)
         conditional = (
             Continuation(
                 f"{sample.item}:{index}", entrant, prefix, each, bos=self.bos, messages=messages

@@ -45,7 +45,7 @@ class Evaluation(ABC):
     higher_is_better: ClassVar[bool] = True
     bos: bool = True  # begin texts with the BOS token; False: if the tokenizer does so by itself
     _id: str | None = None  # of the table that it is made from
-    _chat: ChatForm | None = None  # None: as the class has it
+    _chat_form: ChatForm | None = None  # None: as the class has it
 
     @property
     def name(self) -> str:
@@ -75,20 +75,20 @@ class Evaluation(ABC):
             fault = f"kind {self.kind!r} reads texts and asks no questions; leave out chat"
         if fault:
             raise ConfigurationError([f"evaluation {self.id!r}: {fault}"])
-        if options.chat == self._chat:
+        if options.chat == self._chat_form:
             return self
         asked = copy(self)
-        asked._chat = options.chat  # noqa: SLF001  # its own
+        asked._chat_form = options.chat  # noqa: SLF001  # its own
         return asked
 
-    def turns(self, index: int) -> Chat:
+    def chat_turns(self, index: int) -> Chat:
         """Return an item's examples and question as turns of a chat."""
         raise NotImplementedError(index)
 
-    def messages(self, index: int) -> Messages:
+    def chat_messages(self, index: int) -> Messages:
         """Return what a chat template is to show for an item; nothing if it is plain text."""
-        form = self._chat
-        return messages_of(self.turns(index), form) if form and form != "none" else ()
+        form = self._chat_form
+        return messages_of(self.chat_turns(index), form) if form and form != "none" else ()
 
     def prefix(self) -> str:
         """Return how the names of its metrics begin."""

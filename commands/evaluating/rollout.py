@@ -171,18 +171,18 @@ class RolloutEvaluation(ScoredEvaluation):
     def item(self, index: int) -> RolloutItem:
         """Return an item's prompt and the expected answer, checked."""
         found = rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
-        messages = self.messages(index)
+        messages = self.chat_messages(index)
         return found._replace(prompt=recorded_text(messages)) if messages else found
 
-    def turns(self, index: int) -> Chat:
+    def chat_turns(self, index: int) -> Chat:
         """Return a prompt as the user's turn."""
         return user_turn(self.get(index)[0])
 
     def is_asked_in_chat(self, inference: Inference) -> bool:
         """Return whether a chat template shows the prompts."""
         by_class = require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is")
-        if self._chat is not None:
-            return self._chat != "none"
+        if self._chat_form is not None:
+            return self._chat_form != "none"
         return by_class and inference.entrant.chosen.template == "chat"
 
     def n_samples(self, options: EvaluationOptions) -> int:
@@ -248,7 +248,7 @@ class RolloutEvaluation(ScoredEvaluation):
     ) -> _RolloutTask:
         with blame_evaluation(self.id, f"getting {sample.label}"):
             prompt, expected = self.item(sample.index)
-            messages = self.messages(sample.index)
+            messages = self.chat_messages(sample.index)
         task = GenerationTask(
             response_key=digest_of([self.id, entrant.digest, sample.item, sample.number]),
             entrant=entrant,

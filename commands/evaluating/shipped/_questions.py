@@ -54,7 +54,7 @@ class ContextChoices(DividedEvaluation[ChoiceQuestion], PerplexityComparisonEval
         context, choices, correct = self.items[index]
         return plain_text(context), [f"{self.delimiter}{each}" for each in choices], correct
 
-    def turns(self, index: int) -> Chat:
+    def chat_turns(self, index: int) -> Chat:
         """Return the examples and the question as turns."""
         return self.items[index].context
 

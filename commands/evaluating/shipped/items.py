@@ -97,7 +97,7 @@ class DividedRollout(DividedEvaluation[AskedQuestion], RolloutEvaluation):
         chat, expected = self.items[index]
         return plain_text(chat), expected
 
-    def turns(self, index: int) -> Chat:
+    def chat_turns(self, index: int) -> Chat:
         """Return the examples and the question as turns."""
         return self.items[index].chat
 

@@ -57,14 +57,14 @@ class TaskLikelihood(DividedEvaluation[ContextText], PerplexityComparisonEvaluat
         context, text = self.items[index]
         return plain_text(context), [text], 0
 
-    def turns(self, index: int) -> Chat:
+    def chat_turns(self, index: int) -> Chat:
         """Return the examples and the context as turns."""
         return self.items[index].context
 
     def item(self, index: int) -> ComparisonItem:
         """Return the same; other comparisons need two choices at least."""
         context, text = self.items[index]
-        return self.as_asked(ComparisonItem(plain_text(context), (text,), 0), index)
+        return self.in_chat(ComparisonItem(plain_text(context), (text,), 0), index)
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of what greedy decoding gives (acc), or each."""
