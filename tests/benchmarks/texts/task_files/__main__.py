@@ -9,7 +9,8 @@ import os
 import subprocess
 from argparse import ArgumentParser
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -66,9 +67,8 @@ lm-eval. Both evaluate tiny random weights of four families in float32 on {len(T
 task files and a group, each at its defaults, on data made here, and again with a chat template.
 A number is the largest difference over a family's task files; a perplexity's is relative to it.
 """
+_HEADING: Final = "\n## Speed\n"
 _SPEED: Final = f"""
-## Speed
-
 Seconds of the processor for a whole evaluation of {N_DOCUMENTS} documents on one thread, each at
 its default batch size, with all that is computed and recorded but not the reading of the task file
 and its data. Medians over rounds in which both were measured in turn.
@@ -76,36 +76,50 @@ and its data. Medians over rounds in which both were measured in turn.
 
 
 def main() -> None:
-    """Run the comparison and write its table."""
+    """Run the comparison, or one half of it, and write its table."""
     parser = ArgumentParser(prog="python -m tests.benchmarks.texts.task_files")
     parser.add_argument("python", help="of an environment with lm-eval")
     parser.add_argument("--rounds", type=int, default=3, help="of what is timed, in turn")
+    parser.add_argument("--only", choices=("numbers", "speed"), help="and leave the rest as it was")
     options = parser.parse_args()
-    python = options.python
-    facts, versions = machine(ROOT), {}
-    rows: list[Row] = []
     with TemporaryDirectory() as name:
         folder = Path(name)
-        write_tasks(folder, _installed_tasks(python))
-        for family, weights in made_weights(folder):
-            _let_some_be_right(folder, weights)
-            for way in _WAYS:
-                tasks = [each for each in (*TASKS, GROUP) if each not in {*MEMBERS, *way.left_out}]
-                files = [folder / f"{task}.yaml" for task in tasks]
-                ours = evaluate(weights, files, weights / f"{way.name}.db", way.options)
-                theirs = _theirs(python, weights, folder, way.settings, tasks)
-                versions = theirs["versions"]
-                rows += _compared(f"{family}{way.name}", ours, theirs)
-        speeds = [
-            row
-            for size in (TINY, LARGER)
-            for row in speed_rows(python, folder, size, options.rounds)
-        ]
-    for row in (*rows, *speeds):
+        write_tasks(folder, _installed_tasks(options.python))
+        facts = {**machine(ROOT), **_versions(options.python)}
+        before, heading, after = _TABLE.read_text(encoding="utf-8").partition(_HEADING)
+        if options.only != "speed":
+            before = _INTRODUCTION + _section(facts, _numbers(options.python, folder))
+        if options.only != "numbers":
+            facts["rounds"] = str(options.rounds)
+            speeds = (speed_rows(options.python, folder, n, options.rounds) for n in (TINY, LARGER))
+            heading, after = _HEADING, _SPEED + _section(facts, chain.from_iterable(speeds))
+    _TABLE.write_text(before + heading + after, encoding="utf-8")
+
+
+def _section(facts: Mapping[str, str], rows: Iterable[Row]) -> str:
+    measured = [*rows]
+    for row in measured:
         say(" | ".join(row))
-    facts |= versions
-    whole = _INTRODUCTION + section(facts, rows) + _SPEED + section(facts, speeds)
-    _TABLE.write_text(whole, encoding="utf-8")
+    return section(facts, measured)
+
+
+def _numbers(python: str, folder: Path) -> Iterator[Row]:
+    """Yield how far the metrics of each family of weights are apart, asked in each way."""
+    for family, weights in made_weights(folder):
+        _let_some_be_right(folder, weights)
+        for way in _WAYS:
+            tasks = [each for each in (*TASKS, GROUP) if each not in {*MEMBERS, *way.left_out}]
+            files = [folder / f"{task}.yaml" for task in tasks]
+            ours = evaluate(weights, files, weights / f"{way.name}.db", way.options)
+            theirs = _theirs(python, weights, folder, way.settings, tasks)
+            yield from _compared(f"{family}{way.name}", ours, theirs)
+
+
+def _versions(python: str) -> dict[str, str]:
+    names = ["lm-eval", "torch", "transformers"]
+    code = f"import importlib.metadata as m; print(*map(m.version, {names}))"
+    found = subprocess.check_output([python, "-c", code], text=True).split()
+    return dict(zip(names, found, strict=True))
 
 
 def _installed_tasks(python: str) -> Path:

@@ -5,7 +5,6 @@ This is run by the Python of an environment of its own, and imports nothing of t
 
 import json
 import sys
-from importlib.metadata import version
 
 import torch
 from lm_eval import simple_evaluate  # type: ignore[import-not-found]  # installed elsewhere
@@ -33,13 +32,11 @@ def main(weights: str, folder: str, settings: str, *tasks: str) -> None:
         if samples and isinstance(samples[0]["filtered_resps"][0], str)
     }
     results = {name: dict(each) for name, each in found["results"].items()}
-    versions = {name: version(name) for name in ("lm-eval", "torch", "transformers")}
     json.dump(
         {
             "results": results,
             "groups": found.get("groups", {}),
             "answers": answers,
-            "versions": versions,
         },
         told,
         default=str,
