@@ -1,7 +1,4 @@
-"""Ports to the outside: generators, likelihood models, judges, token counters and the console.
-
-Plain values go in and come out; no type of torch or of a vendor's SDK crosses.
-"""
+"""Ports to the outside, such as generators, judges and the console; only plain values cross."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from ledger.events.evaluations import UnscorableReason
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
+from ledger.events.options import Messages
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import Charge, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
@@ -28,7 +26,7 @@ class GenerationOptions:
     top_p: float = 1.0  # sample from the smallest set of likeliest tokens that reaches this
     stop: tuple[str, ...] = ()  # texts that end a response and are not part of it
     may_truncate: bool = False  # drop the beginning of a prompt that is too long
-    bos: bool = True  # as of a `Continuation`; of no account in a chat, which the template begins
+    bos: bool = True  # as of a `Continuation`
     top_k: int | None = None  # sample from so many likeliest tokens
     min_p: float = 0.0  # sample from tokens this many times as likely as the likeliest
     repetition_penalty: float = 1.0  # above 1: earlier tokens are less likely
@@ -43,6 +41,7 @@ class GenerationTask:
     prompt_text: str
     seed: int
     options: GenerationOptions = GenerationOptions()
+    messages: Messages = ()  # of a chat, in place of the prompt's text
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ class Continuation:
     context: str
     text: str
     rolls: bool = False  # split a text that is too long into windows instead of failing
-    bos: bool = True  # begin with the BOS token; False: only if the tokenizer does so by itself
+    bos: bool = True  # begin with BOS, or as the template does; False: as the tokenizer does
+    messages: Messages = ()  # of a chat, in place of the context
 
 
 @dataclass(frozen=True)

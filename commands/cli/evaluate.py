@@ -6,20 +6,21 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.backends.wiring import inferences_on, open_parquet
+from commands.backends.wiring import fetch_snapshot, inferences_on, open_parquet
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables.metrics import metrics_table
 from commands.decisions.recorder import EvaluationRecorder
+from commands.entrants.chats import ChatForm
 from commands.entrants.checkpoint import read_checkpoint
 from commands.errors import counted
 from commands.evaluating.evaluate import CODE_CHANGED, PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
 from commands.ports import OnProgress
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import AnyEntrantSection
+from commands.settings.sections import AnyEntrantSection, EvaluationOptions
 from ledger.identity import Json, StreamId
 from ledger.store import Ledger
 from projections.evaluations.metrics import RunMetrics, metrics_of
@@ -32,7 +33,9 @@ def evaluate(
     weights: Annotated[
         Path,
         typer.Argument(
-            metavar="WEIGHTS", help="A folder of weights, or of an adapter that names its base."
+            metavar="WEIGHTS",
+            help="A folder of weights, or of an adapter that names its base; or else `org/name` on"
+            " the Hugging Face Hub.",
         ),
     ],
     writer: Writer,
@@ -48,8 +51,21 @@ def evaluate(
         list[Path] | None,
         typer.Option(metavar="DIR", help="A LoRA adapter to merge into the weights. Repeatable."),
     ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="Branch, tag or commit of `org/name`. Default: main.")
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most this many items of each evaluation.")
+    ] = None,
+    chat: Annotated[
+        ChatForm | None,
+        typer.Option(
+            help="Ask by the chat template, each example as turns or all in one; or in plain text,"
+            " which is the default but for rollouts."
+        ),
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="System prompt, with --chat.")
     ] = None,
     ledger: Annotated[
         Path, typer.Option("--ledger", "-l", help="The ledger file, for any number of weights.")
@@ -63,11 +79,19 @@ def evaluate(
     Example: tourney evaluate out/checkpoint-60 --uses mine.py:Doses --limit 200
     """
     generation = GenerationSection()
-    entrant = read_checkpoint(weights, _label(weights, adapter or ()), generation, adapter or ())
+    how = EvaluationOptions(length=limit, chat=chat, system=system)
+    entrant = read_checkpoint(
+        weights,
+        _label(weights, adapter or ()),
+        generation,
+        adapter or (),
+        revision=revision,
+        fetch=fetch_snapshot,
+    )
     with inferences_on(engine, _Alone(generation), say) as inference_of:
         if inference_of is None:  # a replica, whose share is done
             return
-        planned = plan_alone(uses, inference_of(entrant), open_parquet, length=limit)
+        planned = plan_alone(uses, inference_of(entrant), open_parquet, how)
         with progress_on_stderr() as on_progress:
             every, facts = _evaluated(ledger, planned, on_progress)
     writer.write(metrics_table(every, facts))

@@ -1,6 +1,6 @@
-"""Make an entrant from a checkpoint: a folder of weights, or of an adapter that names its base.
+"""Make an entrant from a checkpoint: weights, or an adapter that names its base.
 
-It needs no torch.
+Both are folders here, or names on the Hub. It needs no torch.
 """
 
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from commands.entrants.files import read_entrant
+from commands.entrants.places import FetchSnapshot, find_place
 from commands.entrants.weights import tensor_types
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
@@ -21,33 +22,47 @@ _FLOATS: Final[Mapping[str, _FloatType]] = {"F32": "float32", "BF16": "bfloat16"
 
 
 def read_checkpoint(
-    folder: Path, name: str, generation: GenerationSection, adapters: Sequence[Path] = ()
+    checkpoint: Path,
+    name: str,
+    generation: GenerationSection,
+    adapters: Sequence[Path] = (),
+    *,
+    revision: str | None = None,
+    fetch: FetchSnapshot | None = None,
 ) -> Entrant:
     """Return the entrant of a checkpoint, in the float type of its weights.
 
     Args:
-        folder: Weights, or an adapter that names its base weights.
+        checkpoint: Weights, or an adapter that names its base weights.
         name: Of the entrant.
         generation: How it generates; its `dtype` counts if it is set.
         adapters: More adapters, merged in order.
+        revision: Of a checkpoint on the Hub; None: its main branch.
+        fetch: Asks the Hub; None: only folders on this machine are found.
 
     Raises:
         WeightsError: A file is missing or unreadable, does not fit, or is of another float type.
     """
-    named = folder / "adapter_config.json"
-    weights = base_weights(named) if named.exists() else folder
-    own = (folder,) if named.exists() else ()
-    section = HfSection(id=name, weights=weights, adapters=(*own, *adapters))
+    own = find_place(checkpoint, Path(), fetch, revision=revision).folder
+    config = own / "adapter_config.json"
+    if config.exists():
+        weights, revision = base_weights(config, fetch), None
+        adapters = (own, *adapters)
+    else:
+        weights = checkpoint
+    section = HfSection(id=name, weights=weights, revision=revision, adapters=tuple(adapters))
     how = generation
     if "dtype" not in generation.model_fields_set:
-        how = generation.model_copy(update={"dtype": _float_type(weights)})
-    return read_entrant(section, how, Path())
+        folder = find_place(weights, Path(), fetch, revision=revision).folder
+        how = generation.model_copy(update={"dtype": _float_type(folder)})
+    return read_entrant(section, how, Path(), fetch)
 
 
-def base_weights(config: Path) -> Path:
-    """Return the folder of the weights that an adapter's configuration names.
+def base_weights(config: Path, fetch: FetchSnapshot | None = None) -> Path:
+    """Return the folder of the weights that an adapter's configuration names, or their name.
 
     A relative path starts where the process runs, as in peft, or else beside the adapter's folder.
+    Without such a folder, the Hub may have weights of this name.
 
     Raises:
         WeightsError: The configuration cannot be read, or there is no such folder.
@@ -62,6 +77,8 @@ def base_weights(config: Path) -> Path:
     for place in (Path.cwd(), folder.parent, folder):
         if (place / named).is_dir():
             return place / named
+    if fetch is not None and find_place(named, Path(), fetch).commit:
+        return named
     raise WeightsError(config, f"base_model_name_or_path is {str(named)!r}, no folder here", remedy)
 
 

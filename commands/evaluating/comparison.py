@@ -6,12 +6,16 @@ from itertools import starmap
 from math import isnan
 from typing import ClassVar
 
-from commands.evaluating.evaluation import Scores, reduce_scores
+from msgspec.structs import replace
+
+from commands.entrants.chats import Chat, recorded_text, user_turn
 from commands.evaluating.likelihoods import LikelihoodEvaluation, Results
 from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.values import (
     ComparisonItem,
+    Scores,
     comparison_item,
+    reduce_scores,
     require_boolean,
     require_scores,
 )
@@ -49,10 +53,32 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
 
     def item(self, index: int) -> ComparisonItem:
         """Return an item's prefix, its continuations and the index of the correct one, checked."""
-        return comparison_item(self.get(index), f"{type(self).__name__}.get({index})")
+        found = comparison_item(self.get(index), f"{type(self).__name__}.get({index})")
+        return self.in_chat(found, index)
+
+    def in_chat(self, item: ComparisonItem, index: int) -> ComparisonItem:
+        """Return an item with its prefix as it is recorded if a chat template shows it."""
+        messages = self.chat_messages(index)
+        return item._replace(prefix=recorded_text(messages)) if messages else item
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return the prefix as the user's turn."""
+        return user_turn(self.get(index)[0])
+
+    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
+        """Return the entrant without its decoding; in a chat, with its system prompt."""
+        entrant = super().configured(inference, options)
+        if not self.is_asked_in_chat:
+            return entrant
+        return replace(entrant, options=entrant.chosen.in_evaluations(options.system))
+
+    @property
+    def is_asked_in_chat(self) -> bool:
+        """Whether a chat template shows the prefix."""
+        return self._chat_form not in {None, "none"}
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
-        """Return whether unconditional log-likelihoods are computed too.
+        """Return whether there is a chat, and whether unconditional likelihoods are computed too.
 
         Raises:
             ConfigurationError: The entrant gives no log-likelihoods.
@@ -60,13 +86,17 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         says = f"{type(self).__name__}.asks_unconditional is"
         asks = require_boolean(self.asks_unconditional, says)
         unconditional = {"asks_unconditional": True} if asks else {}
-        return {**super().settings(inference, options), **unconditional}
+        chat = {"is_chat": True} if self.is_asked_in_chat else {}
+        return {**super().settings(inference, options), **unconditional, **chat}
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations after their prefix, then, for PMI, without it."""
         prefix, texts, _ = self.item(sample.index)
+        messages = self.chat_messages(sample.index)
         conditional = (
-            Continuation(f"{sample.item}:{index}", entrant, prefix, each, bos=self.bos)
+            Continuation(
+                f"{sample.item}:{index}", entrant, prefix, each, bos=self.bos, messages=messages
+            )
             for index, each in enumerate(texts)
         )
         if not self.asks_unconditional:

@@ -94,6 +94,7 @@ def plan_evaluation(
             judge is to score what is no answer.
         EvaluationFault: The evaluation's own code fails.
     """
+    evaluation = evaluation.asked_as(options)
     samples = evaluation.samples(options)
     if not samples:
         raise ConfigurationError([f"evaluation {evaluation.id!r} has no items"])

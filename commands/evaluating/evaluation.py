@@ -3,13 +3,13 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple, Self, get_args
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from commands.entrants.chats import Chat, ChatForm, messages_of
 from commands.errors import ConfigurationError, DeferredFailures
 from commands.evaluating.samples import (
     Inference,
@@ -18,26 +18,20 @@ from commands.evaluating.samples import (
     Sample,
     UnscorableSample,
     as_recorded,
+    find_accumulation_steps,
     intermediates,
     named_items,
     subset,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Item, require_boolean, require_text
+from commands.evaluating.values import Item, Scores, require_boolean, require_reduce, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import EvaluationKind, ItemRegistered, Observation, SampleObserved
+from ledger.events.options import Messages
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 
-Scores = NDArray[np.float64]
 SampleResult = ObservedSample | UnscorableSample
-
-
-class AccumulationSteps(NamedTuple):
-    """How a data set is split: rows per batch on each device, and number of batches."""
-
-    batch_size: int | None
-    n_steps: int | None
 
 
 class Evaluation(ABC):
@@ -51,6 +45,7 @@ class Evaluation(ABC):
     higher_is_better: ClassVar[bool] = True
     bos: bool = True  # begin texts with the BOS token; False: if the tokenizer does so by itself
     _id: str | None = None  # of the table that it is made from
+    _chat_form: ChatForm | None = None  # None: as the class has it
 
     @property
     def name(self) -> str:
@@ -66,6 +61,34 @@ class Evaluation(ABC):
         """Name the evaluation as its table does, and return it."""
         self._id = table
         return self
+
+    def asked_as(self, options: EvaluationOptions) -> Self:
+        """Return the evaluation with its questions asked as the options say.
+
+        Raises:
+            ConfigurationError: It has no questions, or a system prompt but no chat.
+        """
+        fault, is_plain = None, options.chat in {None, "none"}
+        if options.system and is_plain:
+            fault = 'system is set, but plain text has no place for it; set chat = "turns"'
+        elif not is_plain and self.kind not in {"rollout", "comparison"}:
+            fault = f"kind {self.kind!r} reads texts and asks no questions; leave out chat"
+        if fault:
+            raise ConfigurationError([f"evaluation {self.id!r}: {fault}"])
+        if options.chat == self._chat_form:
+            return self
+        asked = copy(self)
+        asked._chat_form = options.chat  # noqa: SLF001  # its own
+        return asked
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return an item's examples and question as turns of a chat."""
+        raise NotImplementedError(index)
+
+    def chat_messages(self, index: int) -> Messages:
+        """Return what a chat template is to show for an item; nothing if it is plain text."""
+        form = self._chat_form
+        return messages_of(self.chat_turns(index), form) if form and form != "none" else ()
 
     def prefix(self) -> str:
         """Return how the names of its metrics begin."""
@@ -225,38 +248,21 @@ class Evaluation(ABC):
             fault = f"encoding is {encoding!r}, no tokenizer; write reduce={encoding!r} by its name"
             raise ConfigurationError([fault])
         options = EvaluationOptions(**chosen)
-        samples = self.samples(options)
-        batches = self.observe_all(inference, samples, options)
+        asked = self.asked_as(options)
+        samples = asked.samples(options)
+        batches = asked.observe_all(inference, samples, options)
         results = (each for batch in batches for each in batch)
         seen = {each.sample: each for each in results if isinstance(each, ObservedSample)}
         with blame_evaluation(self.id, "scoring its samples"):
-            scored = self.score_together([each.observation for each in seen.values()])
+            scored = asked.score_together([each.observation for each in seen.values()])
             found = dict(zip(seen, scored, strict=True))
-            score = self.reduce([found.get(sample) for sample in samples], reduce)
+            score = asked.reduce([found.get(sample) for sample in samples], reduce)
         if not return_intermediates:
             return score
         rows = [seen[sample].rows if sample in seen else () for sample in samples]
         return score, intermediates(rows)
 
-    @staticmethod
-    def find_accumulation_steps(
-        dataset_size: int, max_batch_size: int, dp_replicate: int
-    ) -> AccumulationSteps:
-        """Return the largest batch size that splits a data set without a remainder.
-
-        Args:
-            dataset_size: Number of rows.
-            max_batch_size: Most rows that a device can hold.
-            dp_replicate: Number of devices that each take a batch.
-
-        Returns:
-            Batch size and number of steps, with batch_size * n_steps * dp_replicate ==
-            dataset_size; None and None if no batch size fits.
-        """
-        for batch_size in range(max_batch_size, 0, -1):
-            if dataset_size % (batch_size * dp_replicate) == 0:
-                return AccumulationSteps(batch_size, dataset_size // (batch_size * dp_replicate))
-        return AccumulationSteps(None, None)
+    find_accumulation_steps = staticmethod(find_accumulation_steps)
 
 
 def rescored(
@@ -275,25 +281,3 @@ def rescored(
         scored = evaluation.score_together(again)
     pairs = zip(recorded, scored, strict=True)
     return tuple(replace(each, observation=observation) for each, observation in pairs)
-
-
-def require_reduce(reduce: object) -> None:
-    """Require a known way to combine scores.
-
-    Raises:
-        ConfigurationError: It is none.
-    """
-    if reduce not in get_args(Reduce):
-        known = ", ".join(map(repr, get_args(Reduce)))
-        raise ConfigurationError([f"reduce is {reduce!r}; choose one of {known}"])
-
-
-def reduce_scores(scores: Sequence[float], reduce: Reduce) -> float | Scores:
-    """Return the mean or the sum of the scores that are not NaN, or all of them, (n,)."""
-    every = np.asarray(scores, dtype=np.float64)
-    known = every[~np.isnan(every)]
-    if reduce == "none":
-        return every
-    if not len(known):
-        return float("nan")
-    return float(known.mean() if reduce == "mean" else known.sum())

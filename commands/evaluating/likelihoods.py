@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from commands.evaluating.evaluation import Evaluation, SampleResult, Scores
+from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.evaluating.samples import (
     Inference,
@@ -22,7 +22,7 @@ from commands.evaluating.samples import (
     UnscorableSample,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import require_scores, require_text
+from commands.evaluating.values import Scores, require_scores, require_text
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (

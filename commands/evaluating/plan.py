@@ -87,7 +87,10 @@ def plan_evaluations(
 
 
 def plan_alone(
-    uses: Iterable[str], inference: Inference, open_parquet: OpenParquet, *, length: int | None
+    uses: Iterable[str],
+    inference: Inference,
+    open_parquet: OpenParquet,
+    options: EvaluationOptions,
 ) -> tuple[evaluate.PlannedEvaluation, ...]:
     """Plan evaluations of one entrant that belongs to no tournament, by what `uses` can say.
 
@@ -97,7 +100,6 @@ def plan_alone(
         ConfigurationError: An evaluation cannot be made, two have one name, or the entrant does
             not support one.
     """
-    options = EvaluationOptions(length=length)
     sources = EvaluationSources(Path(), (), open_parquet)
     tables = [EvaluationSection(id=Path(each).stem, uses=each) for each in uses]
     made = [each for table in tables for each in unnamed_evaluations(table, sources)]

@@ -6,8 +6,9 @@ from typing import ClassVar, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from commands.entrants.chats import Chat, recorded_text, user_turn
 from commands.errors import EvaluationFault
-from commands.evaluating.evaluation import Evaluation, SampleResult, Scores, reduce_scores
+from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.samples import (
     Inference,
     ObservedSample,
@@ -16,10 +17,13 @@ from commands.evaluating.samples import (
     TokenRow,
     UnscorableSample,
     sample_seed,
+    unscored,
 )
 from commands.evaluating.user_code import blame_evaluation, code_digest
 from commands.evaluating.values import (
     RolloutItem,
+    Scores,
+    reduce_scores,
     require_boolean,
     require_length,
     require_scores,
@@ -98,14 +102,14 @@ class ScoredEvaluation(Evaluation):
             TypeError: `score` does not return numbers.
             ValueError: It does not return one finite number for each.
         """
-        left = [each for each in map(_unscored, observations) if each]
+        left = [each for each in map(unscored, observations) if each]
         if not left:
             return observations
         what = f"{type(self).__name__}.score gives"
         given = self.score([each.expected for each in left], [each.cleaned for each in left])
         scores = iter(require_scores(given, len(left), what))
         return [
-            replace(each, score=next(scores)) if _unscored(each) else each for each in observations
+            replace(each, score=next(scores)) if unscored(each) else each for each in observations
         ]
 
     def rescore(self, observation: Observation) -> Observation:
@@ -128,22 +132,6 @@ class ScoredEvaluation(Evaluation):
             for each in observations
         )
         return reduce_scores([float("nan") if each is None else each for each in scored], reduce)
-
-
-class _Unscored(NamedTuple):
-    expected: str
-    cleaned: str
-
-
-def _unscored(observation: Observation) -> _Unscored | None:
-    """Return what is still to be scored of an observation, if it has no score."""
-    match observation:
-        case AnswerObserved(score=None):
-            return _Unscored(observation.expected, observation.cleaned)
-        case PredictionObserved(score=None):
-            return _Unscored(observation.text, observation.cleaned)
-        case _:
-            return None
 
 
 _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
@@ -182,7 +170,20 @@ class RolloutEvaluation(ScoredEvaluation):
 
     def item(self, index: int) -> RolloutItem:
         """Return an item's prompt and the expected answer, checked."""
-        return rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
+        found = rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
+        messages = self.chat_messages(index)
+        return found._replace(prompt=recorded_text(messages)) if messages else found
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return a prompt as the user's turn."""
+        return user_turn(self.get(index)[0])
+
+    def is_asked_in_chat(self, inference: Inference) -> bool:
+        """Return whether a chat template shows the prompts."""
+        by_class = require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is")
+        if self._chat_form is not None:
+            return self._chat_form != "none"
+        return by_class and inference.entrant.chosen.template == "chat"
 
     def n_samples(self, options: EvaluationOptions) -> int:
         """Return the number of answers per prompt."""
@@ -201,7 +202,7 @@ class RolloutEvaluation(ScoredEvaluation):
             inference.entrant,
             temperature=options.temperature or None,
             max_new_tokens=n_new,
-            options=inference.entrant.chosen.of_evaluations,
+            options=inference.entrant.chosen.in_evaluations(options.system),
         )
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
@@ -215,7 +216,7 @@ class RolloutEvaluation(ScoredEvaluation):
         is_seeded = self.configured(inference, options).is_seeded
         return {
             "scored_by": self.id,
-            "is_chat": require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is"),
+            "is_chat": self.is_asked_in_chat(inference),
             "stop": list(self._stop()),
             **self.beginning(),
             **(sampling if is_seeded else {}),
@@ -230,7 +231,10 @@ class RolloutEvaluation(ScoredEvaluation):
             EvaluationFault: The evaluation's own code fails on an answer.
         """
         entrant = self.configured(inference, options)
-        rollouts = [self._rollout(entrant, sample, options) for sample in samples]
+        with blame_evaluation(self.id, "reading its settings"):
+            is_chat, stop = self.is_asked_in_chat(inference), self._stop()
+        how = GenerationOptions(is_chat, options.top_p, stop, may_truncate=True, bos=self.bos)
+        rollouts = [self._rollout(entrant, sample, how, options.seed) for sample in samples]
         by_key = {rollout.task.response_key: rollout for rollout in rollouts}
         for batch in inference.make_generator().generate([rollout.task for rollout in rollouts]):
             tried = [self._try_result(by_key[each.response_key], each) for each in batch]
@@ -240,19 +244,18 @@ class RolloutEvaluation(ScoredEvaluation):
                     raise fault
 
     def _rollout(
-        self, entrant: Entrant, sample: Sample, options: EvaluationOptions
+        self, entrant: Entrant, sample: Sample, how: GenerationOptions, seed: int
     ) -> _RolloutTask:
         with blame_evaluation(self.id, f"getting {sample.label}"):
             prompt, expected = self.item(sample.index)
-            stop = self._stop()
+            messages = self.chat_messages(sample.index)
         task = GenerationTask(
             response_key=digest_of([self.id, entrant.digest, sample.item, sample.number]),
             entrant=entrant,
             prompt_text=prompt,
-            seed=sample_seed(options.seed, sample),
-            options=GenerationOptions(
-                self.is_chat, options.top_p, stop, may_truncate=True, bos=self.bos
-            ),
+            seed=sample_seed(seed, sample),
+            options=how,
+            messages=messages if len(messages) > 1 else (),  # one alone is the prompt's text
         )
         return _RolloutTask(sample, expected, task)
 

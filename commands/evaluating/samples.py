@@ -12,9 +12,11 @@ from commands.errors import ConfigurationError
 from commands.evaluating.values import ComparisonItem, Item, RolloutItem
 from commands.ports import Generator, LikelihoodModel, Till
 from ledger.events.evaluations import (
+    AnswerObserved,
     ChoicesItem,
     EvaluationItem,
     Observation,
+    PredictionObserved,
     PromptItem,
     TextItem,
     UnscorableReason,
@@ -80,6 +82,24 @@ class ScoredText(NamedTuple):
 
     cleaned: str
     score: float | None  # None: it needs the other texts
+
+
+class UnscoredText(NamedTuple):
+    """A cleaned text that is still to be compared with the expected one."""
+
+    expected: str
+    cleaned: str
+
+
+def unscored(observation: Observation) -> UnscoredText | None:
+    """Return what is still to be scored of an observation, if it has no score."""
+    match observation:
+        case AnswerObserved(score=None):
+            return UnscoredText(observation.expected, observation.cleaned)
+        case PredictionObserved(score=None):
+            return UnscoredText(observation.text, observation.cleaned)
+        case _:
+            return None
 
 
 class ObservedSample(NamedTuple):
@@ -178,3 +198,30 @@ def _padded(rows: Sequence[TokenRow], width: int) -> Intermediates:
         tokens = row.context_ids + row.action_ids
         line[: len(tokens)] = tokens
     return Intermediates(ids, (column >= start) & (column < end), column < end)
+
+
+class AccumulationSteps(NamedTuple):
+    """How a data set is split: rows per batch on each device, and number of batches."""
+
+    batch_size: int | None
+    n_steps: int | None
+
+
+def find_accumulation_steps(
+    dataset_size: int, max_batch_size: int, dp_replicate: int
+) -> AccumulationSteps:
+    """Return the largest batch size that splits a data set without a remainder.
+
+    Args:
+        dataset_size: Number of rows.
+        max_batch_size: Most rows that a device can hold.
+        dp_replicate: Number of devices that each take a batch.
+
+    Returns:
+        Batch size and number of steps, with batch_size * n_steps * dp_replicate ==
+        dataset_size; None and None if no batch size fits.
+    """
+    for batch_size in range(max_batch_size, 0, -1):
+        if dataset_size % (batch_size * dp_replicate) == 0:
+            return AccumulationSteps(batch_size, dataset_size // (batch_size * dp_replicate))
+    return AccumulationSteps(None, None)

@@ -1,13 +1,22 @@
-"""Check every value that an evaluation's own code returns; `user_code` calls that code."""
+"""Check every value that an evaluation's own code returns, and reduce its scores.
+
+`user_code` calls that code.
+"""
 
 import operator
 from collections.abc import Sequence
 from math import isfinite
 from numbers import Real
 from reprlib import repr as brief
-from typing import NamedTuple, SupportsIndex
+from typing import NamedTuple, SupportsIndex, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+
+from commands.errors import ConfigurationError
+from commands.settings.sections import Reduce
+
+Scores = NDArray[np.float64]
 
 
 class RolloutItem(NamedTuple):
@@ -151,3 +160,25 @@ def _score(value: object, what: str) -> float:
     if not isfinite(score := float(value)):
         raise ValueError(f"{what} the score {score}; a score is a finite number")
     return score
+
+
+def require_reduce(reduce: object) -> None:
+    """Require a known way to combine scores.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if reduce not in get_args(Reduce):
+        known = ", ".join(map(repr, get_args(Reduce)))
+        raise ConfigurationError([f"reduce is {reduce!r}; choose one of {known}"])
+
+
+def reduce_scores(scores: Sequence[float], reduce: Reduce) -> float | Scores:
+    """Return the mean or the sum of the scores that are not NaN, or all of them, (n,)."""
+    every = np.asarray(scores, dtype=np.float64)
+    known = every[~np.isnan(every)]
+    if reduce == "none":
+        return every
+    if not len(known):
+        return float("nan")
+    return float(known.mean() if reduce == "mean" else known.sum())

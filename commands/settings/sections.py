@@ -51,6 +51,11 @@ class EvaluationOptions(Section):
     """Rollouts: sample from the smallest set of likeliest tokens that reaches this probability."""
     samples_per_prompt: int = Field(default=1, ge=1)
     """Rollouts: samples of each item."""
+    chat: Literal["turns", "one-turn", "none"] | None = None
+    """Ask by the chat template: `turns` shows each example as turns of its own, `one-turn` all
+    examples in the user's turn; `none`: plain text. Default: rollouts `one-turn`, others `none`."""
+    system: str | None = Field(default=None, min_length=1)
+    """System prompt of a chat. Default: the entrant's."""
     chunk_size: int = Field(default=200, ge=1)
     """Samples handed to the model at a time; a kill on several GPUs loses at most so many."""
 

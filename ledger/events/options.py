@@ -1,6 +1,6 @@
 """How an entrant is prompted and sampled."""
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -8,6 +8,9 @@ from ledger.events.values import Ordinal, Positive, Probability, Value
 
 PLACE: Final = "{prompt}"
 """Stands for the prompt in the text around it."""
+
+Messages: TypeAlias = tuple[tuple[str, str], ...]
+"""The turns of a chat: a role, as system, user or assistant, and what it says."""
 
 
 class EntrantOptions(Value, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,11 +34,13 @@ class EntrantOptions(Value, frozen=True, kw_only=True, omit_defaults=True):
         """Return a prompt with the text around it."""
         return (self.prompt_format or PLACE).replace(PLACE, prompt_text, 1)
 
-    @property
-    def of_evaluations(self) -> "EntrantOptions | UnsetType":
-        """The settings that hold in evaluations, which prompt and sample in ways of their own."""
+    def in_evaluations(self, system: str | None) -> "EntrantOptions | UnsetType":
+        """Return what holds in evaluations, which prompt and sample in ways of their own.
+
+        A system prompt that the evaluation sets goes before the entrant's.
+        """
         return EntrantOptions(
-            system=self.system,
+            system=self.system if system is None else system,
             template_arguments=self.template_arguments,
             extra_body=self.extra_body,
         ).stored

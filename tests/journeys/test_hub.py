@@ -65,6 +65,24 @@ def test_weights_by_name_answer_and_their_commit_is_recorded(folder: Path) -> No
     assert owed.returncode == 0, owed
 
 
+@pytest.mark.nightly
+def test_weights_by_name_are_evaluated_without_a_tournament(folder: Path) -> None:
+    """Their name is the entrant's in all tables, and the commit is on record."""
+    evaluate = ("evaluate", NAME, "--uses", "copying", "--limit", "2", "--chat", "none")
+    with FakeHub() as hub:
+        hub.repositories[NAME] = Repository()
+        commit = hub.repositories[NAME].commit(files_of(folder / "weights"), "v1")
+        endpoint = f"HF_ENDPOINT={hub.endpoint}"
+        done = tourney(folder, (*evaluate, "--revision", "v1"), endpoint)
+
+    assert done.returncode == 0, done.stderr
+    assert NAME in done.stdout
+    with Ledger.read_only(folder / "evaluations.db") as ledger:
+        events = [each.event for each in ledger.read()]
+    (found,) = (each.entrant for each in events if isinstance(each, EntrantRegistered))
+    assert (found.entrant_id, found.revision) == (NAME, commit)
+
+
 def test_a_name_that_nobody_has_ends_with_one_line_and_no_ledger(folder: Path) -> None:
     """It may be a misspelt folder, or a name on the Hub: both are told."""
     with FakeHub() as hub:

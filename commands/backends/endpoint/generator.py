@@ -17,6 +17,7 @@ from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
+from commands.entrants.chats import after_system, as_json
 from commands.errors import LeftUnanswered
 from commands.ports import (
     GeneratedText,
@@ -28,7 +29,7 @@ from commands.ports import (
 )
 from commands.spending.till import NO_TILL
 from ledger.events.money import Usage
-from ledger.events.options import EntrantOptions
+from ledger.events.options import EntrantOptions, Messages
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge
 from ledger.identity import EntrantId, Json
@@ -190,7 +191,8 @@ def _body(task: GenerationTask) -> Mapping[str, Json]:
         "temperature": entrant.temperature or 0.0,
     }
     prompt = entrant.chosen.around(task.prompt_text)
-    body |= _chat(entrant.chosen, prompt) if options.is_chat else {"prompt": prompt}
+    messages = task.messages or (("user", prompt),)
+    body |= _chat(entrant.chosen, messages) if options.is_chat else {"prompt": prompt}
     if entrant.temperature is not None:
         body |= {"seed": task.seed, **_sampling(options)}
     if options.repetition_penalty != 1:
@@ -201,10 +203,12 @@ def _body(task: GenerationTask) -> Mapping[str, Json]:
     return body
 
 
-def _chat(options: EntrantOptions, prompt: str) -> Mapping[str, Json]:
-    """Return a prompt as a user's turn, after the system prompt."""
-    system = ({"role": "system", "content": options.system},) if options.system else ()
-    chat: dict[str, Json] = {"messages": (*system, {"role": "user", "content": prompt})}
+def _chat(options: EntrantOptions, messages: Messages) -> Mapping[str, Json]:
+    """Return the turns of a chat, after the system prompt; vLLM and SGLang let an answer go on."""
+    whole = after_system(options.system, messages)
+    chat: dict[str, Json] = {"messages": tuple(as_json(whole))}
+    if whole[-1][0] == "assistant":
+        chat |= {"add_generation_prompt": False, "continue_final_message": True}
     if options.template_arguments:
         chat["chat_template_kwargs"] = json.loads(options.template_arguments)
     return chat

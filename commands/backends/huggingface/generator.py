@@ -24,38 +24,38 @@ from commands.backends.weights.answers import (
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import (
     encode,
-    encode_prompt,
     require_chat,
     require_options,
+    show_chat,
 )
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, check_chat
 from commands.backends.weights.warping import sampling_settings
 from commands.backends.weights.windows import own_tokens
+from commands.entrants.chats import n_shortenable, shortened
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 
 def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
     """Return a task's prompt as tokens, truncated if allowed; it may still be too long."""
-    encoded = partial(_encoded, loaded.tokenizer, task)
+    encoded = partial(_encoded, loaded.tokenizer)
     n_afterwards = n_correctness_tokens(loaded.tokenizer) if is_rated(task) else 0
-    row = PromptRow(task, encoded(task.prompt_text), n_afterwards)
+    row = PromptRow(task, encoded(task), n_afterwards)
     limit = loaded.n_positions
     if limit is None or row.n_tokens <= limit or not task.options.may_truncate:
         return row
     return truncate_prompt(row, encoded, limit)
 
 
-def _encoded(
-    tokenizer: PreTrainedTokenizerBase, task: GenerationTask, prompt_text: str
-) -> tuple[int, ...]:
+def _encoded(tokenizer: PreTrainedTokenizerBase, task: GenerationTask) -> tuple[int, ...]:
     """Return the tokens of a task's prompt, as its entrant is prompted."""
-    options = task.entrant.chosen
+    options, has_bos = task.entrant.chosen, task.options.bos
+    prompt = options.around(task.prompt_text)
     if task.options.is_chat:
-        return encode_prompt(tokenizer, options.around(prompt_text), options)
-    plain = encode_text if task.options.bos else own_tokens
-    return plain(tokenizer, options.around(prompt_text))
+        chat = show_chat(tokenizer, task.messages or (("user", prompt),), options)
+        return encode(tokenizer, chat) if has_bos else own_tokens(tokenizer, chat)
+    return encode_text(tokenizer, prompt) if has_bos else own_tokens(tokenizer, prompt)
 
 
 def is_rated(task: GenerationTask) -> bool:
@@ -64,25 +64,28 @@ def is_rated(task: GenerationTask) -> bool:
 
 
 def truncate_prompt(
-    row: PromptRow, encoded: Callable[[str], tuple[int, ...]], limit: int
+    row: PromptRow, encoded: Callable[[GenerationTask], tuple[int, ...]], limit: int
 ) -> PromptRow:
-    """Cut off the beginning of a row's text until the row fits a limit.
+    """Cut off the beginning of a row's text, or of what is said, until the row fits a limit.
 
     The chat template's own tokens stay. A shorter text can have more tokens, so the search may stop
     a few characters short of the longest text that fits. If even an empty text does not fit, the
     row is returned unchanged.
     """
-    text = row.task.prompt_text
+    text, messages = row.task.prompt_text, row.task.messages
+    n_most = n_shortenable(messages) if messages else len(text)
 
     def without(n_characters: int) -> PromptRow:
-        rest = text[n_characters:]
-        task = replace(row.task, prompt_text=rest)
-        return row._replace(task=task, prompt_ids=encoded(rest), is_truncated=n_characters > 0)
+        if messages:
+            task = replace(row.task, messages=shortened(messages, n_characters))
+        else:
+            task = replace(row.task, prompt_text=text[n_characters:])
+        return row._replace(task=task, prompt_ids=encoded(task), is_truncated=n_characters > 0)
 
     n_characters = bisect_left(
-        range(len(text) + 1), 1, key=lambda n_characters: without(n_characters).n_tokens <= limit
+        range(n_most + 1), 1, key=lambda n_characters: without(n_characters).n_tokens <= limit
     )
-    return row if n_characters > len(text) else without(n_characters)
+    return row if n_characters > n_most else without(n_characters)
 
 
 def encode_text(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from commands.backends.huggingface.encoding import encoding_key, token_pairs
 from commands.backends.huggingface.worker import HfWorker, Loaded
 from commands.backends.hydra.likelihoods import HydraBatchLikelihoods
 from commands.backends.hydra.weights import LoadedHydra
@@ -31,8 +32,6 @@ from commands.backends.weights.windows import (
     TextWindows,
     TokenPair,
     Window,
-    encode_as_tokenizer,
-    encode_pairs,
     n_common,
     split_windows,
 )
@@ -239,7 +238,7 @@ class HfLikelihoodModel(HfWorker):
     ) -> Iterator[Finished]:
         """Compute continuations of entrants that give the same likelihoods."""
         with quiet_transformers():
-            pairs = _token_pairs(loaded.tokenizer, continuations)
+            pairs = token_pairs(loaded.tokenizer, continuations)
         planned = [
             plan_windows(continuation, pair, loaded.n_positions)
             for continuation, pair in zip(continuations, pairs, strict=True)
@@ -281,17 +280,7 @@ def _batch_likelihoods(loaded: Loaded, entrant: Entrant) -> Callable[[], BatchLi
     return partial(HfBatchLikelihoods, loaded)
 
 
-def _token_pairs(
-    tokenizer: PreTrainedTokenizerBase, continuations: Sequence[Continuation]
-) -> list[TokenPair]:
-    """Return the tokens of continuations that all begin alike."""
-    if continuations[0].bos:
-        return encode_pairs(tokenizer, ((each.context, each.text) for each in continuations))
-    passages = ((each.context, each.text, each.rolls) for each in continuations)
-    return encode_as_tokenizer(tokenizer, passages)
-
-
 def _likelihood_key(continuation: Continuation) -> Hashable:
     """Return the settings that decide a likelihood, besides what an entrant loads."""
     hydra = continuation.entrant.hydra
-    return continuation.bos, hydra and (hydra.bypass_jury, hydra.beta)
+    return encoding_key(continuation), hydra and (hydra.bypass_jury, hydra.beta)

@@ -31,9 +31,9 @@ from commands.evaluating.evaluate import (
     is_done,
     plan_evaluation,
 )
-from commands.evaluating.evaluation import require_reduce
 from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.evaluating.samples import Inference
+from commands.evaluating.values import require_reduce
 from commands.ports import OnProgress, no_progress
 from commands.settings.inputs import read_bank
 from commands.settings.schema import GenerationSection

@@ -13,8 +13,9 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.remote.bodies import first_line
+from commands.entrants.chats import after_system, as_json, without_system
 from commands.errors import WeightsError
-from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions
+from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions, Messages
 
 Turns = list[dict[str, str]]
 
@@ -40,17 +41,31 @@ def encode_prompt(
     Raises:
         TemplateError: The template fails.
     """
+    return encode(tokenizer, show_chat(tokenizer, (("user", prompt_text),), options))
+
+
+def show_chat(
+    tokenizer: PreTrainedTokenizerBase, messages: Messages, options: EntrantOptions
+) -> str:
+    """Return messages behind the entrant's system prompt, up to where the answer begins or goes on.
+
+    Where a template has no place for a system prompt, it goes before the user's first words.
+
+    Raises:
+        TemplateError: The template fails.
+    """
     arguments = json.loads(options.template_arguments or "{}")
-    show = partial(render, tokenizer, is_open=True, arguments=arguments)
-    if options.system is None:
-        return encode(tokenizer, show(plain_turns(prompt_text)))
+    is_open = messages[-1][0] != "assistant"
+    show = partial(render, tokenizer, is_open=is_open, goes_on=not is_open, arguments=arguments)
+    whole = after_system(options.system, messages)
+    (role, system), *_ = whole
+    if role != "system":
+        return show(as_json(whole))
     try:
-        chat = show(chat_turns(options.system, prompt_text, has_system=True))
+        chat = show(as_json(whole))
     except TemplateError:  # Gemma's says that there is no such role
         chat = ""
-    if options.system.strip() not in chat:
-        chat = show(chat_turns(options.system, prompt_text, has_system=False))
-    return encode(tokenizer, chat)
+    return chat if system.strip() in chat else show(as_json(without_system(whole)))
 
 
 def plain_turns(prompt_text: str) -> Turns:
@@ -75,11 +90,13 @@ def render(
     turns: Turns,
     *,
     is_open: bool,
+    goes_on: bool = False,
     arguments: Mapping[str, Any] | None = None,
 ) -> str:
     """Return a chat as the template renders it; `is_open` adds the start of the answer's turn.
 
-    The arguments are further variables for the template.
+    If the last turn `goes_on`, the chat ends with its text. The arguments are further variables for
+    the template.
 
     Raises:
         TemplateError: The template fails, or has no end.
@@ -92,6 +109,7 @@ def render(
                 chat_template=SAME_DAY + template if "strftime_now" in template else template,
                 tokenize=False,
                 add_generation_prompt=is_open,
+                continue_final_message=goes_on,
                 **(arguments or {}),
             )
     except TemplateError:

@@ -7,6 +7,7 @@ from math import fsum
 from typing import Final, NamedTuple, Protocol, cast
 
 import torch
+from torch.nn.functional import cross_entropy
 from transformers import DynamicCache, PreTrainedConfig
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
@@ -16,6 +17,7 @@ from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.windows import Window
 
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
+N_LOGITS_ON_CPU: Final = 1 << 18  # 1 MiB: no more than a core's cache holds
 
 
 class InputRow(NamedTuple):
@@ -93,9 +95,10 @@ class ForwardModel(Protocol):
 class HfBatchLikelihoods:
     """Computes the log-likelihoods of one batch with plain weights."""
 
-    def __init__(self, loaded: LoadedWeights, *, n_logits: int = N_LOGITS) -> None:
+    def __init__(self, loaded: LoadedWeights, *, n_logits: int | None = None) -> None:
         """Start without prefixes; convert at most n_logits logits to float32 at once."""
-        self._n_logits = n_logits
+        on_device = N_LOGITS_ON_CPU if loaded.device.type == "cpu" else N_LOGITS
+        self._n_logits = n_logits or on_device
         self._model = cast("ForwardModel", loaded.model)
         self._accepted = signature(self._model.forward).parameters
         self._device = loaded.device
@@ -190,8 +193,8 @@ def _window_likelihoods(
     for some in torch.split(torch.tensor(wanted, device=logits.device), n_at_once):
         row, column, target = some.unbind(dim=1)  # (m,) each
         said = logits[row, column].float()  # (m, V)
-        log_p += (said.gather(1, target[:, None])[:, 0] - said.logsumexp(dim=1)).tolist()
-        best += said.argmax(dim=1).tolist()
+        log_p += (-cross_entropy(said, target, reduction="none")).tolist()
+        best += said.max(dim=1).indices.tolist()  # on a CPU quicker than argmax
     done = 0
     for place in places:
         mine = slice(done, done := done + len(place.window.targets))

@@ -38,13 +38,17 @@ def encode_pairs(
 
 
 def encode_as_tokenizer(
-    tokenizer: PreTrainedTokenizerBase, passages: Iterable[tuple[str, str, bool]]
+    tokenizer: PreTrainedTokenizerBase,
+    passages: Iterable[tuple[str, str, bool]],
+    *,
+    adds_special: bool = True,
 ) -> list[TokenPair]:
     """Return the tokens of contexts and of the texts after them, as the tokenizer begins a text.
 
     So does lm-evaluation-harness 0.4.13 unless it is told to add a BOS token: the special tokens
     are those that the tokenizer adds by itself, whether BOS or none. An empty context is the BOS
     or EOS token; a text that rolls, which the third value says, keeps its own BOS token behind it.
+    If the tokenizer adds none, a context has those that are written in it, as by a chat template.
     """
     prefix = tokenizer.bos_token_id
     prefix = tokenizer.eos_token_id if prefix is None else prefix
@@ -53,7 +57,12 @@ def encode_as_tokenizer(
     for *pair, rolls in passages:
         context, text = _move_spaces(*pair)
         if context or not start:
-            before, whole = (own_tokens(tokenizer, each) for each in (context, context + text))
+            both = context, context + text
+            before, whole = (
+                [own_tokens(tokenizer, each) for each in both]
+                if adds_special
+                else _encode(tokenizer, [*both])
+            )
             n_context = max(1, n_common(before, whole))
         else:
             ids = own_tokens(tokenizer, text) if rolls else _encode(tokenizer, [text])[0]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from commands.entrants.chats import Chat, plain_text
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.likelihoods import Results
 from commands.evaluating.samples import Inference, Sample
@@ -18,7 +19,7 @@ from ledger.identity import Json
 class ChoiceQuestion(NamedTuple):
     """A context, the choices behind it, and the index of the correct one."""
 
-    context: str
+    context: Chat
     choices: tuple[str, ...]
     correct: int
 
@@ -31,21 +32,35 @@ class ContextChoices(DividedEvaluation[ChoiceQuestion], PerplexityComparisonEval
     """
 
     def __init__(
-        self, questions: Mapping[str, ChoiceQuestion], *, delimiter: str = " ", bos: bool = True
+        self,
+        questions: Mapping[str, ChoiceQuestion],
+        *,
+        delimiter: str = " ",
+        chat_delimiter: str = "",
+        bos: bool = True,
     ) -> None:
-        """Take the questions, by label."""
+        """Take the questions, by label, and what stands before a choice."""
         super().__init__(questions)
-        self._delimiter = delimiter
+        self._delimiters = delimiter, chat_delimiter
         self.bos = bos
+
+    @property
+    def delimiter(self) -> str:
+        """What stands before a choice: in plain text, or where the turn of the model begins."""
+        return self._delimiters[self.is_asked_in_chat]
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a context, the choices with their delimiter, and the index of the correct one."""
         context, choices, correct = self.items[index]
-        return context, [f"{self._delimiter}{each}" for each in choices], correct
+        return plain_text(context), [f"{self.delimiter}{each}" for each in choices], correct
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return the examples and the question as turns."""
+        return self.items[index].context
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the delimiter, too: it decides what is recorded as a choice's length."""
-        return {**super().settings(inference, options), "delimiter": self._delimiter}
+        return {**super().settings(inference, options), "delimiter": self.delimiter}
 
     def observation_of(
         self, sample: Sample, continuations: Sequence[Continuation], results: Results

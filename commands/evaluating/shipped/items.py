@@ -5,11 +5,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 from pydantic import ConfigDict, validate_call
 
+from commands.entrants.chats import Chat, plain_text
 from commands.errors import ConfigurationError, first_lines, place_and_fault
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.rollout import RolloutEvaluation
@@ -81,8 +82,24 @@ class DividedEvaluation(ListedEvaluation[Item]):
         return tuple(item for item in items if item in chosen)
 
 
-class DividedRollout(DividedEvaluation[Item], RolloutEvaluation):
+class AskedQuestion(NamedTuple):
+    """A question, perhaps behind examples, and the expected answer."""
+
+    chat: Chat
+    expected: str
+
+
+class DividedRollout(DividedEvaluation[AskedQuestion], RolloutEvaluation):
     """Base of rollouts with parts, which share the answers of the whole."""
+
+    def get(self, index: int) -> tuple[str, str]:
+        """Return a question as plain text, and the expected answer."""
+        chat, expected = self.items[index]
+        return plain_text(chat), expected
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return the examples and the question as turns."""
+        return self.items[index].chat
 
     def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
         """Return the settings under the name of the whole, so that nothing is asked twice."""

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 
+from commands.entrants.chats import Chat, Turn, user_turn
 from commands.errors import ConfigurationError, first_lines
 from commands.evaluating.samples import Inference
 from commands.evaluating.shipped._fields import (
@@ -22,7 +23,7 @@ from commands.evaluating.shipped._fields import (
 from commands.evaluating.shipped._questions import ChoiceQuestion, ContextChoices
 from commands.evaluating.shipped._tables import DataRow, DataTable, read_table, split_files
 from commands.evaluating.shipped.bank import contains_answer
-from commands.evaluating.shipped.items import DividedRollout
+from commands.evaluating.shipped.items import AskedQuestion, DividedRollout
 from commands.evaluating.values import RolloutItem
 from commands.importing.formats.files import OpenParquet
 
@@ -49,30 +50,30 @@ class LayoutParameters(BaseModel):
         return read_table(split_files(folder / self.file, self.split), open_parquet)
 
     def examples(
-        self, folder: Path, open_parquet: OpenParquet, shown: Callable[[DataRow], str]
-    ) -> Callable[[Mapping[str, object]], str]:
-        """Return what gives the text before a row's question: examples of its subject, if any.
+        self, folder: Path, open_parquet: OpenParquet, shown: Callable[[DataRow], Chat]
+    ) -> Callable[[Mapping[str, object]], Chat]:
+        """Return what gives the turns before a row's question: examples of its subject, if any.
 
         Raises:
             ConfigurationError: There is no file of examples, or it has too few.
         """
         if not self.shots:
-            return lambda _: ""
+            return lambda _: ()
         if self.shots_file is None:
             raise ConfigurationError([f"shots is {self.shots}; say shots_file, which has examples"])
         table = read_table(split_files(folder / self.shots_file, None), open_parquet)
-        by_subject: dict[object, list[str]] = {}
-        for row, text in zip(table.rows, made_of(table, shown).values(), strict=True):
-            by_subject.setdefault(self.subject_of(row.fields), []).append(f"{text}{_BETWEEN}")
+        by_subject: dict[object, list[Chat]] = {}
+        for row, turns in zip(table.rows, made_of(table, shown).values(), strict=True):
+            by_subject.setdefault(self.subject_of(row.fields), []).append(turns)
 
-        def before(fields: Mapping[str, object]) -> str:
+        def before(fields: Mapping[str, object]) -> Chat:
             subject = self.subject_of(fields)
-            texts = by_subject.get(subject, [])[: self.shots]
-            if len(texts) < self.shots:
-                where = f"{self.shots_file} has {len(texts)} examples"
+            chosen = by_subject.get(subject, [])[: self.shots]
+            if len(chosen) < self.shots:
+                where = f"{self.shots_file} has {len(chosen)} examples"
                 of = f" of {subject!r}" if self.subject else ""
                 raise ValueError(f"shots is {self.shots}, but {where}{of}")
-            return "".join(texts)
+            return tuple(turn for turns in chosen for turn in turns)
 
         return before
 
@@ -98,7 +99,6 @@ class RolloutParameters(LayoutParameters):
     choices: str | tuple[str, ...] | None = None
     answers: Literal["texts", "letters", "numbers"] = "texts"
     max_new_tokens: PositiveInt | None = None  # None: by the kind of answer
-    chat: bool = True
 
 
 def made_of(table: DataTable, make: Callable[[DataRow], Made]) -> dict[str, Made]:
@@ -118,9 +118,15 @@ def made_of(table: DataTable, make: Callable[[DataRow], Made]) -> dict[str, Made
     return made
 
 
+class _Question(NamedTuple):
+    text: str
+    choices: tuple[str, ...]
+    correct: int
+
+
 def lettered(
     fields: Mapping[str, object], parameters: ChoiceParameters | RolloutParameters
-) -> ChoiceQuestion:
+) -> _Question:
     """Return a row's question with its choices listed by letter, and the letters as choices.
 
     Raises:
@@ -129,12 +135,12 @@ def lettered(
     question, found, correct = _asked(fields, parameters)
     letters = tuple(LETTERS[: len(found)])
     lines = (f"{letter}. {text}" for letter, text in zip(letters, found, strict=True))
-    return ChoiceQuestion("\n".join([question, *lines]), letters, correct)
+    return _Question("\n".join([question, *lines]), letters, correct)
 
 
 def _asked(
     fields: Mapping[str, object], parameters: ChoiceParameters | RolloutParameters
-) -> ChoiceQuestion:
+) -> _Question:
     names = parameters.choices
     if names is None:
         raise ValueError("`choices` is missing: it names the field of the choices")
@@ -147,7 +153,7 @@ def _asked(
     if not all(found.texts):
         raise ValueError("a choice is empty")
     correct = answer_index(value_of(parameters.answer, fields), found)
-    return ChoiceQuestion(text_of(parameters.question, fields), found.texts, correct)
+    return _Question(text_of(parameters.question, fields), found.texts, correct)
 
 
 class ChoicesLayout(ContextChoices):
@@ -157,26 +163,30 @@ class ChoicesLayout(ContextChoices):
         """Read the questions."""
         chosen = ChoiceParameters(**parameters)
 
-        def asked(row: DataRow) -> ChoiceQuestion:
+        def asked(row: DataRow) -> _Question:
             if chosen.answers == "texts":
                 return _asked(row.fields, chosen)
             found = lettered(row.fields, chosen)
-            return found._replace(context=f"{found.context}\nAnswer:")
+            return found._replace(text=f"{found.text}\nAnswer:")
 
-        def shown(row: DataRow) -> str:
+        def shown(row: DataRow) -> Chat:
             found = asked(row)
-            return f"{found.context} {found.choices[found.correct]}"
+            return _example(found.text, " ", found.choices[found.correct])
 
         before = chosen.examples(folder, open_parquet, shown)
 
         def whole(row: DataRow) -> ChoiceQuestion:
-            found = asked(row)
-            return found._replace(context=before(row.fields) + found.context)
+            text, choices, correct = asked(row)
+            return ChoiceQuestion((*before(row.fields), *user_turn(text)), choices, correct)
 
         table = chosen.table(folder, open_parquet)
         super().__init__(made_of(table, whole), bos=chosen.bos)
         if chosen.subject:
             self.divided([*made_of(table, lambda row: chosen.subject_of(row.fields)).values()])
+
+
+def _example(question: str, between: str, answer: str) -> Chat:
+    return Turn("user", question, between), Turn("assistant", answer, _BETWEEN)
 
 
 _LETTER: Final = re.compile(
@@ -188,7 +198,7 @@ _NUMBER: Final = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _N_NEW: Final = {"texts": 64, "letters": 16, "numbers": 256}  # tokens that an answer may have
 
 
-class RolloutLayout(DividedRollout[RolloutItem]):
+class RolloutLayout(DividedRollout):
     """Rollout whose answer is a letter, the last number, or holds the words of the expected one."""
 
     def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by RolloutParameters
@@ -196,34 +206,30 @@ class RolloutLayout(DividedRollout[RolloutItem]):
         chosen = RolloutParameters(**parameters)
         self._answers = chosen.answers
         self._n_new = chosen.max_new_tokens or _N_NEW[chosen.answers]
-        self.is_chat, self.bos = chosen.chat, chosen.bos
+        self.bos = chosen.bos
 
         def asked(row: DataRow) -> RolloutItem:
             if chosen.answers == "letters":
-                context, letters, correct = lettered(row.fields, chosen)
-                return RolloutItem(f"{context}\nAnswer with the letter alone.", letters[correct])
+                text, letters, correct = lettered(row.fields, chosen)
+                return RolloutItem(f"{text}\nAnswer with the letter alone.", letters[correct])
             expected = text_of(chosen.answer, row.fields)
             if chosen.answers == "numbers" and not (expected := last_number(expected)):
                 raise ValueError(f"{chosen.answer} has no number")
             return RolloutItem(text_of(chosen.question, row.fields), expected)
 
-        def shown(row: DataRow) -> str:
-            return f"{asked(row).prompt}\n{text_of(chosen.answer, row.fields)}"
+        def shown(row: DataRow) -> Chat:
+            return _example(asked(row).prompt, "\n", text_of(chosen.answer, row.fields))
 
         before = chosen.examples(folder, open_parquet, shown)
 
-        def whole(row: DataRow) -> RolloutItem:
-            found = asked(row)
-            return found._replace(prompt=before(row.fields) + found.prompt)
+        def whole(row: DataRow) -> AskedQuestion:
+            prompt, expected = asked(row)
+            return AskedQuestion((*before(row.fields), *user_turn(prompt)), expected)
 
         table = chosen.table(folder, open_parquet)
         super().__init__(made_of(table, whole))
         if chosen.subject:
             self.divided([*made_of(table, lambda row: chosen.subject_of(row.fields)).values()])
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Return a question, and the expected text, letter or number."""
-        return self.items[index]
 
     def clean(self, y_hat: str) -> str:
         """Return the answer's letter, its last number, or the whole; "" if there is none."""

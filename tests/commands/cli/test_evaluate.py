@@ -136,6 +136,18 @@ def test_a_corrected_neighbour_is_a_correction(
     assert backend.n_asked == 5
 
 
+def test_a_chat_and_a_system_prompt_are_options(backend: Answering) -> None:
+    """As of a table; without a chat there is no place for the prompt."""
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat="none", limit=1)
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat="turns", system="Short.", limit=1)
+
+    plain, chat = (each.asked[0] for each in backend.generators)
+    assert (plain.options.is_chat, chat.options.is_chat) == (False, True)
+    assert (plain.entrant.chosen.system, chat.entrant.chosen.system) == (None, "Short.")
+    with pytest.raises(ConfigurationError, match="plain text has no place for it"):
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
+
+
 def test_two_evaluations_of_one_name_are_refused(backend: Answering) -> None:
     """One's results would hide the other's."""
     with pytest.raises(ConfigurationError, match="several evaluations are called doses"):

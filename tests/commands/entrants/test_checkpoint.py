@@ -7,9 +7,10 @@ from typing import Literal
 import pytest
 
 from commands.entrants.checkpoint import base_weights, read_checkpoint
+from commands.entrants.places import HubSnapshot
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
-from tests.support.weights.headers import write_headers
+from tests.support.weights.headers import write_headers, write_shapes
 
 
 @pytest.fixture
@@ -48,6 +49,41 @@ def test_an_absolute_base_is_where_it_is(here: Path) -> None:
     config = adapter_config(here / "far" / "away", str(here / "out" / "base"))
 
     assert base_weights(config) == here / "out" / "base"
+
+
+LORA = {
+    "base_model.model.q.lora_A.weight": (2, 4),
+    "base_model.model.q.lora_B.weight": (4, 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "revision", "commit"),
+    [("org/base", "v1", "v1"), ("org/adapter", "v2", "main"), ("org/here", None, None)],
+)
+def test_weights_and_bases_may_be_names_on_the_hub(
+    here: Path, checkpoint: str, revision: str | None, commit: str | None
+) -> None:
+    """As of a tournament's entrants; most adapters name their base so."""
+    weights(here / "hub" / "base")
+    for base in ("hub/base", "out/base"):
+        write_shapes(here / base / "model.safetensors", {"q.weight": (4, 4)})
+    for adapter, named in (("adapter", "org/base"), ("here", "out/base")):
+        adapter_config(here / "hub" / adapter, named)
+        write_shapes(here / "hub" / adapter / "adapter_model.safetensors", LORA)
+
+    def fetch(name: str, revision: str | None) -> HubSnapshot:
+        return HubSnapshot(here / "hub" / Path(name).name, revision or "main")
+
+    found = read_checkpoint(
+        Path(checkpoint), "a", GenerationSection(), revision=revision, fetch=fetch
+    )
+
+    base = "hub/base" if commit else "out/base"
+    assert (found.weights, found.revision) == (str(here / base), commit)
+    assert [Path(each.path).name for each in found.adapters] == (
+        [] if checkpoint == "org/base" else [Path(checkpoint).name]
+    )
 
 
 @pytest.mark.usefixtures("here")

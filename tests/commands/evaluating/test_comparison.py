@@ -11,7 +11,14 @@ from commands.evaluating.samples import Inference, ObservedSample
 from commands.ports import Continuation, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions
 from ledger.events.evaluations import ChoicesObserved
-from tests.support.builders.evaluating import Endings, EndingsByPmi, answering, reading
+from tests.support.builders.evaluating import (
+    Echoes,
+    Endings,
+    EndingsByPmi,
+    Letters,
+    answering,
+    reading,
+)
 
 SKY = ("The sky is", (" green", " blue"), 1)
 GRASS = ("Grass is", (" green", " blue"), 0)
@@ -30,6 +37,29 @@ def test_the_likeliest_continuation_is_the_choice() -> None:
     inference, _ = reading(lambda passage: -1.0 if passage.text == " blue" else -2.0)
 
     np.testing.assert_array_equal(Endings(SKY, GRASS)(inference, reduce="none"), [1.0, 0.0])
+
+
+def test_a_prefix_is_the_users_turn_of_a_chat() -> None:
+    """With no examples there is one turn, and the item is the same as in plain text."""
+    inference, reader = reading(lambda _: -1.0)
+
+    Endings(SKY)(inference, chat="turns", system="Short.")
+    Endings(SKY)(inference)
+
+    asked, plain = reader.asked[0], reader.asked[2]
+    assert (asked.messages, plain.messages) == ((("user", "The sky is"),), ())
+    assert asked.key == plain.key
+    assert (asked.entrant.chosen.system, plain.entrant.chosen.system) == ("Short.", None)
+    options = EvaluationOptions(chat="turns")
+    assert Endings(SKY).asked_as(options).settings(inference, options) == {"is_chat": True}
+
+
+@pytest.mark.parametrize("evaluation", [Letters("a"), Echoes("a")])
+def test_texts_are_no_questions_for_a_chat(evaluation: Letters | Echoes) -> None:
+    """They would be read as before, under another name."""
+    with pytest.raises(ConfigurationError, match="asks no questions; leave out chat"):
+        evaluation(reading(lambda _: -1.0)[0], chat="turns")
+    assert evaluation(reading(lambda _: 0.0)[0], chat="none") == 1.0
 
 
 def test_equally_likely_continuations_share_the_credit() -> None:

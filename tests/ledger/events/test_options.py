@@ -23,5 +23,6 @@ def test_an_evaluation_keeps_what_is_not_its_own() -> None:
     """It brings its prompts, stop texts and sampling."""
     chosen = EntrantOptions(system="short", stop=("X",), template="none", top_k=3)
 
-    assert chosen.of_evaluations == EntrantOptions(system="short")
-    assert EntrantOptions(top_k=3).of_evaluations is UNSET
+    assert chosen.in_evaluations(None) == EntrantOptions(system="short")
+    assert EntrantOptions(top_k=3).in_evaluations(None) is UNSET
+    assert chosen.in_evaluations("long") == EntrantOptions(system="long")

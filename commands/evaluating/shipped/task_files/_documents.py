@@ -1,6 +1,6 @@
 """What a task's keys make of a document: its text, choices and target, and the whole context.
 
-The rules are those of lm-evaluation-harness 0.4.13 (lm_eval/api/task.py), for plain text.
+The rules are those of lm-evaluation-harness 0.4.13 (lm_eval/api/task.py).
 """
 
 import ast
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from commands.entrants.chats import Chat, Turn
 from commands.evaluating.shipped._templates import fill_in
 from commands.evaluating.shipped.task_files._settings import TaskKeys
 
@@ -108,28 +109,31 @@ class DocumentKeys:
         """Return the beginning of an answer, which is given."""
         return str(self.filled(self.gen_prefix, document)) if self.gen_prefix else ""
 
-    def question(self, document: Document) -> str:
+    def question(self, document: Document) -> Chat:
         """Return the question with the beginning of its answer."""
-        return _joined(self.text(document), self.prefix(document), self.delimiter)
+        text, prefix = self.text(document), self.prefix(document)
+        between = _between(text, prefix, self.delimiter)
+        return (Turn("user", text, between), *((Turn("assistant", prefix),) if prefix else ()))
 
-    def example(self, document: Document) -> str:
-        """Return the question with its answer."""
-        answer = _joined(self.prefix(document), self.expected(document), " ")
-        text = self.text(document)
-        if self.prefix(document):
-            return _joined(text, answer, self.delimiter)
-        return f"{text}{self.delimiter}{answer}" if answer else text
+    def example(self, document: Document, behind: str) -> Chat:
+        """Return the question with its answer, and the delimiter behind it."""
+        text, prefix, found = self.text(document), self.prefix(document), self.expected(document)
+        answer = f"{prefix}{_between(prefix, found, ' ')}{found}"
+        if not answer:
+            return (Turn("user", text, behind),)
+        between = _between(text, answer, self.delimiter) if prefix else self.delimiter
+        return Turn("user", text, between), Turn("assistant", answer, behind)
 
     def filled(self, key: str, document: Document) -> object:
         """Return the field that a key names, or the text of a template."""
         return document[key] if key in self.columns else fill_in(key, document)
 
 
-def _joined(first: str, second: str, delimiter: str) -> str:
-    """Join two texts, by a delimiter unless there is a space between them, or one is empty."""
+def _between(first: str, second: str, delimiter: str) -> str:
+    """Return the delimiter, unless there is a space between two texts, or one is empty."""
     if not (first and second) or first[-1].isspace() or second[0].isspace():
-        return first + second
-    return first + delimiter + second
+        return ""
+    return delimiter
 
 
 def _literal(text: str) -> object:
@@ -181,16 +185,17 @@ class ContextWriter:
         self._between = keys.fewshot_delimiter if between is None else between
         self._sampler = ExampleSampler(keys, examples)
 
-    def write(self, document: Document) -> str:
-        """Return the context of the next document.
+    def write(self, document: Document) -> Chat:
+        """Return the context of the next document, the description as the system's turn.
 
         Raises:
             ValueError: There are too few examples, or a key does not fit a document.
         """
         described = self._description and self._shown.filled(self._description, document)
-        chosen = self._sampler.draw(document)
-        shots = "".join(f"{self._example.example(each)}{self._between}" for each in chosen)
-        return f"{described}{shots}{self._shown.question(document)}"
+        turns = [Turn("system", str(described))] if described else []
+        for each in self._sampler.draw(document):
+            turns += self._example.example(each, self._between)
+        return (*turns, *self._shown.question(document))
 
 
 class ExampleSampler:

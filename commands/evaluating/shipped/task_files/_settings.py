@@ -140,6 +140,12 @@ class TaskKeys(_Keys):
         return self.fewshot_config.split or self.fewshot_split
 
     @property
+    def chat_delimiter(self) -> str:
+        """What stands before a choice where the turn of the model begins, or has begun."""
+        prefix = self.gen_prefix
+        return self.target_delimiter if prefix and not prefix[-1].isspace() else ""
+
+    @property
     def stop(self) -> tuple[str, ...]:
         """The texts that end an answer."""
         until = self.generation_kwargs.until

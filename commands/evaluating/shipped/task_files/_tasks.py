@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from commands.entrants.chats import Chat, plain_text
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
-from commands.evaluating.evaluation import Scores, reduce_scores
 from commands.evaluating.likelihoods import PerplexityEvaluation, Results
 from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.shipped._questions import ChoiceQuestion, ContextChoices
-from commands.evaluating.shipped.items import DividedEvaluation, DividedRollout
+from commands.evaluating.shipped.items import AskedQuestion, DividedEvaluation, DividedRollout
 from commands.evaluating.shipped.task_files._answers import are_equal, filtered
 from commands.evaluating.shipped.task_files._settings import FilterStep, MetricKeys, TaskKeys
-from commands.evaluating.values import ComparisonItem, RolloutItem
+from commands.evaluating.values import ComparisonItem, Scores, reduce_scores
 from commands.ports import Continuation
 from commands.settings.sections import Reduce
 from ledger.events.evaluations import ChoicesObserved, DocumentObserved, Observation
@@ -27,7 +27,12 @@ class TaskChoices(ContextChoices):
         self, questions: Mapping[str, ChoiceQuestion], keys: TaskKeys, *, bos: bool
     ) -> None:
         """Take the questions; acc_mutual_info also reads the choices without their context."""
-        super().__init__(questions, delimiter=keys.target_delimiter, bos=bos)
+        super().__init__(
+            questions,
+            delimiter=keys.target_delimiter,
+            chat_delimiter=keys.chat_delimiter,
+            bos=bos,
+        )
         metrics = {each.metric for each in keys.metric_list}
         self.asks_unconditional = "acc_mutual_info" in metrics
 
@@ -35,7 +40,7 @@ class TaskChoices(ContextChoices):
 class ContextText(NamedTuple):
     """A context, and the text behind it."""
 
-    context: str
+    context: Chat
     text: str
 
 
@@ -50,12 +55,16 @@ class TaskLikelihood(DividedEvaluation[ContextText], PerplexityComparisonEvaluat
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a context, and the text behind it as the only choice."""
         context, text = self.items[index]
-        return context, [text], 0
+        return plain_text(context), [text], 0
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return the examples and the context as turns."""
+        return self.items[index].context
 
     def item(self, index: int) -> ComparisonItem:
         """Return the same; other comparisons need two choices at least."""
         context, text = self.items[index]
-        return ComparisonItem(context, (text,), 0)
+        return self.in_chat(ComparisonItem(plain_text(context), (text,), 0), index)
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of what greedy decoding gives (acc), or each."""
@@ -87,14 +96,14 @@ class TaskDocuments(DividedEvaluation[str], PerplexityEvaluation):
         return replace(observed, n_words=len(re.split(r"\s+", continuations[0].text)))
 
 
-class TaskAnswers(DividedRollout[RolloutItem]):
+class TaskAnswers(DividedRollout):
     """A generate_until task under one of its filters; `score` is its exact_match."""
 
     is_chat = False
 
     def __init__(
         self,
-        questions: Mapping[str, RolloutItem],
+        questions: Mapping[str, AskedQuestion],
         keys: TaskKeys,
         steps: Sequence[FilterStep],
         *,
@@ -110,10 +119,6 @@ class TaskAnswers(DividedRollout[RolloutItem]):
         self._n_new = keys.generation_kwargs.max_gen_toks
         self._steps, self._rules = tuple(steps), keys.metric_list or (_EXACT_MATCH,)
         self._scoring = repr((self._steps, self._rules))  # a part of the scorer's digest
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Return a question, and the expected text."""
-        return self.items[index]
 
     def clean(self, y_hat: str) -> str:
         """Return what the filter keeps of an answer."""

@@ -10,6 +10,7 @@ from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.shipped._questions import ChoiceQuestion
 from commands.evaluating.shipped._tables import DataRow
+from commands.evaluating.shipped.items import AskedQuestion
 from commands.evaluating.shipped.layouts import made_of
 from commands.evaluating.shipped.task_files._data import TaskData
 from commands.evaluating.shipped.task_files._documents import ContextWriter, question_keys
@@ -23,10 +24,9 @@ from commands.evaluating.shipped.task_files._tasks import (
     TaskLikelihood,
 )
 from commands.evaluating.shipped.task_files._yaml import read_keys
-from commands.evaluating.values import RolloutItem
 from commands.importing.formats.files import OpenParquet
 
-TaskItem = ChoiceQuestion | ContextText | RolloutItem | str
+TaskItem = ChoiceQuestion | ContextText | AskedQuestion | str
 Kind = TypeVar("Kind")
 
 
@@ -144,7 +144,7 @@ class _Reader:
             case "loglikelihood_rolling":
                 return TaskDocuments(_together(tasks, str), bos=bos)
             case "generate_until":
-                questions = _together(tasks, RolloutItem)
+                questions = _together(tasks, AskedQuestion)
                 return TaskAnswers(questions, keys, chosen.filter, whole=self._whole, bos=bos)
 
 
@@ -186,6 +186,6 @@ def _items(keys: TaskKeys, data: TaskData) -> Mapping[str, TaskItem]:
             case "loglikelihood_rolling":
                 return shown.expected(document)
             case "generate_until":
-                return RolloutItem(context.write(document), shown.expected(document))
+                return AskedQuestion(context.write(document), shown.expected(document))
 
     return made_of(table, item)

@@ -104,6 +104,9 @@ TASKS: Final[Mapping[str, HarnessTask]] = {
     "mmlu_anatomy": HarnessTask("mmlu/default/mmlu_anatomy.yaml", _mmlu, {"num_fewshot": 5}),
     "mmlu_astronomy": HarnessTask("mmlu/default/mmlu_astronomy.yaml", _mmlu, {"num_fewshot": 5}),
     "arc_easy": HarnessTask("arc/arc_easy.yaml", _arc),
+    "arc_prefixed": HarnessTask(
+        "arc/arc_easy.yaml", _arc, {"gen_prefix": "The answer is", "num_fewshot": 2}
+    ),
     "arc_challenge": HarnessTask("arc/arc_challenge.yaml", _arc, {"num_fewshot": 3}),
     "piqa": HarnessTask("piqa/piqa.yaml", _piqa),
     "sciq": HarnessTask("sciq/sciq.yaml", _sciq, {"num_fewshot": 1}),

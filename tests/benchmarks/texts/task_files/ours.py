@@ -2,20 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from commands.backends.wiring import make_inference_factory, open_parquet
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.checkpoint import read_checkpoint
-from commands.evaluating.evaluate import evaluate_all
+from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
+from commands.evaluating.samples import Inference
 from commands.ports import no_progress
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import AnyEntrantSection
+from commands.settings.sections import AnyEntrantSection, EvaluationOptions
 from ledger.events.evaluations import AnswerObserved
+from ledger.events.registration import Entrant
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.evaluations.metrics import metrics_of
+
+GENERATION: Final = GenerationSection(dtype="float32", device="cpu", cpu_threads=1)
+DEFAULT: Final = EvaluationOptions()
 
 
 class TaskResults(NamedTuple):
@@ -25,17 +30,35 @@ class TaskResults(NamedTuple):
     answers: Sequence[str]
 
 
-class _Alone(NamedTuple):
+class Alone(NamedTuple):
+    """Settings of weights by themselves."""
+
     generation: GenerationSection
     entrants: Sequence[AnyEntrantSection] = ()
 
 
-def evaluate(weights: Path, files: Sequence[Path], ledger: Path) -> dict[str, TaskResults]:
+def tiny(weights: Path) -> Entrant:
+    """Return the entrant with these weights."""
+    return read_checkpoint(weights, "tiny", GENERATION)
+
+
+def evaluate(
+    weights: Path, files: Sequence[Path], ledger: Path, options: EvaluationOptions = DEFAULT
+) -> dict[str, TaskResults]:
     """Return the results of task files, by the name of the evaluation."""
-    generation = GenerationSection(dtype="float32", device="cpu", cpu_threads=1)
-    entrant = read_checkpoint(weights, "tiny", generation)
-    inference = make_inference_factory(_Alone(generation))(entrant)
-    planned = plan_alone(map(str, files), inference, open_parquet, length=None)
+    inference = make_inference_factory(Alone(GENERATION))(tiny(weights))
+    return evaluated(planned_files(inference, files, options), ledger)
+
+
+def planned_files(
+    inference: Inference, files: Sequence[Path], options: EvaluationOptions = DEFAULT
+) -> tuple[PlannedEvaluation, ...]:
+    """Read task files and their data."""
+    return plan_alone(map(str, files), inference, open_parquet, options)
+
+
+def evaluated(planned: Sequence[PlannedEvaluation], ledger: Path) -> dict[str, TaskResults]:
+    """Return the results of plans, which a ledger keeps."""
     with Ledger.open(ledger) as opened:
         recorder = EvaluationRecorder(opened, StreamId("tasks"))
         evaluate_all(recorder, planned, on_progress=no_progress)

@@ -5,15 +5,14 @@ This is run by the Python of an environment of its own, and imports nothing of t
 
 import json
 import sys
-from importlib.metadata import version
 
 import torch
 from lm_eval import simple_evaluate  # type: ignore[import-not-found]  # installed elsewhere
 from lm_eval.tasks import TaskManager  # type: ignore[import-not-found]  # likewise
 
 
-def main(weights: str, folder: str, *tasks: str) -> None:
-    """Evaluate weights at their own defaults."""
+def main(weights: str, folder: str, settings: str, *tasks: str) -> None:
+    """Evaluate weights at their own defaults but for settings in JSON."""
     told, sys.stdout = sys.stdout, sys.stderr  # whoever prints writes no answer
     torch.set_num_threads(1)
     manager = TaskManager(include_path=folder, include_defaults=False)
@@ -25,6 +24,7 @@ def main(weights: str, folder: str, *tasks: str) -> None:
         device="cpu",
         bootstrap_iters=0,
         task_manager=manager,
+        **json.loads(settings),
     )
     answers = {
         name: [[each["doc_id"], each["filter"], each["filtered_resps"]] for each in samples]
@@ -32,13 +32,11 @@ def main(weights: str, folder: str, *tasks: str) -> None:
         if samples and isinstance(samples[0]["filtered_resps"][0], str)
     }
     results = {name: dict(each) for name, each in found["results"].items()}
-    versions = {name: version(name) for name in ("lm-eval", "torch", "transformers")}
     json.dump(
         {
             "results": results,
             "groups": found.get("groups", {}),
             "answers": answers,
-            "versions": versions,
         },
         told,
         default=str,

@@ -1,6 +1,6 @@
 """Tiny random weights of four families, whose tokenizers begin texts in different ways."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +19,11 @@ from tests.support.weights.tiny import save_weights, tiny
 
 N_POSITIONS: Final = 1024
 _END, _BEGIN = "<|endoftext|>", "<s>"
+_TEMPLATE: Final = (
+    "{{ bos_token or '' }}{% for message in messages %}<|{{ message.role }}|>\n"
+    "{{ message.content | trim }}{{ eos_token }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
 
 
 class Family(NamedTuple):
@@ -38,7 +43,26 @@ FAMILIES: Final = (
 )
 
 
-def made_weights(folder: Path) -> Iterator[tuple[str, Path]]:
+class Size(NamedTuple):
+    """Settings of weights under a name."""
+
+    name: str
+    settings: Mapping[str, int] = {}
+
+
+TINY: Final = Size("tiny")
+LARGER: Final = Size(
+    "larger",
+    {
+        "hidden_size": 192,
+        "intermediate_size": 512,
+        "num_hidden_layers": 4,
+        "num_key_value_heads": 4,
+    },
+)
+
+
+def made_weights(folder: Path, size: Size = TINY) -> Iterator[tuple[str, Path]]:
     """Write each family's weights, and yield its name and folder."""
     for seed, family in enumerate(FAMILIES):
         tokenizer = _tokenizer(family)
@@ -52,6 +76,7 @@ def made_weights(folder: Path) -> Iterator[tuple[str, Path]]:
             eos_token_id=end,
             pad_token_id=end,
             initializer_range=0.2,
+            **size.settings,
         )
         yield family.name, save_weights(model, tokenizer, folder / str(seed))
 
@@ -72,5 +97,9 @@ def _tokenizer(family: Family) -> PreTrainedTokenizerFast:
             single=f"{_BEGIN} $A", special_tokens=[(_BEGIN, backend.token_to_id(_BEGIN))]
         )
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # theirs
-        tokenizer_object=backend, bos_token=family.bos, eos_token=_END, pad_token=_END
+        tokenizer_object=backend,
+        bos_token=family.bos,
+        eos_token=_END,
+        pad_token=_END,
+        chat_template=_TEMPLATE,
     )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -230,6 +231,20 @@ def test_a_sampled_answer_is_asked_for_with_all_that_decides_it(fake: FakeOpenAI
     (asked,) = fake.traffic.asked
     drawn = {"temperature": 0.7, "top_p": 0.5, "seed": 3, "stop": ["\n\n", "Q:"]}
     assert asked.items() >= drawn.items()
+
+
+def test_examples_are_sent_as_turns_and_a_begun_answer_goes_on(fake: FakeOpenAI) -> None:
+    """By the two keys that vLLM and SGLang have for it."""
+    turns = (("user", "1?"), ("assistant", "2"), ("user", "3?"))
+
+    for messages in (turns, (*turns, ("assistant", "It is"))):
+        results_of(fake.url, [replace(task(options=GenerationOptions()), messages=messages)])
+
+    asked, begun = fake.traffic.asked
+    assert asked["messages"] == [{"role": role, "content": said} for role, said in turns]
+    assert "continue_final_message" not in asked
+    assert begun.items() >= {"continue_final_message": True, "add_generation_prompt": False}.items()
+    assert '"content": "It is"' in json.dumps(begun["messages"])
 
 
 def test_a_text_that_is_no_chat_is_completed(fake: FakeOpenAI) -> None:

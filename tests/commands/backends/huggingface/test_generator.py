@@ -524,6 +524,27 @@ def test_a_chat_loses_the_beginning_of_what_the_user_says(
     assert 80 - 4 < cut.n_tokens <= 80
 
 
+def test_a_chat_of_several_turns_loses_its_first_examples(
+    entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Who says what stays, and so does the question."""
+    (task,) = tasks(entrant(), ["as recorded"])
+    messages = (("user", LONG), ("assistant", "20 mg"), ("user", "Which dose?"))
+    asked = replace(task, options=GenerationOptions(may_truncate=True), messages=messages)
+    loaded = LoadedWeights(_NoModel(), tokenizer, CPU, frozenset(), 110)
+
+    cut = prompt_row(loaded, asked)
+
+    shown = str(tokenizer.decode(list(cut.prompt_ids)))
+    assert shown.endswith(
+        "<|assistant|>\n20 mg<|im_end|>\n<|user|>\nWhich dose?<|im_end|>\n<|assistant|>\n"
+    )
+    assert cut.is_truncated
+    assert cut.n_tokens <= 110
+    assert LONG.endswith(cut.task.messages[0][1])
+    assert [role for role, _ in cut.task.messages] == ["user", "assistant", "user"]
+
+
 def test_a_plain_prompt_loses_its_beginning(
     row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast
 ) -> None:
@@ -566,10 +587,10 @@ def test_a_prompt_is_not_shortened_unasked(row: Callable[..., PromptRow]) -> Non
 def test_whatever_the_tokens_are_what_is_left_fits(text: str, limit: int) -> None:
     """Leaving a letter out can add a token, here where "ab" is one."""
 
-    def encoded(rest: str) -> tuple[int, ...]:
-        return tuple(range(len(rest.replace("ab", "x")) + 1))
+    def encoded(task: GenerationTask) -> tuple[int, ...]:
+        return tuple(range(len(task.prompt_text.replace("ab", "x")) + 1))
 
-    whole = PromptRow(_task(text), encoded(text))
+    whole = PromptRow(_task(text), encoded(_task(text)))
 
     left = truncate_prompt(whole, encoded, limit)
 

@@ -11,7 +11,14 @@ from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.shipped.layouts import last_number
 from commands.settings.sections import EvaluationOptions
-from tests.support.builders.evaluating import answering, made, make_all, refusals, write_lines
+from tests.support.builders.evaluating import (
+    answering,
+    made,
+    make_all,
+    reading,
+    refusals,
+    write_lines,
+)
 
 MMLU: Final = {
     "question": "Which vitamin?",
@@ -43,6 +50,25 @@ def test_letters_are_weighed_behind_the_listed_choices(tmp_path: Path) -> None:
 
     assert found.get(0) == (f"{SHOWN}\nAnswer:", [" A", " B", " C", " D"], 2)
     assert found.label(0) == "rows.jsonl:1"
+
+
+def test_examples_are_turns_of_a_chat(tmp_path: Path) -> None:
+    """The model's own turn then begins with the choice, without a space."""
+    write_lines(tmp_path / "rows.jsonl", MMLU)
+    shots = {"shots": 1, "shots_file": "rows.jsonl"}
+    inference, reader = reading(lambda _: -1.0)
+    answerer, generator = answering(lambda _: "C")
+
+    choices(tmp_path, **shots)(inference, chat="turns", system="Short.")
+    rollout(tmp_path, answers="letters", choices="choices", **shots)(answerer, chat="turns")
+
+    turns = (("user", f"{SHOWN}\nAnswer:"), ("assistant", "C"), ("user", f"{SHOWN}\nAnswer:"))
+    assert [each.messages for each in reader.asked] == [turns] * 4
+    assert [each.text for each in reader.asked] == ["A", "B", "C", "D"]
+    assert {each.entrant.chosen.system for each in reader.asked} == {"Short."}
+    asked = f"{SHOWN}\nAnswer with the letter alone."
+    expected = (("user", asked), ("assistant", "2"), ("user", asked))
+    assert [each.messages for each in generator.asked] == [expected]
 
 
 def test_texts_are_weighed_behind_the_question_alone(tmp_path: Path) -> None:
@@ -143,7 +169,7 @@ def test_the_last_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
     row = {"question": "How many?", "answer": "3 * 4 = 12\n#### 1,234"}
     write_lines(tmp_path / "rows.jsonl", row)
 
-    asked = rollout(tmp_path, answers="numbers", chat=False)
+    asked = rollout(tmp_path, answers="numbers")
 
     assert asked.get(0) == ("How many?", "1234")
     assert asked(answering(lambda _: "First 7, so it is $1,234.00.")[0]) == 1.0

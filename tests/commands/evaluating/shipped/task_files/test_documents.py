@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from commands.entrants.chats import plain_text
 from commands.evaluating.shipped.task_files._documents import ContextWriter, ExampleSampler
 from commands.evaluating.shipped.task_files._settings import TaskKeys
 
@@ -20,7 +21,7 @@ EXAMPLES: Final = [{"q": f"{n}", "a": f"answer {n}"} for n in range(9)]
 def context(**changes: object) -> str:
     """Return the context of one document."""
     keys = TaskKeys.model_validate({**KEYS, **changes})
-    return ContextWriter(keys, ("q", "a"), EXAMPLES).write({"q": "?", "a": "!"})
+    return plain_text(ContextWriter(keys, ("q", "a"), EXAMPLES).write({"q": "?", "a": "!"}))
 
 
 @pytest.mark.parametrize(

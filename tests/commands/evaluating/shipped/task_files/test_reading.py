@@ -84,6 +84,45 @@ def test_a_multiple_choice_task_asks_what_its_templates_say(tmp_path: Path) -> N
     assert not any(each.bos for each in reader.asked)
 
 
+SHOT: Final = {**ROW, "question": "Which?", "key": "A"}
+CHAT: Final = (
+    ("system", "Of cities.\n\n"),
+    ("user", "Which?\nAnswer:"),
+    ("assistant", "Rome"),
+    ("user", "Where?\nAnswer:"),
+)
+
+
+IN_ONE: Final = "Which?\nAnswer: Rome\n\nWhere?\nAnswer:"
+BEGUN: Final = ("assistant", "It is")
+
+
+@pytest.mark.parametrize(
+    ("chat", "prefix", "messages", "choice"),
+    [
+        ("turns", None, CHAT, "Paris"),
+        ("one-turn", None, (CHAT[0], ("user", IN_ONE)), "Paris"),
+        ("turns", "It is", (*CHAT[:2], ("assistant", "It is Rome"), CHAT[3], BEGUN), " Paris"),
+        ("none", None, (), " Paris"),
+        (None, None, (), " Paris"),
+    ],
+)  # fmt: skip
+def test_a_task_is_shown_as_a_chat_if_it_is_asked_for(
+    tmp_path: Path, chat: str | None, prefix: str | None, messages: object, choice: str
+) -> None:
+    """As lm-evaluation-harness 0.4.13 shows it with --apply_chat_template."""
+    keys = {**CHOICES, "description": "Of cities.\n\n", "num_fewshot": 1, "gen_prefix": prefix,
+            "fewshot_config": {"sampler": "first_n", "samples": [SHOT]}}  # fmt: skip
+    write(tmp_path, "capitals.yaml", keys, ROW)
+    (found,) = make_all("capitals.yaml", tmp_path)
+    inference, reader = reading(lambda _: -1.0)
+
+    found(inference, chat=chat)
+
+    assert reader.asked[1].messages == messages
+    assert reader.asked[1].text == choice
+
+
 def test_a_loglikelihood_task_is_right_if_its_text_is_the_likeliest(tmp_path: Path) -> None:
     """As LAMBADA: there is one text, and nothing to choose from."""
     keys = {**DATA, "task": "last", "output_type": "loglikelihood", "test_split": "test",
