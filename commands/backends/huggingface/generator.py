@@ -130,7 +130,7 @@ class HfGenerator(HfWorker):
             yield too_long
         fitting = [row for row in rows if row.n_tokens <= limit]
         for alike in group_by(fitting, partial(_batch_key, loaded)):
-            queue = BatchQueue(alike, lambda row: row.n_tokens, self._batch_tokens)
+            queue = BatchQueue(alike, lambda row: row.n_tokens, self._budget(loaded))
             if isinstance(loaded, LoadedHydra):
                 yield from _hydra_answers(loaded, queue)
             else:
