@@ -9,7 +9,14 @@ import torch
 
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads import batching, memory, plain, speculation
-from tests.benchmarks.heads.random_hydra import SMALL, random_hydra, random_model, scaled
+from tests.benchmarks.heads.random_hydra import (
+    SEVEN_B,
+    SMALL,
+    random_hydra,
+    random_model,
+    scaled,
+)
+from tests.benchmarks.heads.share import sampling_share
 from tests.benchmarks.table import Row
 
 WEAK, TYPICAL, STRONG = 0.01, 0.3, 0.8  # LoRA, as a share of the weights
@@ -31,6 +38,8 @@ def _rows(bench: Bench) -> Iterator[Row]:
     yield from batching.measure(bench, nets[TYPICAL])
     yield from memory.measure(bench)
     yield from plain.measure(bench, model)
+    wide = SMALL._replace(vocabulary_size=SEVEN_B.vocabulary_size)
+    yield sampling_share(bench, random_model(scaled(wide, bench)), 64)
 
 
 if __name__ == "__main__":

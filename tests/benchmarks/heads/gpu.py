@@ -21,6 +21,7 @@ from tests.benchmarks.heads.answering import Work, per_second, rate
 from tests.benchmarks.heads.memory import n_bytes
 from tests.benchmarks.heads.random_hydra import N_HEADS, SEVEN_B, Shape, random_hydra, random_model
 from tests.benchmarks.heads.references import decode_jointly
+from tests.benchmarks.heads.share import sampling_share
 from tests.benchmarks.heads.traffic import bytes_read, cache_bytes
 from tests.benchmarks.rounds import interleaved, seconds
 from tests.benchmarks.table import Row, compared, machine, renewed, section
@@ -65,6 +66,7 @@ def measure(bench: Bench, shape: Shape, device: torch.device, dtype: torch.dtype
     with device:
         model = random_model(shape, dtype)
         yield from plain.measure(bench, model)
+        yield sampling_share(bench, model, 64)
         yield memory_row(random_hydra(model, STRENGTH, n_heads=N_HEADS + 1))
         net = random_hydra(model, STRENGTH)
     del model

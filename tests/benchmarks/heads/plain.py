@@ -11,17 +11,15 @@ from commands.backends.weights.answers import Decoded, DecodingRules, Ending
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights, TextModel
-from commands.backends.weights.sampling import RowNoise
-from commands.backends.weights.warping import SamplingSettings, choose
+from commands.backends.weights.warping import SamplingSettings
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import per_second
 from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
-from tests.benchmarks.table import Row, at_least, at_most, compared, stated
+from tests.benchmarks.table import Row, at_least, compared
 
 N_PROMPT_TOKENS: Final = 24
 N_TOKENS: Final = 48  # of the longest answer; one in MEAN_LENGTH tokens ends one
 MEAN_LENGTH: Final = 16
-N_READ: Final = 64  # columns, where a single step is measured
 
 
 class Prompt(NamedTuple):
@@ -102,7 +100,6 @@ def measure(bench: Bench, model: Olmo2ForCausalLM) -> Iterator[Row]:
             n_new = bench.scaled(N_TOKENS, at_least=4)
             work = PlainWork(2 * n_rows, n_rows, n_new, temperature)
             yield _compared(bench, model, work)
-    yield sampling_share(bench, model, 64)
 
 
 def _compared(bench: Bench, model: Olmo2ForCausalLM, work: PlainWork) -> Row:
@@ -131,41 +128,3 @@ def _rate(
 
     took_s = (cpu_seconds if model.device.type == "cpu" else seconds)(answer)
     return n_tokens / took_s
-
-
-def sampling_share(bench: Bench, model: Olmo2ForCausalLM, n_rows: int) -> Row:
-    """Return how much of a sampled step is spent in choosing tokens, at these weights' shape."""
-    device, n_tokens = model.device, model.config.vocab_size
-    ids = torch.zeros(n_rows, N_READ, dtype=torch.long, device=device)
-    noise = RowNoise(range(n_rows), device)
-    how = SamplingSettings(1.0)
-
-    @torch.inference_mode()
-    def step() -> torch.Tensor:
-        read = model(ids[:, :1], use_cache=False, logits_to_keep=1)
-        return cast("torch.Tensor", read.logits[:, -1])
-
-    logits = step()
-    measured = cpu_seconds if device.type == "cpu" else _device_seconds
-    n_steps = 8  # the numbers of so many are drawn at once
-
-    def choosing() -> None:
-        for _ in range(n_steps):
-            choose(logits, ids, how, noise)
-
-    rounds = interleaved(
-        bench.n_rounds,
-        {"choosing": lambda: measured(choosing) / n_steps, "model": lambda: measured(step)},
-    )
-    share = rounds.median("choosing") / (rounds.median("choosing") + rounds.median("model"))
-    name = f"share of a step in sampling, {n_rows} rows, {n_tokens:,} tokens of vocabulary"
-    return stated(name, f"{share:.1%}", share, at_most(0.05))
-
-
-def _device_seconds(act: Callable[[], object]) -> float:
-    def acted() -> None:
-        act()
-        torch.cuda.synchronize()
-
-    torch.cuda.synchronize()
-    return seconds(acted)
