@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.heads import batching, memory, plain, speculation
+from tests.benchmarks.heads import answering, memory, plain, speculation
 from tests.benchmarks.heads.random_hydra import (
     SEVEN_B,
     SMALL,
@@ -35,7 +35,7 @@ def _rows(bench: Bench) -> Iterator[Row]:
     model = random_model(scaled(SMALL, bench))
     nets = {strength: random_hydra(model, strength) for strength in (WEAK, TYPICAL, STRONG)}
     yield from speculation.measure(bench, nets)
-    yield from batching.measure(bench, nets[TYPICAL])
+    yield from answering.measure(bench, nets[TYPICAL])
     yield from memory.measure(bench)
     yield from plain.measure(bench, model)
     wide = SMALL._replace(vocabulary_size=SEVEN_B.vocabulary_size)
