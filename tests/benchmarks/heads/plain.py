@@ -42,6 +42,11 @@ class PlainWork(NamedTuple):
     n_rows: int  # of a batch
     n_new: int
     temperature: float | None
+    may_end: bool = True  # some tokens end an answer, so that answers differ in length
+
+    def ends(self, n_tokens: int) -> frozenset[int]:
+        """Return the tokens that end an answer, of so many."""
+        return frozenset(range(0, n_tokens, MEAN_LENGTH) if self.may_end else ())
 
     def prompts(self, n_tokens: int) -> list[Prompt]:
         """Return the same prompts every time."""
@@ -51,16 +56,11 @@ class PlainWork(NamedTuple):
         return [Prompt(tuple(row), n, self.n_new) for n, row in enumerate(ids.tolist())]
 
 
-def ends_of(model: Olmo2ForCausalLM) -> frozenset[int]:
-    """Return the tokens that end an answer, so many that answers differ in length."""
-    return frozenset(range(0, model.config.vocab_size, MEAN_LENGTH))
-
-
 def refilled(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     """Answer; return how many tokens that were."""
     tokenizer = cast("PreTrainedTokenizerBase", None)  # nothing is encoded
-    placed = cast("TextModel", model)
-    loaded = LoadedWeights(placed, tokenizer, model.device, ends_of(model), None)
+    placed, ends = cast("TextModel", model), work.ends(model.config.vocab_size)
+    loaded = LoadedWeights(placed, tokenizer, model.device, ends, None)
     widest = N_PROMPT_TOKENS + work.n_new
     prompts = work.prompts(model.config.vocab_size)
     queue = BatchQueue(prompts, lambda row: row.n_tokens, work.n_rows * widest)
@@ -75,8 +75,9 @@ def by_generate(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     """Answer by transformers' own loop, batch by batch; return how many tokens that were."""
     settings = {"do_sample": work.temperature is not None, "max_new_tokens": work.n_new}
     sampling = {"temperature": work.temperature, "top_k": 0} if work.temperature else {}
-    ends = {"eos_token_id": sorted(ends_of(model)), "pad_token_id": 0}
-    config = GenerationConfig.from_dict(settings | sampling | ends)
+    ends = work.ends(model.config.vocab_size)
+    ending = {"eos_token_id": sorted(ends), "pad_token_id": 0}
+    config = GenerationConfig.from_dict(settings | sampling | ending)
     prompts = work.prompts(model.config.vocab_size)
     n_tokens = 0
     for start in range(0, len(prompts), work.n_rows):
@@ -85,7 +86,7 @@ def by_generate(model: Olmo2ForCausalLM, work: PlainWork) -> int:
         whole = cast("TextModel", model).generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=config
         )
-        n_tokens += sum(map(partial(_length, ends_of(model)), whole[:, ids.shape[1] :].tolist()))
+        n_tokens += sum(map(partial(_length, ends), whole[:, ids.shape[1] :].tolist()))
     return n_tokens
 
 
@@ -105,7 +106,7 @@ def measure(bench: Bench, model: Olmo2ForCausalLM) -> Iterator[Row]:
 def _compared(bench: Bench, model: Olmo2ForCausalLM, work: PlainWork) -> Row:
     ways = {"refilled": refilled, "generate": by_generate}
     rounds = interleaved(
-        bench.n_rounds, {name: partial(_rate, way, model, work) for name, way in ways.items()}
+        bench.n_rounds, {name: partial(rate_of, way, model, work) for name, way in ways.items()}
     )
     kind = "greedy" if work.temperature is None else "sampled"
     return compared(
@@ -117,9 +118,10 @@ def _compared(bench: Bench, model: Olmo2ForCausalLM, work: PlainWork) -> Row:
     )
 
 
-def _rate(
+def rate_of(
     way: Callable[[Olmo2ForCausalLM, PlainWork], int], model: Olmo2ForCausalLM, work: PlainWork
 ) -> float:
+    """Answer in a way; return tokens per second, of the processor where it does the work."""
     n_tokens = 0
 
     def answer() -> None:
