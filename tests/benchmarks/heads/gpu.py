@@ -141,7 +141,7 @@ def memory_row(net: HydraNet) -> Row:
     ids = range(N_COLUMNS)
     context = HydraContext(net, [HeadRoles(0, tuple(range(1, net.n_heads - 1)))])
     context.read_prompts([ids])
-    caches = (*context._trunk.layers, *context._heads.layers)
+    caches = (*context.trunk.layers, *context.heads.layers)
     of_prompt = sum(cache_bytes(cast("DynamicLayer", each)) for each in caches)
     of_token = of_prompt / N_COLUMNS
     weights_gb = n_bytes(net) / 1e9

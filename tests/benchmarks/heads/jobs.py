@@ -99,8 +99,8 @@ def random_jobs(folder: Path) -> dict[str, Job]:
 
 
 def random_job(loaded: Loaded, who: Entrant, n_rows: int) -> Job:
-    """Return prompts for two batches of so many rows."""
-    texts = [f"Patient {n:03} asks about a dose of the drug" for n in range(2 * n_rows)]
+    """Return prompts for half as many rows again as a batch has."""
+    texts = [f"Patient {n:03} asks about a dose of the drug" for n in range(3 * n_rows // 2)]
     widest = max(len(ids) for ids in loaded.tokenizer(texts)["input_ids"]) + 1 + N_NEW
     generator = HfGenerator(n_rows * widest, "cpu", load=lambda _, __: loaded)
     return Job(generator, tasks_of(who, texts, PLAIN))

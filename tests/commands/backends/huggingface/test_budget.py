@@ -140,6 +140,6 @@ def test_a_hydra_keeps_a_token_once_for_each_head(hydra_files: HydraFiles) -> No
     hydra = load_hydra(who, who.hydra, CPU)
     context = HydraContext(hydra.net, [HeadRoles(0, tuple(range(1, N_HEADS)))])
     context.read_prompts([range(6)])
-    kept = n_bytes(context._trunk) + n_bytes(context._heads)
+    kept = n_bytes(context.trunk) + n_bytes(context.heads)
 
     assert 2 * kept / 6 <= token_bytes(hydra) <= 20 * kept / 6
