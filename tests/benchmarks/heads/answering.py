@@ -11,7 +11,7 @@ from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.weights.answers import Ending
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.rounds import interleaved, seconds
+from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
 from tests.benchmarks.table import Row, compared
 
 N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured
@@ -51,10 +51,18 @@ def rate(
     work: Work,
     decoder: Callable[[HydraNet, Sequence[HydraRow], HydraDecoding], object] = decode,
 ) -> float:
-    """Answer; return tokens per second."""
+    """Answer; return tokens per second, of the processor where it does the work."""
     rows = work.rows(net)
-    took_s = seconds(lambda: decoder(net, rows, work.decoding))
+    took_s = seconds_on(net.device, lambda: decoder(net, rows, work.decoding))
     return work.n_prompts * work.n_tokens / took_s
+
+
+def seconds_on(device: torch.device, act: Callable[[], object]) -> float:
+    """Return how long a processor works on something, or how long it takes on a GPU.
+
+    Others use the processor, too. What is done on a GPU must end by waiting for it.
+    """
+    return (cpu_seconds if device.type == "cpu" else seconds)(act)
 
 
 def per_second(rate: float) -> str:

@@ -13,8 +13,8 @@ from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights, TextModel
 from commands.backends.weights.warping import SamplingSettings
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.heads.answering import per_second
-from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
+from tests.benchmarks.heads.answering import per_second, seconds_on
+from tests.benchmarks.rounds import interleaved
 from tests.benchmarks.table import Row, at_least, compared
 
 N_PROMPT_TOKENS: Final = 24
@@ -128,5 +128,5 @@ def rate_of(
         nonlocal n_tokens
         n_tokens = way(model, work)
 
-    took_s = (cpu_seconds if model.device.type == "cpu" else seconds)(answer)
+    took_s = seconds_on(model.device, answer)
     return n_tokens / took_s

@@ -11,8 +11,9 @@ from commands.backends.weights.loaded import LoadedWeights, TextModel
 from commands.backends.weights.slots import Slots
 from commands.backends.weights.warping import SamplingSettings
 from tests.benchmarks.bench import Bench
+from tests.benchmarks.heads.answering import seconds_on
 from tests.benchmarks.heads.plain import PlainWork, Prompt
-from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
+from tests.benchmarks.rounds import interleaved
 from tests.benchmarks.table import Row, at_most, stated
 
 N_STEPS: Final = 8  # of a round: the random numbers of so many are drawn at once
@@ -60,5 +61,5 @@ def _timed(act: Callable[[], Made], device: torch.device) -> tuple[Made, float]:
         if device.type == "cuda":
             torch.cuda.synchronize(device)
 
-    took_s = (cpu_seconds if device.type == "cpu" else seconds)(acted)
+    took_s = seconds_on(device, acted)
     return made[0], took_s
