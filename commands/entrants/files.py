@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from commands.entrants import weights
 from commands.entrants._shards import shards_of, uncertainty_of
-from commands.entrants.places import FetchSnapshot, find_place
+from commands.entrants.places import FetchSnapshot, FoundWeights, find_place
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
@@ -43,7 +43,7 @@ def read_entrant(
     place = find_place(section.weights, folder, fetch, revision=section.revision)
     base, weights_digest = place.folder, weights.folder_digest(place.folder)
     names = section.adapters if section.loader == "hf" else ()
-    places = [find_place(name, folder, fetch) for name in names]
+    places = [_adapter_place(name, folder, fetch) for name in names]
     last = [place, *places][-1]
     return Entrant(
         entrant_id=EntrantId(section.id),
@@ -96,6 +96,14 @@ def _options(section: HfSection | EndpointSection) -> EntrantOptions | UnsetType
 
 def _as_json(table: Mapping[str, JsonValue]) -> str | None:
     return canonical_json(table).decode() if table else None
+
+
+def _adapter_place(named: Path, folder: Path, fetch: FetchSnapshot | None) -> FoundWeights:
+    """Find an adapter; `org/name@revision` is a branch, tag or commit on the Hub."""
+    name, _, revision = named.as_posix().partition("@")
+    if (folder / named).exists() or not revision:
+        return find_place(named, folder, fetch)
+    return find_place(Path(name), folder, fetch, revision=revision)
 
 
 def _adapter(path: Path, base: Path) -> Adapter:

@@ -19,6 +19,7 @@ from projections.evaluations.steps import numbered_label
 
 # What transformers and peft read; other files in the folder do not change a response.
 READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
+_TEMPLATES: Final = "additional_chat_templates"  # the one subfolder that transformers reads
 _POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
 
 
@@ -35,10 +36,11 @@ def folder_digest(folder: Path) -> Digest:
     if not folder.is_dir():
         remedy = f"download it, for example with `hf download ORG/NAME --local-dir {folder}`"
         raise WeightsError(folder, "there is no such folder of weights", remedy)
-    files = sorted(file for file in folder.iterdir() if file.suffix in READ_SUFFIXES)
+    found = (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*"))
+    files = sorted(file for file in found if file.suffix in READ_SUFFIXES)
     if not any(file.suffix == ".safetensors" for file in files):
         raise WeightsError(folder, "it holds no *.safetensors file", "convert the weights first")
-    return digest_of([[file.name, file_digest(file)] for file in files])
+    return digest_of([[file.relative_to(folder).as_posix(), file_digest(file)] for file in files])
 
 
 def file_digest(file: Path) -> Digest:

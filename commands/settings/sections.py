@@ -115,7 +115,8 @@ class HfSection(Prompting, WeightsSection):
     loader: Literal["hf"] = "hf"
     """Weights on this machine, loaded by transformers."""
     adapters: tuple[Path, ...] = ()
-    """LoRA folders of peft, or names on the Hub, merged in this order."""
+    """LoRA folders of peft, or names on the Hub, merged in this order. `org/name@v1` is the branch,
+    tag or commit `v1` of a name."""
 
 
 class HydraSection(WeightsSection):

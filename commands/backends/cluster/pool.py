@@ -71,13 +71,14 @@ class RayPool:
         make: Callable[[], Backends],
         check: CheckEntrants,
         where: Sequence[Place],
-        batch_tokens: int,
+        batch_tokens: int | None,
         tell: ports.Tell,
     ) -> None:
         """Take the places for actors, which start with the first work."""
         self._seats = [Seat(place, make) for place in where]
         self._check = check
-        self._batch_tokens = batch_tokens
+        on_gpu = any(place.num_gpus for place in where)
+        self._most = chunk_budget(batch_tokens, on_gpu=on_gpu)
         self._tell = tell
 
     def generate(
@@ -130,7 +131,7 @@ class RayPool:
 
     def _budget(self, work: Sequence[Any]) -> int:
         share = sum(map(n_tokens, work)) // (_TURNS * len(self._seats))
-        return min(chunk_budget(self._batch_tokens), share)
+        return min(self._most, share)
 
     def _fill(self, queue: ChunkQueue) -> None:
         for seat in self._seats:

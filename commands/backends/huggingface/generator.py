@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.huggingface.worker import HfWorker, Loaded
-from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
+from commands.backends.hydra.answers import HydraSlots, n_correctness_tokens
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.answers import (
     Decoded,
@@ -21,7 +21,7 @@ from commands.backends.weights.answers import (
     make_ending,
     not_finite,
 )
-from commands.backends.weights.batching import BatchQueue, group_by, run_batches
+from commands.backends.weights.batching import BatchQueue, group_by, run_slots
 from commands.backends.weights.chat import (
     encode,
     require_chat,
@@ -133,7 +133,7 @@ class HfGenerator(HfWorker):
             yield too_long
         fitting = [row for row in rows if row.n_tokens <= limit]
         for alike in group_by(fitting, partial(_batch_key, loaded)):
-            queue = BatchQueue(alike, lambda row: row.n_tokens, self._batch_tokens)
+            queue = BatchQueue(alike, lambda row: row.n_tokens, self._budget(loaded))
             if isinstance(loaded, LoadedHydra):
                 yield from _hydra_answers(loaded, queue)
             else:
@@ -157,9 +157,14 @@ def _batch_key(loaded: Loaded, row: PromptRow) -> Hashable:
 
 
 def _hydra_answers(loaded: LoadedHydra, queue: BatchQueue[PromptRow]) -> Iterator[Finished]:
-    device = loaded.device
-    for batch, finished in run_batches(queue, partial(answer_as_hydra, loaded), device):
-        yield finished or (_out_of_memory(batch[0], device),)
+    def open_slots(first: Sequence[PromptRow]) -> HydraSlots:
+        return HydraSlots(loaded, first[0])
+
+    for ended in run_slots(queue, open_slots, loaded.device):
+        yield tuple(
+            _out_of_memory(each, loaded.device) if isinstance(each, PromptRow) else each
+            for each in ended
+        )
 
 
 def _answers(

@@ -10,6 +10,7 @@ import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
+from commands.backends.huggingface.budget import batch_budget
 from commands.backends.weights.answers import Decoded, DecodingRules, Ending
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.chat import (
@@ -118,7 +119,7 @@ class HfJudge:
         *,
         dtype: str,
         max_tokens: int,
-        batch_tokens: int,
+        batch_tokens: int | None,
         device: str = "auto",
         cpu_threads: int | None = None,
         load: Callable[..., LoadedWeights] = load_folder,
@@ -129,7 +130,8 @@ class HfJudge:
             folder: The weights and their tokenizer; its name becomes the model's.
             dtype: The type to compute in.
             max_tokens: Largest length of a reply.
-            batch_tokens: Token budget of a batch: queries, padding and replies.
+            batch_tokens: Token budget of a batch: queries, padding and replies; None if free
+                memory decides.
             device: The device; "auto" is the best one available.
             cpu_threads: For the whole process; None leaves torch's choice.
             load: Loads the weights.
@@ -160,7 +162,8 @@ class HfJudge:
         if unfit := tuple(row for row in rows if isinstance(row, NoReply)):
             yield unfit
         fitting = [row for row in rows if isinstance(row, QueryRow)]
-        queue = BatchQueue(fitting, lambda row: row.n_tokens, self._batch_tokens)
+        batch_tokens = batch_budget(self._batch_tokens, self._loaded)
+        queue = BatchQueue(fitting, lambda row: row.n_tokens, batch_tokens)
         rules = DecodingRules(Ending(self._loaded.end_ids), self._max_tokens)
         for ended in decode(self._loaded, queue, rules):
             yield tuple(map(self._answer, ended))

@@ -258,18 +258,21 @@ class HfLikelihoodModel(HfWorker):
         may_share = isinstance(loaded, LoadedHydra) or can_share_prefixes(loaded)
         groups = group_by_prefix(labels, may_share=may_share)
         for alike in group_by_length(groups):
-            yield from self._compute(make_batch, alike)
+            yield from self._compute(make_batch, alike, self._budget(loaded))
 
     def _compute(
-        self, make_batch: Callable[[], BatchLikelihoods], groups: Sequence[PrefixGroup]
+        self,
+        make_batch: Callable[[], BatchLikelihoods],
+        groups: Sequence[PrefixGroup],
+        batch_tokens: int,
     ) -> Iterator[Computed]:
         """Yield the windows' likelihoods; None for one that does not fit into memory alone."""
-        queue = BatchQueue(groups, lambda group: group.n_tokens, self._batch_tokens)
+        queue = BatchQueue(groups, lambda group: group.n_tokens, batch_tokens)
         for batch, found in run_batches(queue, partial(compute_groups, make_batch), self._device):
             if found is not None:
                 yield found
             elif len(batch[0].rows) > 1:
-                yield from self._compute(make_batch, batch[0].split())
+                yield from self._compute(make_batch, batch[0].split(), batch_tokens)
             else:
                 yield dict.fromkeys(batch[0].rows[0].windows)
 

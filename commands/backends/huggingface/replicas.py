@@ -34,18 +34,18 @@ _PATIENCE = timedelta(days=7)  # the others wait while the first plans or a long
 class ReplicaGroup:
     """A `Generator` and a `LikelihoodModel`, one of each on every process and device."""
 
-    def __init__(self, make: Callable[[str], Backends], batch_tokens: int) -> None:
+    def __init__(self, make: Callable[[str], Backends], batch_tokens: int | None) -> None:
         """Join the other processes.
 
         Args:
             make: Takes the name of a device. What it returns keeps its weights between calls.
-            batch_tokens: Token budget of a batch.
+            batch_tokens: Token budget of a batch; None if free memory decides.
         """
         has_gpu = torch.cuda.is_available()
         self._here = PartialState(cpu=not has_gpu, timeout=_PATIENCE)
         device = f"cuda:{self._here.local_process_index}" if has_gpu else "cpu"
         self._backends: Backends | None = make(device)
-        self._budget = chunk_budget(batch_tokens, self._here.num_processes)
+        self._budget = chunk_budget(batch_tokens, self._here.num_processes, on_gpu=has_gpu)
 
     @property
     def is_main(self) -> bool:

@@ -74,9 +74,17 @@ def n_tokens(each: GenerationTask | Continuation) -> int:
     return (len(each.context) + len(each.text)) // _CHARS_PER_TOKEN + 1
 
 
-def chunk_budget(batch_tokens: int, n_processes: int = 1) -> int:
+def most_tokens(*, on_gpu: bool) -> int:
+    """Return the most tokens of a batch where the user names no number.
+
+    More rows are hardly faster on a CPU, and more is lost with a process.
+    """
+    return 1 << 16 if on_gpu else 1 << 13
+
+
+def chunk_budget(batch_tokens: int | None, n_processes: int = 1, *, on_gpu: bool) -> int:
     """Return the tokens of a chunk that so many processes do together."""
-    return _BATCHES * batch_tokens * n_processes
+    return _BATCHES * (batch_tokens or most_tokens(on_gpu=on_gpu)) * n_processes
 
 
 def chunks(work: Sequence[Work], budget: int) -> Iterator[list[Work]]:

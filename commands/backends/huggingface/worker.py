@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import torch
 
+from commands.backends.huggingface.budget import FreeBytes, batch_budget, free_bytes
 from commands.backends.huggingface.shares import load_key
 from commands.backends.hydra.weights import LoadedHydra, check_hydra, load_hydra
 from commands.backends.weights.batching import group_by
@@ -86,21 +87,31 @@ class HfWorker:
 
     def __init__(
         self,
-        batch_tokens: int,
+        batch_tokens: int | None,
         device: str = "auto",
         cpu_threads: int | None = None,
         load: Load = load_entrant,
+        free: FreeBytes = free_bytes,
     ) -> None:
         """Set the token budget of a batch (inputs, padding and new tokens) and the device.
 
-        cpu_threads is set for the whole process; None leaves torch's choice.
+        Args:
+            batch_tokens: None: as many as free memory holds.
+            device: "auto" is the best one available.
+            cpu_threads: For the whole process; None leaves torch's choice.
+            load: Loads an entrant.
+            free: Counts the free memory.
 
         Raises:
             ConfigurationError: The device is not available.
         """
-        self._batch_tokens = batch_tokens
+        self._batch_tokens, self._free = batch_tokens, free
         self._device = prepare_device(device, cpu_threads)
         self._load = load
+
+    def _budget(self, loaded: Loaded) -> int:
+        """Return the token budget of a batch."""
+        return batch_budget(self._batch_tokens, loaded, self._free)
 
     def _load_by_load(
         self,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import torch
+from torch.nn.functional import pad
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
@@ -28,45 +29,60 @@ class HydraContext:
     def __init__(self, net: HydraNet, roles: Sequence[HeadRoles]) -> None:
         """Start with empty caches, and roles[r] for row r."""
         self._net, self._device = net, net.device
-        self._trunk, self._heads = DynamicCache(), DynamicCache()
-        self._is_own = torch.ones(len(roles), 0, dtype=torch.bool, device=self._device)  # (B, K)
+        self.trunk, self.heads = DynamicCache(), DynamicCache()
+        self.is_own = torch.ones(len(roles), 0, dtype=torch.bool, device=self._device)  # (B, K)
         self._assign(roles)
 
     def read_prompts(self, prompts: Sequence[Sequence[int]]) -> None:
         """Run trunk and heads on one prompt per row; prompts may be empty."""
         if not any(prompts):
             return
-        ids, positions, mask, self._is_own = pad_prompts(prompts, self._device)
-        place = BlockInputs(positions, mask[:, None], self._trunk)
+        ids, positions, mask, self.is_own = pad_prompts(prompts, self._device)
+        place = BlockInputs(positions, mask[:, None], self.trunk)
         states = self._net.trunk_states(ids, place)
-        self._net.read(states, self._route, place._replace(cache=self._heads))
+        self._net.read(states, self._route, place._replace(cache=self.heads))
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         """Run one token (B,) per row; return the states of all heads (E, B, D).
 
         Where one head decides alone, E is 1.
         """
-        positions = self._is_own.sum(dim=1, keepdim=True)
-        self._is_own = torch.nn.functional.pad(self._is_own, (0, 1), value=True)
-        place = BlockInputs(positions, self._is_own[:, None, None], self._trunk)
+        positions = self.is_own.sum(dim=1, keepdim=True)
+        self.is_own = pad(self.is_own, (0, 1), value=True)
+        place = BlockInputs(positions, self.is_own[:, None, None], self.trunk)
         states = self._net.trunk_states(tokens[:, None], place)
-        by_heads = place._replace(cache=self._heads)
+        by_heads = place._replace(cache=self.heads)
         of_heads = self._net.head_states(states, self._route, by_heads)  # (E * B, 1, D)
         return of_heads.view(self.n_heads, len(tokens), -1)
+
+    def join(self, other: "HydraContext") -> None:
+        """Add the rows of another behind these, which have taken a step.
+
+        Columns that are no row's any more are left behind.
+        """
+        n_left = int(self.is_own.any(dim=0).int().argmax())
+        self.is_own = _joined(self.is_own[:, n_left:, None], other.is_own[..., None], n_heads=1)[
+            ..., 0
+        ]
+        n_new, n_layers = len(other.roles), len(self.heads.layers)
+        _join_caches(self.trunk, other.trunk, n_left, [1] * len(self.trunk.layers), n_new)
+        by_layer = [1] + [self.n_heads] * (n_layers - 1)
+        _join_caches(self.heads, other.heads, n_left, by_layer, n_new)
+        self._assign([*self.roles, *other.roles])
 
     def keep_rows(self, rows: Sequence[int]) -> None:
         """Drop all rows but these."""
         chosen = torch.tensor(rows, device=self._device)
         heads = torch.arange(self.n_heads, device=self._device)[:, None]
-        by_head = (heads * len(self._roles) + chosen).flatten()  # (E * rows,)
-        self._trunk.batch_select_indices(chosen)
-        for n, layer in enumerate(self._heads.layers):
+        by_head = (heads * len(self.roles) + chosen).flatten()  # (E * rows,)
+        self.trunk.batch_select_indices(chosen)
+        for n, layer in enumerate(self.heads.layers):
             cast("DynamicLayer", layer).batch_select_indices(by_head if n else chosen)
-        self._is_own = self._is_own[chosen]
-        self._assign([self._roles[row] for row in rows])
+        self.is_own = self.is_own[chosen]
+        self._assign([self.roles[row] for row in rows])
 
     def _assign(self, roles: Sequence[HeadRoles]) -> None:
-        self._roles = list(roles)
+        self.roles = list(roles)
         self.n_heads = 1 + len(roles[0].jury)
         drafting = [role.draft for role in roles]
         self.drafting = torch.tensor(drafting, device=self._device)  # (B,)
@@ -76,6 +92,32 @@ class HydraContext:
         self._route: Routing = (
             EveryHead(self.n_heads) if has_jury else Route(drafting, self._device)
         )
+
+
+def _join_caches(
+    cache: DynamicCache, other: DynamicCache, n_left: int, n_heads: Sequence[int], n_new: int
+) -> None:
+    """Add n_new rows of another cache to those of each layer's heads; leave n_left columns behind.
+
+    The other cache has no layers if all its prompts are empty.
+    """
+    for n, layer in enumerate(cast("list[DynamicLayer]", cache.layers)):
+        for name in ("keys", "values"):
+            old = cast("torch.Tensor", getattr(layer, name))[:, :, n_left:]
+            none = old.new_empty(n_heads[n] * n_new, old.shape[1], 0, old.shape[3])
+            new = getattr(other.layers[n], name) if other.layers else none
+            setattr(layer, name, _joined(old, new, n_heads=n_heads[n]))
+
+
+def _joined(old: torch.Tensor, new: torch.Tensor, *, n_heads: int) -> torch.Tensor:
+    """Join (E * B, ..., K, D) and (E * N, ..., k, D) to (E * (B + N), ..., max(K, k), D).
+
+    The shorter one is padded with zeros at its beginning.
+    """
+    n_columns = max(old.shape[-2], new.shape[-2])
+    padded = (pad(each, (0, 0, n_columns - each.shape[-2], 0)) for each in (old, new))
+    by_head = [each.view(n_heads, -1, *each.shape[1:]) for each in padded]
+    return torch.cat(by_head, dim=1).flatten(0, 1)
 
 
 class PaddedPrompts(NamedTuple):

@@ -1,6 +1,7 @@
 """Decode with a Hydra, token by token: with a jury that verifies a draft, or one head alone."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -10,6 +11,7 @@ from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.rows import EmittedToken, EmittedTokens, HydraRow, JuryMetrics
 from commands.backends.weights.answers import Ending
+from commands.backends.weights.batching import REFILL
 from commands.backends.weights.sampling import RowNoise, n_draws, nucleus, sample
 
 
@@ -94,7 +96,6 @@ def jury_step(
     return EmittedTokens([*map(metrics.emitted, range(len(rows)))], states[deciding, rows])
 
 
-@torch.inference_mode()
 def decode(net: HydraNet, rows: Sequence[HydraRow], decoding: HydraDecoding) -> None:
     """Emit tokens until each row has ended, or has max_new_tokens, or logits that are not finite.
 
@@ -103,21 +104,77 @@ def decode(net: HydraNet, rows: Sequence[HydraRow], decoding: HydraDecoding) -> 
     Raises:
         torch.OutOfMemoryError: The rows are too many for the device.
     """
-    context = HydraContext(net, [row.roles for row in rows])
-    context.read_prompts([row.prompt_ids[:-1] for row in rows])
-    noise = RowNoise([row.seed for row in rows], net.device)
-    has_jury = bool(rows[0].roles.jury)
+    deque(decode_in_turn(net, rows, decoding, lambda _: ()), maxlen=0)
+
+
+@torch.inference_mode()
+def decode_in_turn(
+    net: HydraNet,
+    first: Sequence[HydraRow],
+    decoding: HydraDecoding,
+    take: Callable[[int], Sequence[HydraRow]],
+) -> Iterator[list[HydraRow]]:
+    """Decode the first rows, and others in the places of those that have ended; yield these.
+
+    Args:
+        net: The Hydra.
+        first: As many as there are places. Either all rows have a jury, or none.
+        decoding: Of all rows.
+        take: Gives at most so many rows more.
+
+    Raises:
+        torch.OutOfMemoryError: The rows are too many for the device.
+    """
+    rows, context, noise = [*first], *_started(net, first)
+    ended: list[HydraRow] = []
     while rows:
-        states = context.step(torch.tensor([row.next_to_read for row in rows], device=net.device))
-        new = (
-            jury_step(net, context, states, noise, decoding)
-            if has_jury
-            else single_head_step(net, states, noise, decoding)
-        )
-        for row, emitted, witness in zip(rows, new.emitted, new.states, strict=True):
-            row.extend(emitted, witness, decoding.ending, decoding.max_new_tokens)
+        _step(net, rows, context, noise, decoding)
         still_open = [n for n, row in enumerate(rows) if not row.is_complete]
         if 0 < len(still_open) < len(rows):
             context.keep_rows(still_open)
             noise.keep(torch.tensor(still_open, device=net.device))
+        ended += [row for row in rows if row.is_complete]
         rows = [rows[n] for n in still_open]
+        n_free = len(first) - len(rows)
+        if n_free * REFILL >= len(first) and (new := take(n_free)):
+            yield ended
+            ended = []
+            of_new = _started(net, new)
+            if rows:
+                context.join(of_new.context)
+                noise.join(of_new.noise)
+            else:
+                context, noise = of_new
+            rows += new
+    yield ended
+
+
+class _Started(NamedTuple):
+    """Rows whose prompts have been read, but for the last token of each."""
+
+    context: HydraContext
+    noise: RowNoise
+
+
+def _started(net: HydraNet, rows: Sequence[HydraRow]) -> _Started:
+    context = HydraContext(net, [row.roles for row in rows])
+    context.read_prompts([row.prompt_ids[:-1] for row in rows])
+    return _Started(context, RowNoise([row.seed for row in rows], net.device))
+
+
+def _step(
+    net: HydraNet,
+    rows: Sequence[HydraRow],
+    context: HydraContext,
+    noise: RowNoise,
+    decoding: HydraDecoding,
+) -> None:
+    """Emit a token of each row."""
+    states = context.step(torch.tensor([row.next_to_read for row in rows], device=net.device))
+    new = (
+        jury_step(net, context, states, noise, decoding)
+        if rows[0].roles.jury
+        else single_head_step(net, states, noise, decoding)
+    )
+    for row, emitted, witness in zip(rows, new.emitted, new.states, strict=True):
+        row.extend(emitted, witness, decoding.ending, decoding.max_new_tokens)

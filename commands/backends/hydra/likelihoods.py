@@ -14,7 +14,7 @@ import torch
 from transformers import DynamicCache
 
 from commands.backends.hydra._context import causal_mask, pad_prompts
-from commands.backends.hydra._net import BlockInputs, Route
+from commands.backends.hydra._net import BlockInputs, EveryHead
 from commands.backends.hydra._poe import log_prob_of, product_of_experts
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.likelihoods import (
@@ -31,7 +31,10 @@ from ledger.events.registration import Hydra
 
 
 class HydraBatchLikelihoods:
-    """Computes one batch with a Hydra: row r of head h is row h * R + r of the heads' batch."""
+    """Computes one batch with a Hydra.
+
+    Row r of head h is row h * R + r behind the heads' first attention, which all heads share.
+    """
 
     def __init__(self, loaded: LoadedHydra, heads: Hydra, *, n_logits: int = N_LOGITS) -> None:
         """Start without prefixes; convert at most n_logits logits to float32 at once."""
@@ -78,22 +81,16 @@ class HydraBatchLikelihoods:
         if not n_prefixes:
             return DynamicCache(), DynamicCache()
         by_heads = [h * n_prefixes + n for h in range(self._n_heads) for n in prefix_of]
-        return (
-            select_cache_rows(self._trunk, prefix_of, self._device),
-            select_cache_rows(self._heads, by_heads, self._device),
-        )
+        heads = select_cache_rows(self._heads, prefix_of, self._device, behind_first=by_heads)
+        return select_cache_rows(self._trunk, prefix_of, self._device), heads
 
     def _states(self, ids: torch.Tensor, place: BlockInputs, heads: DynamicCache) -> torch.Tensor:
         """Return (H, R, S, D) states of the heads, of (R, S) tokens; place.mask is (R, S, K)."""
-        n_heads, (n_rows, n_columns) = self._n_heads, ids.shape
         on_trunk = place._replace(mask=place.mask[:, None])
         states = self._net.trunk_states(ids, on_trunk)
-        by_heads = BlockInputs(
-            place.positions.repeat(n_heads, 1), on_trunk.mask.repeat(n_heads, 1, 1, 1), heads
-        )
-        route = Route([h for h in range(n_heads) for _ in range(n_rows)], self._device)
-        of_heads = self._net.head_states(states.repeat(n_heads, 1, 1), route, by_heads)
-        return of_heads.view(n_heads, n_rows, n_columns, -1)
+        on_heads = on_trunk._replace(cache=heads)
+        of_heads = self._net.head_states(states, EveryHead(self._n_heads), on_heads)
+        return of_heads.view(self._n_heads, *ids.shape, -1)
 
     def _compute(self, states: torch.Tensor, targets: Sequence[int]) -> WindowLikelihood:
         """Return the likelihood of n targets, from the (H, n, D) states before them."""

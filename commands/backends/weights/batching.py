@@ -1,18 +1,19 @@
 """Batches under a token budget, longest rows first, so that a lack of memory shows at once.
 
-`run_batches` halves a batch that does not fit into memory, and tries again.
+`run_batches` and `run_slots` halve a batch that does not fit into memory, and try again.
 """
 
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import torch
 
 from commands.backends.weights.loaded import free_memory
 
 PAD_ID = 0  # always masked, so any token will do
+REFILL: Final = 4  # prompts are read once a place in so many is free: reading costs a pass
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -50,8 +51,9 @@ class BatchQueue(Generic[Row]):
 
         Later rows are at most as wide, so the old budget would be too large for them too.
         """
-        self._waiting.extendleft(reversed(batch))
-        self._batch_tokens = len(batch) * self._width(batch[0]) // 2
+        narrowest_first = sorted(batch, key=self._width)  # rows of slots are in any order
+        self._waiting.extendleft(narrowest_first)
+        self._batch_tokens = len(batch) * self._width(narrowest_first[-1]) // 2
 
 
 def group_by(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -73,6 +75,7 @@ def pad_left(prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tens
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 def run_batches(
@@ -85,6 +88,44 @@ def run_batches(
             queue.halve(batch)
         else:
             yield batch, result
+
+
+class RefilledSlots(Protocol[Row, Result_co]):
+    """Rows that are decoded together, and whose places others take when they have ended."""
+
+    @property
+    def unfinished(self) -> Sequence[Row]:
+        """The rows that have no result yet."""
+
+    def decode(self, first: Sequence[Row], queue: BatchQueue[Row]) -> Iterator[Sequence[Result_co]]:
+        """Decode the first rows, and then those that wait; yield what has ended.
+
+        Raises:
+            torch.OutOfMemoryError: The rows are too many for the device.
+        """
+
+
+def run_slots(
+    queue: BatchQueue[Row],
+    open_slots: Callable[[Sequence[Row]], RefilledSlots[Row, Result]],
+    device: torch.device,
+) -> Iterator[Sequence[Result | Row]]:
+    """Yield results as rows end; a row that does not fit into memory alone is yielded itself."""
+    while first := queue.take():
+        slots = open_slots(first)
+        try:
+            yield from slots.decode(first, queue)
+        except torch.OutOfMemoryError:
+            logger.info("out of memory on %s with %d rows", device, len(slots.unfinished))
+        unfinished = tuple(slots.unfinished)
+        del slots
+        if not unfinished:
+            continue
+        free_memory(device)  # here, as the error's traceback no longer holds the tensors
+        if len(unfinished) == 1:
+            yield unfinished
+        else:
+            queue.halve(unfinished)
 
 
 def _try_batch(

@@ -3,7 +3,6 @@
 `generate` is for families whose layers keep more than keys and values, such as Mamba's.
 """
 
-import logging
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,14 +12,18 @@ import torch
 import transformers
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Row
-from commands.backends.weights.batching import PAD_ID, BatchQueue, pad_left, run_batches
+from commands.backends.weights.batching import (
+    PAD_ID,
+    BatchQueue,
+    pad_left,
+    run_batches,
+    run_slots,
+)
 from commands.backends.weights.folder import quiet_transformers
-from commands.backends.weights.loaded import LoadedWeights, free_memory
+from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import RowNoise
 from commands.backends.weights.slots import Slots
 from commands.backends.weights.warping import BROKEN, NO_TOKEN, choose
-
-logger = logging.getLogger(__name__)
 
 Ended: TypeAlias = Sequence[Decoded[Row] | Row]
 """Rows that have ended; those that do not fit into memory, alone in a batch, are not decoded."""
@@ -34,30 +37,14 @@ def decode(
     In float32 a row's tokens depend on its prompt and seed alone.
     """
     if loaded.may_refill:
-        yield from _refilled(loaded, queue, rules)
+        yield from run_slots(queue, partial(_open_slots, loaded, rules), loaded.device)
         return
     for batch, ended in run_batches(queue, partial(_generated, loaded, rules), loaded.device):
         yield batch if ended is None else ended
 
 
-def _refilled(
-    loaded: LoadedWeights, queue: BatchQueue[Row], rules: DecodingRules
-) -> Iterator[Ended[Row]]:
-    while first := queue.take():
-        slots = Slots[Row](loaded, rules, len(first), first[0].n_tokens)
-        try:
-            yield from slots.decode(first, queue)
-        except torch.OutOfMemoryError:
-            logger.info("out of memory on %s with %d rows", loaded.device, len(slots.rows))
-        unfinished = [each.row for each in slots.rows]
-        if not unfinished:
-            continue
-        del slots
-        free_memory(loaded.device)  # here, as the error's traceback no longer holds the tensors
-        if len(unfinished) == 1:
-            yield [*unfinished]
-        else:
-            queue.halve(tuple(unfinished))
+def _open_slots(loaded: LoadedWeights, rules: DecodingRules, first: Sequence[Row]) -> Slots[Row]:
+    return Slots[Row](loaded, rules, len(first), first[0].n_tokens)
 
 
 def _generated(

@@ -170,12 +170,22 @@ def can_share_prefixes(loaded: LoadedWeights) -> bool:
 
 
 def select_cache_rows(
-    cache: DynamicCache, rows: Sequence[int], device: torch.device
+    cache: DynamicCache,
+    rows: Sequence[int],
+    device: torch.device,
+    *,
+    behind_first: Sequence[int] | None = None,
 ) -> DynamicCache:
-    """Return a copy of a cache with the given rows, which may repeat."""
+    """Return a copy of a cache with the given rows, which may repeat.
+
+    Behind the first layer there may be other rows: those of all heads, in a Hydra.
+    """
     mine = copy.copy(cache)
     mine.layers = [copy.copy(layer) for layer in cache.layers]
-    mine.batch_select_indices(torch.tensor(rows, device=device))
+    of_first = torch.tensor(rows, device=device)
+    of_others = of_first if behind_first is None else torch.tensor(behind_first, device=device)
+    for n, layer in enumerate(cast("list[DynamicLayer]", mine.layers)):
+        layer.batch_select_indices(of_others if n else of_first)
     return mine
 
 

@@ -24,8 +24,10 @@ _N_ROUNDS: Final = 10
 _MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85
 _N_AHEAD: Final = 8  # steps whose numbers are computed at once: there are many small operations
-_IN_CACHE: Final = 2**19  # logits, in float32: about what a processor's cache holds
+_IN_CACHE: Final = 2**18  # logits, in float32: a processor's cache holds them twice
 _LOG2_E: Final = math.log2(math.e)
+_LOWEST: Final = -126.0  # exponent of a normal float32; a processor is slow with smaller numbers,
+# and noise of at most 23 nats never lets one win
 
 
 def row_key(seed: int) -> int:
@@ -131,18 +133,53 @@ def n_draws(n_tokens: int) -> int:
 def sample(logits: torch.Tensor, uniform: torch.Tensor, temperature: float = 1.0) -> ChosenTokens:
     """Draw a token of each row from softmax(logits / temperature).
 
-    On a processor few rows are drawn at a time: its cache is faster than its memory.
-
     Args:
         logits: (B, V) float; single ones may be minus infinity.
         uniform: (B, n_draws(V)) in (0, 1).
         temperature: Above 0.
     """
+    n_tokens = logits.shape[-1]
+    n_blocks, size = _n_blocks(n_tokens), _block_size(n_tokens)
     noise = -(-torch.log1p(-uniform)).log()  # of 1 - u: the noise is large where u is precise
-    n_rows = max(1, _IN_CACHE // logits.shape[-1]) if logits.device.type == "cpu" else len(logits)
-    parts = zip(torch.split(logits, n_rows), torch.split(noise, n_rows), strict=True)
-    drawn = [_sample_rows(*part, temperature) for part in parts]
-    return drawn[0] if len(drawn) == 1 else ChosenTokens(*map(torch.cat, zip(*drawn, strict=True)))
+    for_block, for_place = torch.split(noise, [n_blocks, size], dim=-1)
+    n_rows = _n_at_once(logits)
+    p = noise.new_empty(n_rows, n_blocks * size)  # one place for all: a new one costs more
+    p[:, n_tokens:] = 0  # so that the last block is a whole one
+    parts = zip(torch.split(logits, n_rows), torch.split(for_block, n_rows), strict=True)
+    drawn = [_draw_block(*part, temperature, p) for part in parts]
+    top, block, within = map(torch.cat, zip(*drawn, strict=True))  # (B,), (B,), (B, size)
+    place = (within.log_() + for_place).argmax(-1)
+    tokens = (block * size + place).clamp(max=n_tokens - 1)  # beyond it where there is a NaN
+    return ChosenTokens(tokens, top.isfinite())
+
+
+def _draw_block(
+    logits: torch.Tensor, noise: torch.Tensor, temperature: float, p: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return each row's top logit, the block of its token, and how likely that block's tokens are.
+
+    Args:
+        logits: (R, V).
+        noise: (R, blocks) Gumbel.
+        temperature: As in `sample`.
+        p: At least (R, blocks * size), to work in; 0 beyond V.
+    """
+    n_rows, n_tokens = logits.shape
+    p = p[:n_rows]
+    top = logits.amax(dim=-1, keepdim=True).float()  # (R, 1)
+    torch.sub(logits, top, out=p[:, :n_tokens])
+    exponents = p[:, :n_tokens].mul_(_LOG2_E / temperature)  # of 2: faster than exp
+    torch.threshold_(exponents, _LOWEST, -math.inf).exp2_()
+    p = p.view(*noise.shape, -1)
+    block = (p.sum(-1).log_() + noise).argmax(-1)  # (R,)
+    return top[:, 0], block, p[torch.arange(n_rows, device=p.device), block]
+
+
+def _n_at_once(logits: torch.Tensor) -> int:
+    """Return how many rows to draw at a time: a processor's cache is faster than its memory."""
+    if logits.device.type != "cpu":
+        return len(logits)
+    return min(max(1, _IN_CACHE // logits.shape[-1]), len(logits))
 
 
 def _block_size(n_tokens: int) -> int:
@@ -152,21 +189,6 @@ def _block_size(n_tokens: int) -> int:
 
 def _n_blocks(n_tokens: int) -> int:
     return -(-n_tokens // _block_size(n_tokens))
-
-
-def _sample_rows(logits: torch.Tensor, noise: torch.Tensor, temperature: float) -> ChosenTokens:
-    n_tokens, n_blocks = logits.shape[-1], _n_blocks(logits.shape[-1])
-    p = noise.new_empty(len(logits), n_blocks * _block_size(n_tokens))
-    p[:, n_tokens:] = 0  # so that the last block is a whole one
-    top = logits.amax(dim=-1, keepdim=True).float()  # (B, 1)
-    torch.sub(logits, top, out=p[:, :n_tokens])
-    p[:, :n_tokens].mul_(_LOG2_E / temperature).exp2_()  # faster than exp
-    p = p.view(len(logits), n_blocks, -1)
-    block = (p.sum(-1).log_() + noise[:, :n_blocks]).argmax(-1)  # (B,)
-    within = p[torch.arange(len(p), device=p.device), block]  # (B, block)
-    place = (within.log_() + noise[:, n_blocks:]).argmax(-1)
-    tokens = (block * p.shape[-1] + place).clamp(max=n_tokens - 1)  # beyond it where there is a NaN
-    return ChosenTokens(tokens, top[:, 0].isfinite())
 
 
 def nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:

@@ -14,14 +14,13 @@ from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Row
-from commands.backends.weights.batching import BatchQueue, pad_left
+from commands.backends.weights.batching import REFILL, BatchQueue, pad_left
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import RowNoise
 from commands.backends.weights.warping import BROKEN, NO_TOKEN, choose
 
 _ROOM: Final = 64  # columns that are free after the cache has grown
-_REFILL: Final = 4  # prompts are read once a slot in so many is free: reading costs a pass
 
 
 class SlotLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # transformers leaves it so
@@ -136,6 +135,7 @@ class Slots(Generic[Row]):
     ) -> None:
         """Start empty, with room for so many rows, none of which is ever wider."""
         self.rows: list[Decoded[Row]] = []
+        self._ended: list[Decoded[Row]] = []  # and not yielded yet
         self._model, self._device = cast("Callable[..., Any]", loaded.model), loaded.device
         self._takes = inspect.signature(cast("Any", loaded.model).forward).parameters
         self._rules, self._n_slots = rules, n_slots
@@ -143,20 +143,29 @@ class Slots(Generic[Row]):
         self._ids = torch.empty(0, 0, dtype=torch.long, device=self._device)
         self._noise = RowNoise([], loaded.device)
 
+    @property
+    def unfinished(self) -> Sequence[Row]:
+        """The rows that have not ended, or were not yielded yet."""
+        return [each.row for each in (*self._ended, *self.rows)]
+
     def decode(self, first: Sequence[Row], queue: BatchQueue[Row]) -> Iterator[list[Decoded[Row]]]:
         """Decode the first rows, and then those that wait, widest first; yield what has ended.
 
         Raises:
             torch.OutOfMemoryError: The rows are too many for the device.
         """
-        ended = self._read(first)
+        self._ended += self._read(first)
         while self.rows:
-            ended += self._step()
+            self._ended += self._step()
             n_free = self._n_slots - len(self.rows)
-            if len(queue) and n_free * _REFILL >= self._n_slots:
-                yield ended
-                ended = self._read(queue.take_rows(n_free))
-        yield ended
+            if len(queue) and n_free * REFILL >= self._n_slots:
+                yield self._handed_over()
+                self._ended += self._read(queue.take_rows(n_free))
+        yield self._handed_over()
+
+    def _handed_over(self) -> list[Decoded[Row]]:
+        ended, self._ended = self._ended, []
+        return ended
 
     @torch.inference_mode()
     def _read(self, prompts: Sequence[Row]) -> list[Decoded[Row]]:

@@ -1,6 +1,7 @@
 """Answers to prompts of random tokens: how they are decoded, and how fast."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import torch
@@ -9,10 +10,14 @@ from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.weights.answers import Ending
-from tests.benchmarks.rounds import seconds
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
+from tests.benchmarks.table import Row, compared
 
 N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured
 TEMPERATURE: Final = 0.98
+BATCHES: Final = (8, 16)
+N_TOGETHER: Final = 12  # of each answer
 
 
 class Work(NamedTuple):
@@ -46,12 +51,37 @@ def rate(
     work: Work,
     decoder: Callable[[HydraNet, Sequence[HydraRow], HydraDecoding], object] = decode,
 ) -> float:
-    """Answer; return tokens per second."""
+    """Answer; return tokens per second, of the processor where it does the work."""
     rows = work.rows(net)
-    took_s = seconds(lambda: decoder(net, rows, work.decoding))
+    took_s = seconds_on(net.device, lambda: decoder(net, rows, work.decoding))
     return work.n_prompts * work.n_tokens / took_s
+
+
+def seconds_on(device: torch.device, act: Callable[[], object]) -> float:
+    """Return how long a processor works on something, or how long it takes on a GPU.
+
+    Others use the processor, too. What is done on a GPU must end by waiting for it.
+    """
+    return (cpu_seconds if device.type == "cpu" else seconds)(act)
 
 
 def per_second(rate: float) -> str:
     """Return a rate in words."""
     return f"{rate:.1f} tokens/s"
+
+
+def measure(bench: Bench, net: HydraNet) -> Iterator[Row]:
+    """Compare prompts that are answered together with one at a time, by all heads and by one."""
+    n_tokens = bench.scaled(N_TOGETHER, at_least=4)
+    for name, bypass_jury in (("full PoE", False), ("one head (bypass_jury)", True)):
+        works = {n: Work(n, n_tokens, bypass_jury) for n in (1, *BATCHES)}
+        rounds = interleaved(
+            bench.n_rounds, {str(n): partial(rate, net, work) for n, work in works.items()}
+        )
+        for n in BATCHES:
+            yield compared(
+                f"{name}, {n} prompts together",
+                per_second(rounds.median(str(n))),
+                f"one at a time: {per_second(rounds.median('1'))}",
+                rounds.ratio(str(n), "1"),
+            )

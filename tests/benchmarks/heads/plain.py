@@ -11,17 +11,15 @@ from commands.backends.weights.answers import Decoded, DecodingRules, Ending
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights, TextModel
-from commands.backends.weights.sampling import RowNoise
-from commands.backends.weights.warping import SamplingSettings, choose
+from commands.backends.weights.warping import SamplingSettings
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.heads.answering import per_second
-from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
-from tests.benchmarks.table import Row, at_least, at_most, compared, stated
+from tests.benchmarks.heads.answering import per_second, seconds_on
+from tests.benchmarks.rounds import interleaved
+from tests.benchmarks.table import Row, at_least, compared
 
 N_PROMPT_TOKENS: Final = 24
 N_TOKENS: Final = 48  # of the longest answer; one in MEAN_LENGTH tokens ends one
 MEAN_LENGTH: Final = 16
-N_READ: Final = 64  # columns, where a single step is measured
 
 
 class Prompt(NamedTuple):
@@ -44,6 +42,11 @@ class PlainWork(NamedTuple):
     n_rows: int  # of a batch
     n_new: int
     temperature: float | None
+    may_end: bool = True  # some tokens end an answer, so that answers differ in length
+
+    def ends(self, n_tokens: int) -> frozenset[int]:
+        """Return the tokens that end an answer, of so many."""
+        return frozenset(range(0, n_tokens, MEAN_LENGTH) if self.may_end else ())
 
     def prompts(self, n_tokens: int) -> list[Prompt]:
         """Return the same prompts every time."""
@@ -53,16 +56,11 @@ class PlainWork(NamedTuple):
         return [Prompt(tuple(row), n, self.n_new) for n, row in enumerate(ids.tolist())]
 
 
-def ends_of(model: Olmo2ForCausalLM) -> frozenset[int]:
-    """Return the tokens that end an answer, so many that answers differ in length."""
-    return frozenset(range(0, model.config.vocab_size, MEAN_LENGTH))
-
-
 def refilled(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     """Answer; return how many tokens that were."""
     tokenizer = cast("PreTrainedTokenizerBase", None)  # nothing is encoded
-    placed = cast("TextModel", model)
-    loaded = LoadedWeights(placed, tokenizer, model.device, ends_of(model), None)
+    placed, ends = cast("TextModel", model), work.ends(model.config.vocab_size)
+    loaded = LoadedWeights(placed, tokenizer, model.device, ends, None)
     widest = N_PROMPT_TOKENS + work.n_new
     prompts = work.prompts(model.config.vocab_size)
     queue = BatchQueue(prompts, lambda row: row.n_tokens, work.n_rows * widest)
@@ -77,8 +75,9 @@ def by_generate(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     """Answer by transformers' own loop, batch by batch; return how many tokens that were."""
     settings = {"do_sample": work.temperature is not None, "max_new_tokens": work.n_new}
     sampling = {"temperature": work.temperature, "top_k": 0} if work.temperature else {}
-    ends = {"eos_token_id": sorted(ends_of(model)), "pad_token_id": 0}
-    config = GenerationConfig.from_dict(settings | sampling | ends)
+    ends = work.ends(model.config.vocab_size)
+    ending = {"eos_token_id": sorted(ends), "pad_token_id": 0}
+    config = GenerationConfig.from_dict(settings | sampling | ending)
     prompts = work.prompts(model.config.vocab_size)
     n_tokens = 0
     for start in range(0, len(prompts), work.n_rows):
@@ -87,7 +86,7 @@ def by_generate(model: Olmo2ForCausalLM, work: PlainWork) -> int:
         whole = cast("TextModel", model).generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=config
         )
-        n_tokens += sum(map(partial(_length, ends_of(model)), whole[:, ids.shape[1] :].tolist()))
+        n_tokens += sum(map(partial(_length, ends), whole[:, ids.shape[1] :].tolist()))
     return n_tokens
 
 
@@ -102,13 +101,12 @@ def measure(bench: Bench, model: Olmo2ForCausalLM) -> Iterator[Row]:
             n_new = bench.scaled(N_TOKENS, at_least=4)
             work = PlainWork(2 * n_rows, n_rows, n_new, temperature)
             yield _compared(bench, model, work)
-    yield sampling_share(bench, model, 64)
 
 
 def _compared(bench: Bench, model: Olmo2ForCausalLM, work: PlainWork) -> Row:
     ways = {"refilled": refilled, "generate": by_generate}
     rounds = interleaved(
-        bench.n_rounds, {name: partial(_rate, way, model, work) for name, way in ways.items()}
+        bench.n_rounds, {name: partial(rate_of, way, model, work) for name, way in ways.items()}
     )
     kind = "greedy" if work.temperature is None else "sampled"
     return compared(
@@ -120,52 +118,15 @@ def _compared(bench: Bench, model: Olmo2ForCausalLM, work: PlainWork) -> Row:
     )
 
 
-def _rate(
+def rate_of(
     way: Callable[[Olmo2ForCausalLM, PlainWork], int], model: Olmo2ForCausalLM, work: PlainWork
 ) -> float:
+    """Answer in a way; return tokens per second, of the processor where it does the work."""
     n_tokens = 0
 
     def answer() -> None:
         nonlocal n_tokens
         n_tokens = way(model, work)
 
-    took_s = (cpu_seconds if model.device.type == "cpu" else seconds)(answer)
+    took_s = seconds_on(model.device, answer)
     return n_tokens / took_s
-
-
-def sampling_share(bench: Bench, model: Olmo2ForCausalLM, n_rows: int) -> Row:
-    """Return how much of a sampled step is spent in choosing tokens, at these weights' shape."""
-    device, n_tokens = model.device, model.config.vocab_size
-    ids = torch.zeros(n_rows, N_READ, dtype=torch.long, device=device)
-    noise = RowNoise(range(n_rows), device)
-    how = SamplingSettings(1.0)
-
-    @torch.inference_mode()
-    def step() -> torch.Tensor:
-        read = model(ids[:, :1], use_cache=False, logits_to_keep=1)
-        return cast("torch.Tensor", read.logits[:, -1])
-
-    logits = step()
-    measured = cpu_seconds if device.type == "cpu" else _device_seconds
-    n_steps = 8  # the numbers of so many are drawn at once
-
-    def choosing() -> None:
-        for _ in range(n_steps):
-            choose(logits, ids, how, noise)
-
-    rounds = interleaved(
-        bench.n_rounds,
-        {"choosing": lambda: measured(choosing) / n_steps, "model": lambda: measured(step)},
-    )
-    share = rounds.median("choosing") / (rounds.median("choosing") + rounds.median("model"))
-    name = f"share of a step in sampling, {n_rows} rows, {n_tokens:,} tokens of vocabulary"
-    return stated(name, f"{share:.1%}", share, at_most(0.05))
-
-
-def _device_seconds(act: Callable[[], object]) -> float:
-    def acted() -> None:
-        act()
-        torch.cuda.synchronize()
-
-    torch.cuda.synchronize()
-    return seconds(acted)

@@ -1,7 +1,10 @@
 """What a Hydra is measured against, and by, is itself right."""
 
+import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import pytest
@@ -131,3 +134,44 @@ def test_the_memory_of_a_token_is_that_of_all_layers_it_is_kept_in(
     n_layers = N_LAYERS - DEPTH + 1 + 2 * (DEPTH - 1)  # the heads' first attention is kept once
     a_token = n_layers * 2 * SHAPE.hidden_size * 4
     assert f"+ {a_token / 1e6:.3f} MB" in row.figure
+
+
+class _CountingServer(BaseHTTPRequestHandler):
+    """Answers as vLLM does, with nothing but counts."""
+
+    def do_GET(self) -> None:
+        """Name the only model."""
+        self._say({"data": [{"id": "served"}]})
+
+    def do_POST(self) -> None:
+        """Count as many tokens as are asked for."""
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert (asked["model"], asked["ignore_eos"]) == ("served", True)
+        self._say({"usage": {"completion_tokens": asked["max_tokens"]}})
+
+    def _say(self, body: object) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_server_is_measured_on_as_many_tokens(model: Olmo2ForCausalLM, tmp_path: Path) -> None:
+    """Answers of another length would take another time."""
+    work = plain.PlainWork(4, 2, 5, temperature=1.0, may_end=False)
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), _CountingServer) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        patch.setattr(gpu, "SERVER_ROWS", (2,))
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        rows = list(gpu.server_rows(Bench(tmp_path, scale=0.01, n_rounds=1), model, url))
+        server.shutdown()
+        thread.join()
+
+    assert plain.refilled(model, work) == 4 * 5
+    assert [row.benchmark for row in rows] == ["sampled, 4 prompts at 2 rows, no answer ends early"]

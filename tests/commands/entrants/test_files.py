@@ -254,12 +254,14 @@ def test_an_adapter_of_another_family_is_refused(folder: Path, tmp_path: Path) -
 
 def test_weights_and_adapters_by_name_are_those_of_equal_folders(folder: Path) -> None:
     """The commit is recorded, but the content alone says which responses are theirs."""
+    asked: list[tuple[str, str | None]] = []
 
     def fetch(name: str, revision: str | None) -> HubSnapshot:
+        asked.append((name, revision))
         return HubSnapshot(folder / name.partition("/")[2], revision or "main's")
 
     section = {"adapters": ["uncertainty"], "temperature": 0.5}
-    named = {"weights": "org/weights", "adapters": ["org/uncertainty"], "revision": "c0ffee"}
+    named = {"weights": "org/weights", "adapters": ["org/uncertainty@v1"], "revision": "c0ffee"}
     whole = SECTION.validate_python({"id": "poe", **section, **named})
     found = read_entrant(whole, GenerationSection(dtype="float32"), folder, fetch)
 
@@ -267,3 +269,11 @@ def test_weights_and_adapters_by_name_are_those_of_equal_folders(folder: Path) -
     assert (found.revision, local.revision) == ("c0ffee", None)
     assert (found.digest, found.weights) == (local.digest, local.weights)
     assert found.adapters == local.adapters
+    assert asked == [("org/weights", "c0ffee"), ("org/uncertainty", "v1")]
+
+
+def test_a_folder_whose_name_has_an_at_sign_is_a_folder(folder: Path) -> None:
+    """People name checkpoints as they like."""
+    (folder / "uncertainty").rename(folder / "uncertainty@v1")
+
+    assert entrant(folder, adapters=["uncertainty@v1"]).adapters[0].path.endswith("@v1")

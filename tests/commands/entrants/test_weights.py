@@ -47,11 +47,13 @@ def test_the_same_files_elsewhere_have_the_same_name(tmp_path: Path) -> None:
     [
         ("tokenizer_config.json", True),
         ("chat_template.jinja", True),
+        ("additional_chat_templates/tools.jinja", True),
         ("tokenizer.model", True),
         ("merges.txt", True),
         ("README.md", False),
         ("pytorch_model.bin", False),
         (".gitattributes", False),
+        ("checkpoint-5/model.safetensors", False),
     ],
 )
 def test_only_files_that_are_read_take_part_in_the_name(
@@ -60,6 +62,7 @@ def test_only_files_that_are_read_take_part_in_the_name(
     """Another chat template is another entrant, another README is not."""
     plain = write_weights(tmp_path / "plain")
     more = write_weights(tmp_path / "more")
+    (more / name).parent.mkdir(exist_ok=True)
     (more / name).write_text("x", encoding="utf-8")
 
     assert (folder_digest(plain) != folder_digest(more)) == matters

@@ -22,7 +22,7 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     assert settings.prompts == PromptsSection(bank=Path("bank.jsonl"))
     assert settings.pilot == PilotSection(size=50, seed=20260427, strata=None)
     assert settings.generation == GenerationSection(
-        max_new_tokens=256, batch_tokens=8192, seed=0, dtype="bfloat16", device="auto"
+        max_new_tokens=256, batch_tokens=None, seed=0, dtype="bfloat16", device="auto"
     )
     assert settings.judge == JudgeSection(provider="reference", retries=1, tie_band=1.0)
     assert settings.elo.parameters == EloParameters(

@@ -5,6 +5,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -390,6 +391,18 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
     owed = tasks(entrant(temperature=0.8), PROMPTS)
 
     assert answers(owed, load=running_out(rows_above(n_rows))) == answers(owed)
+
+
+@pytest.mark.parametrize("nth", [2, 5, 9, 14])
+def test_running_out_of_memory_on_the_way_loses_no_answer(
+    entrant: Build, tasks: Tasks, nth: int
+) -> None:
+    """Some rows have ended then, and others have taken their places."""
+    owed = asked(tasks(entrant(temperature=0.9), PROMPTS), replace(PLAIN, stop=("K", "x", "$")))
+    passes = count(1)
+    once = running_out(lambda _, __: next(passes) == nth)
+
+    assert answers(owed, 5 * WIDEST, once) == answers(owed)
 
 
 def test_one_row_that_does_not_fit_fails_alone(entrant: Build, tasks: Tasks) -> None:

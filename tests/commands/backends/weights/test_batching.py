@@ -1,5 +1,7 @@
 """Batches keep to their budget and lose no row."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,3 +92,16 @@ def test_groups_keep_all_items_in_order(items: list[int]) -> None:
 def test_an_empty_queue_gives_an_empty_batch() -> None:
     """A resumed run may owe nothing."""
     assert BatchQueue([], same, 100).take() == ()
+
+
+@given(widths, budgets, st.randoms(use_true_random=False))
+def test_rows_of_slots_are_put_back_widest_first(
+    rows: list[int], budget: int, random: Random
+) -> None:
+    """Slots make room for the first row's width, and theirs are in any order."""
+    queue = BatchQueue(rows, same, budget)
+    batch = [*queue.take()]
+    random.shuffle(batch)
+    queue.halve(tuple(batch))
+
+    assert [row for batch in drained(queue) for row in batch] == sorted(rows, reverse=True)

@@ -118,6 +118,20 @@ def test_rows_are_drawn_alike_however_many_fit_into_a_cache() -> None:
     assert len(set(alone)) > 25
 
 
+def test_what_is_too_unlikely_to_win_changes_nothing() -> None:
+    """A processor is slow with numbers so small, so they are left out."""
+    logits = 60 * torch.randn(64, 300, generator=torch.Generator().manual_seed(0))
+    noise = RowNoise(range(64), CPU).step(n_draws(300))
+    n_blocks, size = 19, 16
+    gumbel = -(-torch.log1p(-noise)).log()
+    p = torch.nn.functional.pad(logits.double().softmax(-1), (0, n_blocks * size - 300))
+    blocks = p.view(64, n_blocks, size)
+    block = (blocks.sum(-1).log() + gumbel[:, :n_blocks]).argmax(-1)
+    place = (blocks[torch.arange(64), block].log() + gumbel[:, n_blocks:]).argmax(-1)
+
+    assert torch.equal(sample(logits, noise).tokens, block * size + place)
+
+
 def test_half_precision_is_sampled_as_what_it_stands_for() -> None:
     """Differences of logits are taken in float32."""
     logits = torch.randn(50, 300, generator=torch.Generator().manual_seed(1)).bfloat16()

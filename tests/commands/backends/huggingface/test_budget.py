@@ -1,0 +1,145 @@
+"""The tokens of a batch follow from free memory, and nothing that is said follows from them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import DynamicCache, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.cache_utils import DynamicLayer
+
+from commands.backends.huggingface.budget import batch_budget, free_bytes, token_bytes
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.reader import HfLikelihoodModel
+from commands.backends.hydra._context import HeadRoles, HydraContext
+from commands.backends.hydra.weights import load_hydra
+from commands.backends.weights.loaded import LoadedWeights, as_loaded
+from commands.ports import ContinuationLikelihood, GeneratedText, GenerationTask
+from ledger.events.registration import Entrant
+from tests.support.weights.families import family_model
+from tests.support.weights.generating import PROMPTS
+from tests.support.weights.hydra import N_HEADS, HydraFiles, hydra_entrant
+from tests.support.weights.loads import changed
+from tests.support.weights.reading import passages_of
+from tests.support.weights.tiny import tiny
+
+CPU = torch.device("cpu")
+LEAST, MOST = 1_024, 8_192
+
+Build = Callable[..., Entrant]
+MakeTasks = Callable[..., list[GenerationTask]]
+
+
+@pytest.fixture(scope="module")
+def loaded(tokenizer: PreTrainedTokenizerFast) -> LoadedWeights:
+    """Give weights in memory."""
+    return as_loaded(tiny(LlamaForCausalLM, seed=0), tokenizer)
+
+
+@given(st.integers(0, 1 << 40), st.integers(0, 1 << 40))
+def test_more_free_memory_never_makes_a_smaller_batch(
+    loaded: LoadedWeights, free: int, more: int
+) -> None:
+    """It fits, unless it is the smallest; a little memory more or less changes nothing."""
+    n_tokens = batch_budget(None, loaded, lambda _: free)
+
+    assert n_tokens == LEAST or n_tokens * token_bytes(loaded) <= free
+    assert n_tokens in {1 << n for n in range(10, 14)}
+    assert n_tokens <= batch_budget(None, loaded, lambda _: free + more) <= MOST
+
+
+def test_the_number_that_the_user_names_is_taken(loaded: LoadedWeights) -> None:
+    """It is theirs to know what else the machine does."""
+    assert batch_budget(77, loaded, lambda _: 0) == 77
+
+
+def test_a_gpu_may_hold_larger_batches(loaded: LoadedWeights) -> None:
+    """More rows make it faster, where a processor has nothing left to gain."""
+    on_gpu = loaded._replace(device=torch.device("cuda"))
+
+    assert batch_budget(None, on_gpu, lambda _: 1 << 40) == 65_536
+
+
+def test_free_memory_is_some_of_this_machine() -> None:
+    """A count of pages, say, would be thousands of times too small."""
+    assert 1 << 24 < free_bytes(CPU) < 1 << 50
+
+
+def on_memory(free: int, n_rows: list[int]) -> dict[str, Any]:
+    """Return the options of a worker, which notes how many rows each pass has."""
+
+    def note(_: object, given: Sequence[torch.Tensor]) -> None:
+        n_rows.append(len(given[0]))
+
+    load = changed(lambda model: model.register_forward_pre_hook(note))
+    return {"batch_tokens": None, "device": "cpu", "load": load, "free": lambda _: free}
+
+
+def test_answers_are_the_same_however_much_memory_is_free(entrant: Build, tasks: MakeTasks) -> None:
+    """Who has a larger machine must not get other responses."""
+    owed = tasks(entrant(temperature=0.9), PROMPTS)
+
+    def said(free: int, n_rows: list[int]) -> dict[str, str]:
+        batches = HfGenerator(**on_memory(free, n_rows)).generate(owed)
+        made = (cast("GeneratedText", each) for batch in batches for each in batch)
+        return {each.response_key: each.text for each in made}
+
+    of_little: list[int] = []
+    of_much: list[int] = []
+
+    assert said(0, of_little) == said(1 << 40, of_much)
+    assert max(of_little) < max(of_much) == len(owed)
+
+
+def test_log_likelihoods_are_the_same_however_much_memory_is_free(entrant: Build) -> None:
+    """Evaluations take their batch from the same memory."""
+    texts = ((f"{n} {prompt}", "a dose") for n, prompt in enumerate(3 * PROMPTS))
+    passages = passages_of(entrant(), *texts)
+
+    def found(free: int, n_rows: list[int]) -> dict[str, float]:
+        batches = HfLikelihoodModel(**on_memory(free, n_rows)).log_likelihoods(passages)
+        made = (cast("ContinuationLikelihood", each) for batch in batches for each in batch)
+        return {each.key: each.log_likelihood for each in made}
+
+    of_little: list[int] = []
+    of_much: list[int] = []
+
+    assert found(0, of_little) == pytest.approx(found(1 << 40, of_much), rel=1e-5)
+    assert max(of_little) < max(of_much)
+
+
+def n_bytes(caches: DynamicCache) -> int:
+    """Count the bytes of all keys and values."""
+    layers = (cast("DynamicLayer", each) for each in caches.layers)
+    return sum(
+        cast("torch.Tensor", each).nbytes for layer in layers for each in (layer.keys, layer.values)
+    )
+
+
+@pytest.mark.parametrize("family", ["bloom", "gemma2", "gpt2", "gpt_oss", "qwen3_moe"])
+def test_a_token_takes_at_least_its_keys_and_values_twice(
+    family: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    """Families name their sizes differently, and memory that is not counted runs out."""
+    model, n_tokens = family_model(family), 6
+    cache = DynamicCache()
+    model(torch.arange(n_tokens)[None], past_key_values=cache, use_cache=True)
+
+    counted = token_bytes(as_loaded(model, tokenizer))
+
+    assert 2 * n_bytes(cache) / n_tokens <= counted <= 20 * n_bytes(cache) / n_tokens
+
+
+@torch.inference_mode()
+def test_a_hydra_keeps_a_token_once_for_each_head(hydra_files: HydraFiles) -> None:
+    """Its caches are many times those of the plain weights."""
+    who = hydra_entrant(hydra_files)
+    assert who.hydra is not None
+    hydra = load_hydra(who, who.hydra, CPU)
+    context = HydraContext(hydra.net, [HeadRoles(0, tuple(range(1, N_HEADS)))])
+    context.read_prompts([range(6)])
+    kept = n_bytes(context.trunk) + n_bytes(context.heads)
+
+    assert 2 * kept / 6 <= token_bytes(hydra) <= 20 * kept / 6
