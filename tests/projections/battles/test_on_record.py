@@ -1,11 +1,29 @@
 """Outcomes are found by the names in them, where names always meant the same."""
 
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
-from projections.battles.on_record import OutcomesOnRecord, open_pairings, outcomes_on_record
+from projections.battles.comparisons import comparisons_of
+from projections.battles.on_record import (
+    OutcomesOnRecord,
+    comparisons_on_record,
+    open_pairings,
+    outcomes_on_record,
+)
+from projections.tournament.settlement import by_dimension, settle
 from projections.verdicts.policies import DEFAULT_POLICY
-from tests.support.builders.events import known, opened, prompt, recorded, registrations
-from tests.support.builders.worlds import cup, history
+from tests.support.builders.events import (
+    instructions,
+    known,
+    opened,
+    prompt,
+    recorded,
+    registrations,
+)
+from tests.support.builders.worlds import cup, everything, history
+from tests.support.strategies.tournaments import tournament_histories
 
 
 def found_in(*events: Event) -> OutcomesOnRecord:
@@ -49,3 +67,35 @@ def test_without_entrants_nothing_has_a_place() -> None:
     found = found_in(*opened(entrants=[])[:1])
 
     assert found.axes.shape == (0, 0, 0)
+
+
+@given(events=tournament_histories(), more=st.booleans())
+def test_every_pairing_ended_as_its_texts_say(events: list[Event], *, more: bool) -> None:
+    """Names are a short cut: keys of texts find the same."""
+    if more:
+        events = [*events, *registrations([prompt("p1", text="Else?")])]
+    state, judge = known(*events), known(*events).panel[0]
+    found = outcomes_on_record(state, recorded(events))
+    assume(found is not None)
+    assert found is not None
+
+    unknown = open_pairings(state, found, judge, DEFAULT_POLICY)
+    ended = comparisons_on_record(state, found, judge, DEFAULT_POLICY, unknown)
+
+    settled = by_dimension(state, settle(state, everything(state), judge))
+    assert set(settled) == set(ended)
+    for dimension, each in ended.items():
+        expected = comparisons_of(settled[dimension])
+        assert each.account == expected.account
+        assert [*each.battles(ties="half").score] == [*expected.battles(ties="half").score]
+        assert each.n_judged_prompts == expected.n_judged_prompts
+
+
+def test_where_names_cannot_tell_nothing_is_found() -> None:
+    """Judges were told something else in between, or a pair has two outcomes."""
+    events = history(cup(), "a", "b", "tie")
+    told = opened(opening=2, told=instructions(text="Judge as a librarian."))
+    outcome = next(each for each in events if isinstance(each, PairReconciled))
+
+    assert outcomes_on_record(known(*events, *told), recorded([*events, *told])) is None
+    assert outcomes_on_record(known(*events), recorded([*events, outcome])) is None
