@@ -431,7 +431,7 @@ def test_a_file_that_is_there_is_never_written_over(filed: Path, to: Path) -> No
 
     with (
         Ledger.read_only(filed) as ledger,
-        pytest.raises(FileTaken, match="choose another name, or remove it") as caught,
+        pytest.raises(FileTaken, match="choose another name, or remove this file") as caught,
     ):
         back_up(ledger, to)
 

@@ -15,6 +15,7 @@ from ledger.store import Ledger
 from projections.battles.details import battle_details
 from projections.event_consistency import ConsistencyCheck
 from projections.fold import fold
+from projections.ratings.judge_bias.measures import biases
 from projections.redactions import NONE_REDACTED
 from projections.reliability.calibration import against_gold
 from projections.tournament.folding import advance, tournament_of
@@ -310,3 +311,17 @@ def test_a_battle_says_that_a_response_was_redacted() -> None:
     assert second.dimensions[0].settlement.status == "redacted"
     assert first.a.response is not None
     assert first.a.response.text == REDACTED
+
+
+def test_lengths_are_compared_where_both_responses_can_be_read() -> None:
+    """The pairs of a redacted one still count for transitivity, whose figures are of outcomes."""
+    response = of_type(WORLD, "ResponseGenerated")[0]
+    whole, without = (state_of(redacted(WORLD, *which)) for which in ((), (response,)))
+
+    found = [
+        {each.figure.measure: each.figure.n for each in biases(state, state.panel)}
+        for state in (whole, without)
+    ]
+
+    assert found[0]["transitivity"] == found[1]["transitivity"]
+    assert found[0].keys() == found[1].keys()
