@@ -101,6 +101,8 @@ class _StateBuilder:
                 )
                 if is_own:
                     self._settle(event)
+            case judging.JudgeQuerySubmitted() | judging.PairReconciled() if is_own:
+                self._add_own(event)  # found out here, since they are most of a ledger
             case judging.JudgeQueryFailed(query_key=key) if (
                 not is_own and event.reason in judging.FINAL
             ):
