@@ -95,12 +95,10 @@ class _StateBuilder:
         match event:
             case ResponseGenerated(response_key=key):
                 self._put("responses", key, event, is_own=is_own)
-            case judging.VerdictReceived(query_key=key):
-                self._put(
-                    "verdicts", key, RecordedVerdict(event, recorded.recorded_us), is_own=is_own
-                )
-                if is_own:
-                    self._settle(event)
+            case judging.VerdictReceived():
+                self._add_verdict(event, recorded.recorded_us, is_own=is_own)
+            case judging.JudgeQuerySubmitted() | judging.PairReconciled() if is_own:
+                self._add_own(event)  # found out here, since they are most of a ledger
             case judging.JudgeQueryFailed(query_key=key) if (
                 not is_own and event.reason in judging.FINAL
             ):
@@ -124,6 +122,13 @@ class _StateBuilder:
             case _:
                 return
         self._fields["newest"] = recorded
+
+    def _add_verdict(
+        self, event: judging.VerdictReceived, recorded_us: int, *, is_own: bool
+    ) -> None:
+        self._put("verdicts", event.query_key, RecordedVerdict(event, recorded_us), is_own=is_own)
+        if is_own:
+            self._settle(event)
 
     def _add_beside(self, event: Beside, *, is_own: bool) -> None:
         """Add an event that changes no rating; another tournament's only if it is a score."""
