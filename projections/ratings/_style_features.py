@@ -7,6 +7,7 @@ Angelopoulos and Chiang 2024); with the length alone, length control.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,10 +86,13 @@ class Style(NamedTuple):
     n_bold: int
 
 
+_KEPT: Final = 2**14  # texts: those of a tournament, which several figures look at
+
 Styles: TypeAlias = Sequence[Style] | Floats
 """One of each response, or (n, 4) of them."""
 
 
+@lru_cache(maxsize=_KEPT)
 def style_of(text: str) -> Style:
     """Count a text's characters, and the headers, list items and bold spans of its markdown."""
     has_fence = "```" in text or "~~~" in text
