@@ -31,7 +31,7 @@ from tests.support.builders.commands import (
 from tests.support.specification import after
 
 VERSIONS = [("tourney", "0.1.0")]
-BEFORE_EVALUATIONS = "e6d510546cb5d143a1b9a355e4bde7f740c1918e7f34576fa528056ffe10a38c"
+BEFORE_EVALUATIONS = "74259f3ac8bbb7f3650c4bd15638c9f1575ee4790cf4badd88c407bbd81251a9"
 """What these settings were recorded as when there were none to be configured."""
 
 
