@@ -121,8 +121,8 @@ class HydraSlots:
             torch.OutOfMemoryError: The prompts are too many for the device.
         """
 
-        def take(n_most: int) -> list[HydraRow]:
-            return self._start(queue.take_rows(n_most))
+        def take(left: Sequence[HydraRow]) -> list[HydraRow]:
+            return self._start(queue.take_beside([self._open[id(row)].prompt for row in left]))
 
         rows = self._start(first)
         for ended in decode_in_turn(self._loaded.net, rows, self._decoding, take):

@@ -11,7 +11,6 @@ from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.rows import EmittedToken, EmittedTokens, HydraRow, JuryMetrics
 from commands.backends.weights.answers import Ending
-from commands.backends.weights.batching import REFILL
 from commands.backends.weights.sampling import RowNoise, n_draws, nucleus, sample
 
 
@@ -112,15 +111,15 @@ def decode_in_turn(
     net: HydraNet,
     first: Sequence[HydraRow],
     decoding: HydraDecoding,
-    take: Callable[[int], Sequence[HydraRow]],
+    take: Callable[[Sequence[HydraRow]], Sequence[HydraRow]],
 ) -> Iterator[list[HydraRow]]:
-    """Decode the first rows, and others in the places of those that have ended; yield these.
+    """Decode the first rows, and others that join when some have ended; yield those.
 
     Args:
         net: The Hydra.
-        first: As many as there are places. Either all rows have a jury, or none.
+        first: Either all rows have a jury, or none.
         decoding: Of all rows.
-        take: Gives at most so many rows more.
+        take: Gives rows to join those that have not ended.
 
     Raises:
         torch.OutOfMemoryError: The rows are too many for the device.
@@ -135,8 +134,7 @@ def decode_in_turn(
             noise.keep(torch.tensor(still_open, device=net.device))
         ended += [row for row in rows if row.is_complete]
         rows = [rows[n] for n in still_open]
-        n_free = len(first) - len(rows)
-        if n_free * REFILL >= len(first) and (new := take(n_free)):
+        if ended and (new := take(rows)):
             yield ended
             ended = []
             of_new = _started(net, new)

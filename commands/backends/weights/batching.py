@@ -46,6 +46,15 @@ class BatchQueue(Generic[Row]):
         """Remove and return the next rows, for places of an earlier batch that are free."""
         return tuple(self._waiting.popleft() for _ in range(min(n_most, len(self._waiting))))
 
+    def take_beside(self, rows: Sequence[Row]) -> tuple[Row, ...]:
+        """Remove and return rows that fit beside others, once a place in REFILL is free."""
+        if not self._waiting:
+            return ()
+        widest = max(map(self._width, (*rows, self._waiting[0])))
+        n_places = max(1, self._batch_tokens // widest)
+        n_free = n_places - len(rows)
+        return self.take_rows(n_free) if n_free * REFILL >= n_places else ()
+
     def halve(self, batch: tuple[Row, ...]) -> None:
         """Put back a batch that did not fit, and halve the budget from now on.
 

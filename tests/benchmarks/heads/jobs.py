@@ -92,15 +92,15 @@ def random_jobs(folder: Path) -> dict[str, Job]:
     heads = hydra(heads_depth=3, security=shards("security", N_HEADS))
     sampled = replace(who, temperature=1.0)
     return {
-        "greedy, 32 rows": random_job(plain, who, 32),
-        "sampled, 32 rows": random_job(plain, sampled, 32),
-        "Hydra, 12 rows": random_job(headed, replace(sampled, hydra=heads), 12),
+        "greedy, 32 rows": random_job(plain, who, 32, 48),
+        "sampled, 32 rows": random_job(plain, sampled, 32, 48),
+        "Hydra, 12 rows": random_job(headed, replace(sampled, hydra=heads), 12, 36),
     }
 
 
-def random_job(loaded: Loaded, who: Entrant, n_rows: int) -> Job:
-    """Return prompts for half as many rows again as a batch has."""
-    texts = [f"Patient {n:03} asks about a dose of the drug" for n in range(3 * n_rows // 2)]
+def random_job(loaded: Loaded, who: Entrant, n_rows: int, n_prompts: int) -> Job:
+    """Return prompts to answer, so many at a time."""
+    texts = [f"Patient {n:03} asks about a dose of the drug" for n in range(n_prompts)]
     widest = max(len(ids) for ids in loaded.tokenizer(texts)["input_ids"]) + 1 + N_NEW
     generator = HfGenerator(n_rows * widest, "cpu", load=lambda _, __: loaded)
     return Job(generator, tasks_of(who, texts, PLAIN))

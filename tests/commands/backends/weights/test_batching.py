@@ -105,3 +105,18 @@ def test_rows_of_slots_are_put_back_widest_first(
     queue.halve(tuple(batch))
 
     assert [row for batch in drained(queue) for row in batch] == sorted(rows, reverse=True)
+
+
+@given(widths, widths, budgets)
+def test_rows_that_are_taken_beside_others_keep_to_the_budget_with_them(
+    rows: list[int], waiting: list[int], budget: int
+) -> None:
+    """What is narrow leaves room for more; nobody waits for ever."""
+    queue = BatchQueue(waiting, same, budget)
+
+    taken = queue.take_beside(rows)
+    alone = queue.take_beside([])
+
+    both = [*rows, *taken]
+    assert not taken or len(both) * max(both) <= budget
+    assert alone or len(taken) == len(waiting)
