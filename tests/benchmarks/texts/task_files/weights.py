@@ -48,9 +48,10 @@ class Size(NamedTuple):
 
     name: str
     settings: Mapping[str, int] = {}
+    tries_auto: bool = False  # lm-eval's automatic batch size: it reads 64 whole windows to find it
 
 
-TINY: Final = Size("tiny")
+TINY: Final = Size("tiny", tries_auto=True)
 LARGER: Final = Size(
     "larger",
     {
