@@ -27,7 +27,7 @@ from commands.runs.register import selected_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
-from projections.tournament.progress import progress, response_counts
+from projections.tournament.remaining import progress, response_counts
 
 app = typer.Typer(no_args_is_help=True)
 

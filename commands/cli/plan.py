@@ -43,7 +43,7 @@ from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
 from projections.tournament.folding import tournament_of
-from projections.tournament.progress import missing_responses, open_queries
+from projections.tournament.remaining import missing_responses, open_queries
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 

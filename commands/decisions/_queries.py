@@ -23,7 +23,7 @@ from ledger.events import judging
 from ledger.events.registration import Reference, ScoreScale
 from ledger.events.registry import Event
 from ledger.identity import Digest, JudgeId
-from projections.tournament.progress import OpenQuery, OpenScore, Unanswered
+from projections.tournament.remaining import OpenQuery, OpenScore, Unanswered
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import PARSER_OF, PARSERS
 from projections.verdicts.scoring import SCORE_PARSER_OF, SCORE_PARSERS

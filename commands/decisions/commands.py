@@ -15,7 +15,7 @@ from ledger.events.requests import Charge, ServerFacts
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, EntrantId, JudgeId
 from projections.tournament.matches import Match, PlannedResponse
-from projections.tournament.progress import Unanswered
+from projections.tournament.remaining import Unanswered
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_ev
 from projections.evaluations.state import Evaluations, labels_of
 from projections.fold import fold
 from projections.tournament.folding import advance, evolve, tournament_of
-from projections.tournament.progress import AskingRules, missing_responses, open_queries
+from projections.tournament.remaining import AskingRules, missing_responses, open_queries
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 

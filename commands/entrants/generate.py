@@ -12,7 +12,7 @@ from commands.spending import approval, consent, endpoints, pricing
 from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.events.registration import Entrant
 from ledger.identity import PromptId
-from projections.tournament.progress import missing_responses
+from projections.tournament.remaining import missing_responses
 
 
 class GenerationSummary(NamedTuple):

@@ -21,7 +21,7 @@ from ledger.events.judging import JudgeBatchSubmitted
 from ledger.events.registration import JudgeSettings
 from projections.evaluations.judged import Scorers, score_questions
 from projections.tournament.batches import Batch
-from projections.tournament.progress import ANY_QUESTION, Unanswered
+from projections.tournament.remaining import ANY_QUESTION, Unanswered
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 

@@ -37,7 +37,7 @@ from commands.ports import BatchJudge, BatchJudgeOf
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
-from projections.tournament.progress import AskingRules, Unanswered
+from projections.tournament.remaining import AskingRules, Unanswered
 from projections.verdicts.queries import JudgeQuery
 
 # Anthropic takes 256 MB a batch, OpenAI 200 (2026), but their SDKs hold a body twice in memory.

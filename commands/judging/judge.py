@@ -21,7 +21,7 @@ from commands.spending.stopping import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
-from projections.tournament import progress
+from projections.tournament import remaining
 from projections.tournament.matches import queries_to
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -35,7 +35,7 @@ class JudgeTask:
 
     judge: JudgeSettings
     prompts: Collection[PromptId]  # whose pairs are compared
-    rules: progress.AskingRules
+    rules: remaining.AskingRules
     pricing_of: Callable[[JudgeSettings], Pricing] = lambda _: FREE_OF_CHARGE
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
@@ -48,10 +48,10 @@ class JudgeTask:
         """The prices of its judge."""
         return self.pricing_of(self.judge)
 
-    def open_in(self, state: Tournament) -> tuple[progress.Unanswered, ...]:
+    def open_in(self, state: Tournament) -> tuple[remaining.Unanswered, ...]:
         """Return its queries that are open."""
-        pairs = progress.open_queries(state, self.prompts, self.judge, self.rules)
-        return (*pairs, *progress.open_scores(state, self.answers, self.rules))
+        pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules)
+        return (*pairs, *remaining.open_scores(state, self.answers, self.rules))
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
         """Yield the keys of all its queries, open or not."""
@@ -68,7 +68,7 @@ class JudgingSummary(NamedTuple):
     n_reconciled: int
 
 
-def open_now(recorder: Recorder, task: JudgeTask) -> tuple[progress.Unanswered, ...]:
+def open_now(recorder: Recorder, task: JudgeTask) -> tuple[remaining.Unanswered, ...]:
     """Return the queries of a task that are open now."""
     return task.open_in(recorder.state)
 
@@ -131,18 +131,18 @@ class _DirectJudging:
     ) -> None:
         self._recorder, self._task, self._port = recorder, task, port
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
-        self._remaining: deque[progress.Unanswered] = deque()
+        self._remaining: deque[remaining.Unanswered] = deque()
         self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
         self._stopped_by: Refused | None = None
 
-    def ask_with_retries(self, chosen: Sequence[progress.Unanswered]) -> None:
+    def ask_with_retries(self, chosen: Sequence[remaining.Unanswered]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow."""
         for attempt in range(1, self._task.rules.retries + 2):
             what = "scores" if self._task.answers else "verdicts"
             phase = what if attempt == 1 else f"{what}, attempt {attempt}"
             self._ask(still_open(self._recorder, self._task, chosen), phase)
 
-    def _ask(self, queries: Sequence[progress.Unanswered], phase: str) -> None:
+    def _ask(self, queries: Sequence[remaining.Unanswered], phase: str) -> None:
         """Send queries, and record answers as they come."""
         self._remaining = deque(queries)
         version, n_done = None, 0
@@ -162,7 +162,7 @@ class _DirectJudging:
         while self._remaining:
             few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
             wanted = still_open(self._recorder, self._task, few)
-            chunk: Sequence[progress.Unanswered] = ()
+            chunk: Sequence[remaining.Unanswered] = ()
             try:
                 chunk = affordable(self._recorder, self._task, wanted) if wanted else ()
                 self._submit(chunk)
@@ -178,7 +178,7 @@ class _DirectJudging:
                 return [query.asked for query in chunk]
         return ()
 
-    def _submit(self, chunk: Sequence[progress.Unanswered]) -> None:
+    def _submit(self, chunk: Sequence[remaining.Unanswered]) -> None:
         judge, pricing = self._task.judge.judge_id, self._task.pricing
         worst_usd = {each.asked.query_key: pricing.worst_usd([each.asked]) for each in chunk}
         self._recorder.record(
@@ -197,15 +197,15 @@ class _DirectJudging:
 
 
 def still_open(
-    recorder: Recorder, task: JudgeTask, queries: Iterable[progress.Unanswered]
-) -> tuple[progress.Unanswered, ...]:
+    recorder: Recorder, task: JudgeTask, queries: Iterable[remaining.Unanswered]
+) -> tuple[remaining.Unanswered, ...]:
     """Return the queries that are still open: a merge may bring verdicts meanwhile.
 
     A query that was perhaps billed since the command began is left to another command: nobody pays
     twice without being told.
     """
     lost, before = recorder.state.query_failures, task.lost_before
-    now = (progress.refreshed_query(recorder.state, query, task.rules) for query in queries)
+    now = (remaining.refreshed_query(recorder.state, query, task.rules) for query in queries)
     return tuple(
         query
         for query in now
@@ -215,8 +215,8 @@ def still_open(
 
 
 def affordable(
-    recorder: Recorder, task: JudgeTask, queries: Sequence[progress.Unanswered]
-) -> Sequence[progress.Unanswered]:
+    recorder: Recorder, task: JudgeTask, queries: Sequence[remaining.Unanswered]
+) -> Sequence[remaining.Unanswered]:
     """Return as many of the first queries as the cap allows in the worst case.
 
     Raises:
@@ -242,7 +242,7 @@ def answer_command(
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:
     """Reconcile every pair that can be; return how many were."""
     judge, skips = task.judge, task.rules.skip_identical
-    matches = progress.unreconciled(
+    matches = remaining.unreconciled(
         recorder.state, task.prompts, judge, DEFAULT_POLICY, skip_identical=skips
     )
     return recorder.record(

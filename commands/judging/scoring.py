@@ -37,7 +37,7 @@ from ledger.identity import JudgeId
 from projections.evaluations.judged import Scorers, score_questions, unlinked
 from projections.evaluations.samples import Items
 from projections.evaluations.state import Evaluations
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.tournament.state import Tournament
 
 

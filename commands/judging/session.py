@@ -30,7 +30,7 @@ from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
-from projections.tournament.progress import AskingRules, OpenQuery
+from projections.tournament.remaining import AskingRules, OpenQuery
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery

@@ -35,7 +35,7 @@ from ledger.recorded import Recorded
 from ledger.storage.files import write_files, write_whole
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
-from projections.tournament.progress import missing_responses
+from projections.tournament.remaining import missing_responses
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 

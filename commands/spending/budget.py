@@ -11,7 +11,7 @@ from typing import TypeVar
 from commands.errors import Refused
 from commands.spending.consent import dollars
 from commands.spending.pricing import Pricing
-from projections.tournament.progress import Unanswered
+from projections.tournament.remaining import Unanswered
 from projections.tournament.state import Tournament
 
 Open = TypeVar("Open", bound=Unanswered)

@@ -9,7 +9,7 @@ from commands.settings.schema import CacheTtl
 from commands.spending.pricing import TokenPricing
 from ledger.identity import Digest, Dimension
 from projections.tournament.estimate import Basis, CountedQuery
-from projections.tournament.progress import Unanswered
+from projections.tournament.remaining import Unanswered
 from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery

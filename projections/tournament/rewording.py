@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ledger.events.registration import Instructions, JudgeSettings, Rubric
 from ledger.identity import Dimension
-from projections.tournament.progress import OpenQuery
+from projections.tournament.remaining import OpenQuery
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import build_query
 

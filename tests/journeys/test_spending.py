@@ -19,7 +19,7 @@ from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
-from projections.tournament.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import lay_out
 from tests.support.builders.money import paid, put

@@ -20,7 +20,7 @@ from projections.redactions import NONE_REDACTED
 from projections.reliability.calibration import against_gold
 from projections.tournament.folding import advance, tournament_of
 from projections.tournament.matches import match_of
-from projections.tournament.progress import (
+from projections.tournament.remaining import (
     ANY_QUESTION,
     missing_responses,
     open_queries,

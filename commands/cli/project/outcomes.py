@@ -31,7 +31,7 @@ from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
 from projections.ratings.standings import win_rates
 from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of
-from projections.tournament.progress import progress as progress_of
+from projections.tournament.remaining import progress as progress_of
 from projections.tournament.spend import spend_of
 from projections.verdicts.policies import MAJORITY, RECORDED
 

@@ -14,7 +14,7 @@ from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import WinRate
 from projections.tournament.compared import Compared, Counted
 from projections.tournament.matches import planned_responses
-from projections.tournament.progress import Progress
+from projections.tournament.remaining import Progress
 from projections.tournament.state import Tournament
 
 _TITLES: Final[Mapping[Counted, str]] = {

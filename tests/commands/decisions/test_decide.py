@@ -33,7 +33,7 @@ from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from projections.tournament.matches import planned_responses
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.batches import DEAR, USED
 from tests.support.builders.commands import (

@@ -17,7 +17,7 @@ from commands.ports import BatchState, NoReply
 from ledger.events.judging import JudgeBatchEnded, JudgeBatchNotCreated, JudgeQueryFailed, batch_key
 from ledger.events.registry import Event
 from ledger.identity import Digest
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.commands import JUDGE, P1, failed, reply, submitted
 from tests.support.builders.events import NOON, STREAM, opened, responses, verdict

@@ -19,7 +19,7 @@ from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import planned_responses
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from projections.tournament.state import Tournament
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.commands import (

@@ -14,7 +14,7 @@ from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import digest_of_bytes
 from ledger.store import Ledger
 from projections.tournament.matches import prompt_seed
-from projections.tournament.progress import missing_responses
+from projections.tournament.remaining import missing_responses
 from tests.support.builders.commands import P1, P2, open_tournament
 from tests.support.builders.events import entrant, hydra, opened, prompt
 from tests.support.builders.games import generated

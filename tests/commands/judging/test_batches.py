@@ -20,7 +20,7 @@ from ledger.identity import StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch, sent

@@ -9,7 +9,7 @@ from commands.judging.judge import JudgeTask
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import JUDGE, P1, P2
 from tests.support.builders.events import STREAM, judge, verdict

@@ -15,7 +15,7 @@ from ledger.events.money import Usage
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import USED

@@ -16,7 +16,7 @@ from commands.ports import Answer, NoReply, Reply
 from ledger.events.judging import JudgeQueryFailed
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
 from tests.support.builders.batching import (

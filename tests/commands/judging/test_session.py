@@ -27,7 +27,7 @@ from commands.spending.budget import PriceUnknown
 from commands.spending.consent import SpendingOptions
 from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import (

@@ -24,7 +24,7 @@ from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, Ra
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from tests.support.builders.commands import (
     JUDGE,
     P1,

@@ -19,7 +19,7 @@ from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
 from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent

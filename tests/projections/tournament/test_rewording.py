@@ -2,7 +2,7 @@
 
 from ledger.events.registration import Instructions, Rubric
 from ledger.events.registry import Event
-from projections.tournament.progress import ANY_QUESTION, open_queries
+from projections.tournament.remaining import ANY_QUESTION, open_queries
 from projections.tournament.rewording import Rewording, rewordings
 from tests.support.builders.events import (
     instructions,

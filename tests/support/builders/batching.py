@@ -17,7 +17,7 @@ from ledger.events.money import Price, Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.batches import Batch
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned
 from tests.support.builders.events import NOON, STREAM, verdict

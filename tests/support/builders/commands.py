@@ -23,7 +23,7 @@ from ledger.events.values import type_name
 from ledger.identity import Digest, EntrantId, PromptId
 from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
-from projections.tournament.progress import OpenQuery
+from projections.tournament.remaining import OpenQuery
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.events import judge, opened, valid

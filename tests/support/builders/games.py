@@ -15,7 +15,7 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId
 from ledger.storage import schema
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.commands import (
     JUDGE,

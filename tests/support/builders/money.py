@@ -25,7 +25,7 @@ from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, digest_of
 from projections.tournament.estimate import token_model
 from projections.tournament.matches import Match
-from projections.tournament.progress import AskingRules, OpenQuery, open_queries
+from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import DEAR

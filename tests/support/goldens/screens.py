@@ -52,7 +52,7 @@ from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
 from projections.reliability.calibration import Calibration, Case
-from projections.tournament.progress import AskingRules, progress
+from projections.tournament.remaining import AskingRules, progress
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery

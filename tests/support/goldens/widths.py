@@ -34,7 +34,7 @@ from ledger.store import Ledger
 from projections.battles.details import battle_details
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from tests.support.builders.events import NOON, STREAM, entrant, known, opened, prompt, rubric

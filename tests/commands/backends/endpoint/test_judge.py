@@ -26,7 +26,7 @@ from ledger.events.money import Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import record_answers, types_of

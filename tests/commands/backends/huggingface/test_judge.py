@@ -23,7 +23,7 @@ from commands.settings.inputs import shipped_data
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import P1, record_answers
 from tests.support.builders.events import STREAM, key, opened

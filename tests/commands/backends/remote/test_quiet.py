@@ -28,7 +28,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.exchange import export_lines
 from ledger.identity import EntrantId, JudgeId
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules
+from projections.tournament.remaining import AskingRules
 from tests.providers.loopback import LoopbackFake
 from tests.support.builders.anthropic import FakeTime, judge_settings, queries, told_of
 from tests.support.builders.commands import record_answers

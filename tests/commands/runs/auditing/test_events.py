@@ -17,7 +17,7 @@ from ledger.events.responses import ResponseGenerated
 from ledger.identity import PromptId
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
-from projections.tournament.progress import AskingRules, open_queries
+from projections.tournament.remaining import AskingRules, open_queries
 from tests.support.builders.commands import JUDGE, open_tournament, record_answers, submitted
 from tests.support.builders.evaluations import answer, observed, plan, unscorable
 from tests.support.builders.events import STREAM, key, opened, prompt, verdict

@@ -12,7 +12,7 @@ from ledger.identity import Digest, PromptId, StreamId
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import Match, planned_responses
-from projections.tournament.progress import (
+from projections.tournament.remaining import (
     AskingRules,
     OpenQuery,
     ResponseCount,

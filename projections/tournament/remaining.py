@@ -1,4 +1,4 @@
-"""Progress: missing responses, open queries, and matches that can be reconciled."""
+"""What remains to be done: missing responses, open queries, pairs that can be reconciled."""
 
 import sys
 from collections import Counter
