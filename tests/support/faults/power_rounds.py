@@ -24,6 +24,7 @@ import msgspec
 
 from ledger import store
 from ledger.errors import CannotWrite, DiskFailed, NoLedger
+from ledger.storage import connection as of_files
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.appender import appending
@@ -39,7 +40,7 @@ from tests.support.faults.recorder import (
 )
 from tests.support.faults.vfs import Sync, SyncFolder
 
-Then = Literal["ends", "tries again"]
+Then = Literal["ends", "tries again", "is outlived"]  # by a reader, which leaves the log
 First = Literal["a writer", "a reader", "another program"]
 
 N_GENERATIONS: Final = 3
@@ -70,6 +71,7 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "kill-read": Schedule("kill at a flush", first="a reader"),
     "failed-flush-end": Schedule("failed flush"),
     "failed-flush-try-again": Schedule("failed flush", "tries again"),
+    "failed-flush-outlived": Schedule("failed flush", "is outlived", first="a reader"),
     "failed-flush-kill": Schedule("failed flush, then kill"),
     "failed-flush-kill-read": Schedule("failed flush, then kill", first="another program"),
     # What must be seen to fail:
@@ -78,6 +80,9 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "lying-disk": Schedule(has_honest_disk=False),
     "log-not-settled": Schedule(
         "failed flush, then kill", first="another program", settles_log=False
+    ),
+    "outlived-not-settled": Schedule(
+        "failed flush", "is outlived", first="a reader", settles_log=False
     ),
 }
 
@@ -170,7 +175,8 @@ def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
     """Append, and tell of it; after a failed flush, do as the schedule says."""
     recorder = Recorder(it.log, it.ledger.parent, fault)
     if not it.schedule.settles_log:
-        store.settle_log = lambda *_: None  # type: ignore[attr-defined]
+        for module in (store, of_files):
+            module.settle_log = lambda *_: None  # type: ignore[attr-defined]
     for part in range(2):
         names = [f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2)]
         with suppress(DiskFailed, CannotWrite):
@@ -190,8 +196,13 @@ def _append(it: Round, recorder: Recorder, names: Sequence[str], pages: int) -> 
                         recorder.note(Promise("acknowledged", position, chain))
                         _tell_head(recorder, ledger, "acknowledged")
             except DiskFailed:
-                if it.schedule.then == "ends":
-                    return
+                match it.schedule.then:
+                    case "ends":
+                        return
+                    case "is outlived":
+                        with Ledger.read_only(it.ledger):
+                            ledger.close()
+                        sys.exit()
             else:
                 return
 
