@@ -2,7 +2,8 @@
 
     python -m tests.support.faults.power_rounds FOLDER SEED N_ROUNDS N_STATES COMPANY SCHEDULE ...
 
-Prints the losses of each round as a line of JSON. A round is of some generations of processes: in
+Prints the losses of each round as a line of JSON, and the story of what should not have been lost
+to standard error. A round is of some generations of processes: in
 each a writer, and in COMPANY (0 or 1) another, a reader of ours and one of another program. All but
 the last generation meet the schedule's fault. What they do is recorded, and the power taken away at
 N_STATES moments.
@@ -64,6 +65,11 @@ class Schedule(NamedTuple):
     settles_log: bool = True
     has_honest_disk: bool = True
 
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing is left out."""
+        return self.synchronous == "FULL" and self.settles_log and self.has_honest_disk
+
 
 SCHEDULES: Final[Mapping[str, Schedule]] = {
     "undisturbed": Schedule(),
@@ -116,7 +122,8 @@ def play(it: Round, n_states: int) -> Losses:
         raise AssertionError("the log does not tell what is in the files")
     if not it.schedule.has_honest_disk:
         records = [each for each in records if not isinstance(each, Sync | SyncFolder)]
-    return losses_in(records, _LEDGER, n_states, it.rng) + Losses(n_kills=n_kills)
+    found = losses_in(records, _LEDGER, n_states, it.rng, tells_story=it.schedule.is_safe)
+    return found + Losses(n_kills=n_kills)
 
 
 def _generation(it: Round, number: int) -> int:
