@@ -21,6 +21,7 @@ from ledger.storage.connection import (
     open_in_memory,
     prepare,
     settle_log,
+    settled_if_a_flush_fails,
     translated_errors,
 )
 from ledger.storage.files import beside, flush
@@ -189,7 +190,10 @@ class Ledger(LedgerReader):
                 raise ValueError(f"{self.path} was closed; nothing can be appended to it")
             with translated_errors(self.path, CannotWrite), self._lock.held():
                 self._watch.require_unmoved()
-                with immediate_transaction(self._connection):
+                with (
+                    settled_if_a_flush_fails(self._connection, self.path),
+                    immediate_transaction(self._connection),
+                ):
                     self._tail.catch_up(self._connection)
                     writer = EventWriter(self._connection, self._tail, microseconds(self._now()))
                     yield writer

@@ -2,7 +2,8 @@
 
 import sqlite3
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -97,6 +98,23 @@ def settle_log(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA busy_timeout = 0")  # readers of what it holds are not waited for
     connection.execute(schema.CHECKPOINT)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
+
+
+@contextmanager
+def settled_if_a_flush_fails(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Settle the log once more where SQLite could not flush a commit, and raise its error.
+
+    What was not committed stays at the log's end, off the disk. As long as one process has the
+    ledger open, nobody takes it for committed. But a reader who closes it last leaves the log, and
+    who opens it next would see that commit, and tell of it.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if _is_failed_flush(error):
+            with suppress(sqlite3.Error, OSError):  # the disk may be gone for good
+                settle_log(connection, path)
+        raise
 
 
 def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
@@ -246,6 +264,10 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
+def _is_failed_flush(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES
+
+
 class translated_errors:  # noqa: N801  # as immediate_transaction
     """Translate the errors of SQLite and the system into tourney's."""
 
@@ -260,8 +282,7 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
         if error is None:
             return
         if isinstance(error, sqlite3.OperationalError | OSError):
-            is_flush = getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES
-            refused = DiskFailed if is_flush else self._refused
+            refused = DiskFailed if _is_failed_flush(error) else self._refused
             raise refused(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
             raise NotALedger(self._path, str(error)) from error

@@ -43,6 +43,7 @@ from ledger.events.values import REDACTED
 from ledger.identity import Digest, digest_of_bytes
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema
+from ledger.storage.connection import settled_if_a_flush_fails
 
 REDACTED_SETTINGS: Final = '{"redacted":true}'
 """What stands in the place of a configuration."""
@@ -113,8 +114,9 @@ def erase(connection: sqlite3.Connection, path: Path) -> None:
         NotErased: Another process reads an older state of the file, or there is no room.
     """
     try:
-        connection.execute("VACUUM")
-        [(is_busy, *_)] = connection.execute(schema.CHECKPOINT)
+        with settled_if_a_flush_fails(connection, path):
+            connection.execute("VACUUM")
+            [(is_busy, *_)] = connection.execute(schema.CHECKPOINT)
     except sqlite3.OperationalError as error:
         raise NotErased(path, str(error)) from error
     if is_busy:

@@ -1,5 +1,6 @@
 """Opening a ledger's file, alone and beside others."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from ledger.storage.connection import (
     connect_for_writing,
     immediate_transaction,
     open_for_reading,
+    settled_if_a_flush_fails,
     translated_errors,
 )
 from ledger.storage.files import beside, wal_of
@@ -257,10 +259,54 @@ def test_a_reader_reads_while_a_writer_holds_the_lock(filed: Path) -> None:
     assert positions == [1, 2, 3]
 
 
+def failed_with(code: int) -> sqlite3.OperationalError:
+    """Return an error of SQLite's with this code."""
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = code
+    return failed
+
+
+@pytest.mark.parametrize(
+    ("code", "is_settled"), [(sqlite3.SQLITE_IOERR_FSYNC, True), (sqlite3.SQLITE_FULL, False)]
+)
+def test_the_log_is_settled_at_once_where_a_flush_failed(
+    filed: Path, code: int, is_settled: bool
+) -> None:
+    """Later it may be too late: a reader may be the last to close the ledger, and leave the log."""
+    with Ledger.open(filed) as ledger:
+        append_one(filed)
+        with (
+            pytest.raises(sqlite3.OperationalError, match="disk I/O error"),
+            settled_if_a_flush_fails(ledger.connection, filed),
+        ):
+            raise failed_with(code)
+
+        assert (wal_of(filed).stat().st_size == 0) == is_settled
+
+
+def test_a_disk_that_is_gone_for_good_is_reported_as_it_failed_first(
+    filed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is tried once more fails, too, and would say that nothing was recorded."""
+
+    def fails(_handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Ledger.open(filed) as ledger:
+        monkeypatch.setattr(os, "fsync", fails)
+        with (
+            pytest.raises(DiskFailed, match="disk I/O error"),
+            translated_errors(filed, CannotWrite),
+            settled_if_a_flush_fails(ledger.connection, filed),
+        ):
+            raise failed_with(sqlite3.SQLITE_IOERR_FSYNC)
+
+        assert not ledger.connection.in_transaction
+
+
 def test_a_commit_that_was_not_flushed_may_come_to_light(path: Path) -> None:
     """To say that nothing was recorded would be wrong: whoever opens the file next may find it."""
-    failed = sqlite3.OperationalError("disk I/O error")
-    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+    failed = failed_with(sqlite3.SQLITE_IOERR_FSYNC)
 
     with (
         pytest.raises(

@@ -1,5 +1,6 @@
 """What a power loss leaves of files, and whether it is all that somebody was told of."""
 
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,15 +50,37 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         return self.n_acknowledged_lost + self.n_heads_lost + self.n_foreign_lost + self.n_corrupt
 
 
-def losses_in(records: Sequence[Record], name: str, n_states: int, rng: Random) -> Losses:
+def losses_in(
+    records: Sequence[Record], name: str, n_states: int, rng: Random, *, tells_story: bool = False
+) -> Losses:
     """Take the power away at random moments, and look at what is left of a ledger."""
     n_failed = sum(isinstance(each, Sync) and each.has_failed for each in records)
     first = next((at for at, each in enumerate(records) if isinstance(each, Promise)), len(records))
     n_moved = sum(isinstance(each, Write) and each.name == name for each in records[first:])
     losses = Losses(n_failed_flushes=n_failed, n_moved=n_moved)
     for at, files in _different_states(records, n_states, rng):
-        losses += found_in(files, name, [*_promised(records[:at])])
+        found = found_in(files, name, [*_promised(records[:at])])
+        if tells_story and found.n_broken and not losses.n_broken:  # one story of a round is enough
+            sys.stderr.write("\n  ".join(("Lost:", *_story(records[:at]))) + "\n")
+        losses += found
     return losses
+
+
+def _story(records: Sequence[Record]) -> Iterator[str]:
+    """Tell all that happened since the last fault, and what was told."""
+    faults = (at for at, each in enumerate(records) if _is_fault(each))
+    for each in records[max(faults, default=0) :]:
+        match each:
+            case Write(name, offset, data):
+                yield f"Write({name!r}, {offset}, {len(data)} bytes)"
+            case Promise(by, position, chain):
+                yield f"Promise({by!r}, {position}, {chain.hex()[:12]})"
+            case _:
+                yield repr(each)
+
+
+def _is_fault(record: Record) -> bool:
+    return isinstance(record, Died) or (isinstance(record, Sync) and record.has_failed)
 
 
 def _promised(records: Sequence[Record]) -> Iterator[Promise]:

@@ -2,7 +2,8 @@
 
     python -m tests.support.faults.power_rounds FOLDER SEED N_ROUNDS N_STATES COMPANY SCHEDULE ...
 
-Prints the losses of each round as a line of JSON. A round is of some generations of processes: in
+Prints the losses of each round as a line of JSON, and the story of what should not have been lost
+to standard error. A round is of some generations of processes: in
 each a writer, and in COMPANY (0 or 1) another, a reader of ours and one of another program. All but
 the last generation meet the schedule's fault. What they do is recorded, and the power taken away at
 N_STATES moments.
@@ -24,6 +25,7 @@ import msgspec
 
 from ledger import store
 from ledger.errors import CannotWrite, DiskFailed, NoLedger
+from ledger.storage import connection as of_files
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.appender import appending
@@ -39,7 +41,7 @@ from tests.support.faults.recorder import (
 )
 from tests.support.faults.vfs import Sync, SyncFolder
 
-Then = Literal["ends", "tries again"]
+Then = Literal["ends", "tries again", "is outlived"]  # by a reader, which leaves the log
 First = Literal["a writer", "a reader", "another program"]
 
 N_GENERATIONS: Final = 3
@@ -63,6 +65,11 @@ class Schedule(NamedTuple):
     settles_log: bool = True
     has_honest_disk: bool = True
 
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing is left out."""
+        return self.synchronous == "FULL" and self.settles_log and self.has_honest_disk
+
 
 SCHEDULES: Final[Mapping[str, Schedule]] = {
     "undisturbed": Schedule(),
@@ -70,6 +77,7 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "kill-read": Schedule("kill at a flush", first="a reader"),
     "failed-flush-end": Schedule("failed flush"),
     "failed-flush-try-again": Schedule("failed flush", "tries again"),
+    "failed-flush-outlived": Schedule("failed flush", "is outlived", first="a reader"),
     "failed-flush-kill": Schedule("failed flush, then kill"),
     "failed-flush-kill-read": Schedule("failed flush, then kill", first="another program"),
     # What must be seen to fail:
@@ -78,6 +86,9 @@ SCHEDULES: Final[Mapping[str, Schedule]] = {
     "lying-disk": Schedule(has_honest_disk=False),
     "log-not-settled": Schedule(
         "failed flush, then kill", first="another program", settles_log=False
+    ),
+    "outlived-not-settled": Schedule(
+        "failed flush", "is outlived", first="a reader", settles_log=False
     ),
 }
 
@@ -111,7 +122,8 @@ def play(it: Round, n_states: int) -> Losses:
         raise AssertionError("the log does not tell what is in the files")
     if not it.schedule.has_honest_disk:
         records = [each for each in records if not isinstance(each, Sync | SyncFolder)]
-    return losses_in(records, _LEDGER, n_states, it.rng) + Losses(n_kills=n_kills)
+    found = losses_in(records, _LEDGER, n_states, it.rng, tells_story=it.schedule.is_safe)
+    return found + Losses(n_kills=n_kills)
 
 
 def _generation(it: Round, number: int) -> int:
@@ -170,7 +182,8 @@ def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
     """Append, and tell of it; after a failed flush, do as the schedule says."""
     recorder = Recorder(it.log, it.ledger.parent, fault)
     if not it.schedule.settles_log:
-        store.settle_log = lambda *_: None  # type: ignore[attr-defined]
+        for module in (store, of_files):
+            module.settle_log = lambda *_: None  # type: ignore[attr-defined]
     for part in range(2):
         names = [f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2)]
         with suppress(DiskFailed, CannotWrite):
@@ -190,8 +203,13 @@ def _append(it: Round, recorder: Recorder, names: Sequence[str], pages: int) -> 
                         recorder.note(Promise("acknowledged", position, chain))
                         _tell_head(recorder, ledger, "acknowledged")
             except DiskFailed:
-                if it.schedule.then == "ends":
-                    return
+                match it.schedule.then:
+                    case "ends":
+                        return
+                    case "is outlived":
+                        with Ledger.read_only(it.ledger):
+                            ledger.close()
+                        sys.exit()
             else:
                 return
 

@@ -4,6 +4,7 @@ Processes write one log, in one order: each operation is noted and performed und
 process can die at an operation, or have a flush fail, as the counts say that it was given.
 """
 
+import errno
 import fcntl
 import os
 import signal
@@ -108,7 +109,8 @@ class Recorder:
         def on_fsync(handle: int) -> None:
             name = self._name_of(handle)
             with self._in_turn():
-                self._around(SyncFolder() if name is None else Sync(name), lambda: 0)
+                if self._around(SyncFolder() if name is None else Sync(name), lambda: 0):
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
                 fsync(handle)
 
         def on_pwrite(handle: int, data: bytes, offset: int) -> int:
