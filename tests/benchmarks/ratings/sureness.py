@@ -23,8 +23,8 @@ _N_BOARDS: Final = 1_000
 _PLAIN: Final = BradleyTerryParameters()
 _SIZES: Final = ((4, 143), (8, 100), (20, 200))
 _GAPS: Final = (0.0, 0.15, 0.3, 0.6)  # logits of the first over all others: 0, 26, 52, 104 Elo
-_FEW_PROMPTS: Final = (3, 5, 10, 20, 100)
-_NEWCOMERS: Final = (1, 2, 3, 5, 10)
+_FEW_PROMPTS: Final = (3, 5, 6, 10, 20, 100)
+_NEWCOMERS: Final = (1, 2, 3, 5, 6, 10)
 _N_OLD_PROMPTS: Final = 150  # on each, the 6 pairs of 4 entrants: 900 battles
 
 

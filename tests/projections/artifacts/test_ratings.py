@@ -156,7 +156,7 @@ def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:
     assert (fields["interval"], fields["unit"], fields["level"]) == ("sandwich", "prompts", 0.95)
     assert {row["model"] for row in rows} == {"zoe", "amy", "kim"}
     assert {(row["ci_low"], row["ci_high"], row["no_interval"]) for row in rows} == {
-        (None, None, "2 prompts: at least 5 are needed")
+        (None, None, "2 prompts: at least 6 are needed")
     }
 
 

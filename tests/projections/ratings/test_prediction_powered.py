@@ -145,12 +145,12 @@ def test_an_entrant_that_few_prompts_with_votes_know_has_no_interval() -> None:
     voted = election(10).voted
     about_d = np.flatnonzero(voted.has_vote & (voted.judged.b == 3))
     human = voted.human.copy()
-    human[about_d[4:]] = np.nan
+    human[about_d[5:]] = np.nan
 
     found = rate_with_votes(with_human(voted, human), PLAIN).ratings
 
     assert np.isnan(found.upper).tolist() == [False, False, False, True]
-    assert found.rows()[3].no_interval == "4 prompts: at least 5 are needed"
+    assert found.rows()[3].no_interval == "5 prompts: at least 6 are needed"
 
 
 @pytest.mark.parametrize(

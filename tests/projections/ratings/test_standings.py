@@ -98,20 +98,21 @@ def test_an_interval_is_about_the_rating() -> None:
     assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
 
 
-def test_an_entrant_met_on_four_prompts_has_no_interval() -> None:
+def test_an_entrant_met_on_five_prompts_has_no_interval() -> None:
     """How much so few differ is as good as unknown, and it would seem the surest."""
     turns: list[Fate] = ["a", "b"]
     fates: list[Fate] = [
-        *turns * 6,
+        *turns * 7,
+        "a",
         "pending",
         "b",
         "pending",
-    ]  # amy is not met on the fifth prompt
+    ]  # amy is not met on the sixth prompt
 
-    rows = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=5).rows
+    rows = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=6).rows
 
     found = {row.entrant_id: (row.n_prompts, row.lower is None) for row in rows}
-    assert found == {"amy": (4, True), "kim": (5, False), "zoe": (5, False)}
+    assert found == {"amy": (5, True), "kim": (6, False), "zoe": (6, False)}
 
 
 def test_a_single_prompt_gives_no_interval() -> None:

@@ -156,7 +156,7 @@ STRENGTHS: Final = leaderboard(
     battles_of(
         [
             *(Battle("tuned", "base", score, n) for n, score in enumerate((1, 1, 0.5, 1, 0, 1, 1))),
-            *(Battle("base", "small", score, n) for n, score in enumerate((1, 0, 1, 0.5, 1))),
+            *(Battle("base", "small", score, n) for n, score in enumerate((1, 0, 1, 0.5, 1, 1))),
             *(Battle("perfect", "tuned", 1, n) for n in range(2)),
             *(Battle(*pair, 1, 9) for pair in (("here", "there"), ("there", "here"))),
         ]

@@ -79,7 +79,7 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
             RING,
             (
                 "ann has the highest rating, but too few prompts say how sure that is:"
-                " 2 prompts: at least 5 are needed."
+                " 2 prompts: at least 6 are needed."
             ),
         ),
     ],

@@ -81,7 +81,9 @@ def test_equals_without_error_are_no_better_than_each_other() -> None:
 def test_two_of_which_no_prompt_differs_are_no_better_than_each_other() -> None:
     """Each varies against a third, and they never against each other: 0.5 of each battle."""
     rows = [
-        (a, "c", won, prompt) for prompt, won in enumerate([1.0, 0.0, 1.0, 1.0, 0.5]) for a in "ab"
+        (a, "c", won, prompt)
+        for prompt, won in enumerate([1.0, 0.0, 1.0, 1.0, 0.5, 0.0])
+        for a in "ab"
     ]
     ratings = rate(battles_of(rows), BradleyTerryParameters())
 

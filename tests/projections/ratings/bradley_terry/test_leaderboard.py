@@ -69,7 +69,8 @@ def test_a_prior_gives_everybody_a_number() -> None:
 
 def test_an_anchor_that_fought_nothing_leaves_the_mean_at_1000() -> None:
     """One dimension without a verdict on the anchor yet must not stop the others."""
-    found = board(parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
+    one_more = Battle("bob", "ann", 1.0, 8)
+    found = board(one_more, parameters=replace(PLAIN, anchor="dan", anchor_rating=500.0))
 
     in_mean = [places(found)[name].rating or 0.0 for name in ("ann", "bob")]  # cleo: 4 prompts
     assert sum(in_mean) == pytest.approx(2000)
@@ -126,9 +127,10 @@ def test_one_win_over_the_weakest_ranks_nobody_first() -> None:
 
 
 def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
-    """Three wins and a loss on four prompts are a rating without an interval, off the mean."""
+    """Three wins and two losses on five prompts are a rating without an interval, off the mean."""
     old = played(MANY)
-    games = [Battle("zoe", "ann", score, 1_000 + n) for n, score in enumerate([1.0, 1.0, 1.0, 0.0])]
+    scores = [1.0, 1.0, 1.0, 0.0, 0.0]
+    games = [Battle("zoe", "ann", score, 1_000 + n) for n, score in enumerate(scores)]
 
     before = places(leaderboard("factuality", battles_of(old), PLAIN))
     after = places(leaderboard("factuality", battles_of([*old, *games]), PLAIN))
@@ -136,7 +138,7 @@ def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
     zoe = after.pop("zoe")
     assert zoe.rating is not None
     assert (zoe.lower, zoe.upper, zoe.rank) == (None, None, None)
-    assert zoe.no_interval == "4 prompts: at least 5 are needed"
+    assert zoe.no_interval == "5 prompts: at least 6 are needed"
     assert {name: each.rank for name, each in after.items()} == {
         name: each.rank for name, each in before.items()
     }

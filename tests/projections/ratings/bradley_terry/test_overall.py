@@ -67,7 +67,7 @@ def simulated(rng: np.random.Generator, n_prompts: int) -> tuple[Battles, list[s
 def test_a_single_dimension_is_rated_as_it_is(fields: dict[str, object]) -> None:
     """Two ways to the same intervals; whatever the parameters, they are kept to."""
     ties = [Battle("a", "c", 0.5, 2), Battle("b", "c", 0.5, 4), Battle("a", "b", 0.5, 1)]
-    rows = [*RING, *ties, *renamed(RING, "again")]
+    rows = [*RING, *ties, *renamed(RING, "again"), *renamed(RING, "once more")]
 
     found = overall({"truth": rows}, {"truth": 3.0}, **fields).ratings
 
@@ -92,8 +92,8 @@ def test_dimensions_that_always_agree_are_as_one(rows: list[Battle], weight: flo
 
 
 def copied(rows: list[Battle]) -> list[Battle]:
-    """Return battles five times, each time on prompts of their own: enough for an interval."""
-    return [row._replace(prompt=f"{n} {row.prompt}") for n in range(5) for row in rows]
+    """Return battles six times, each time on prompts of their own: enough for an interval."""
+    return [row._replace(prompt=f"{n} {row.prompt}") for n in range(6) for row in rows]
 
 
 @given(rows=comparable(), others=comparable())

@@ -179,9 +179,9 @@ def test_renaming_entrants_changes_no_rating(
 @given(rows=comparable())
 def test_twice_the_data_is_as_sure_as_the_root_of_two(ties: TieModel, rows: list[Battle]) -> None:
     """Ratings stay; of errors, at most half of the variance, as few clusters are less sure."""
-    often = [row._replace(prompt=f"{n} {row.prompt}") for n in range(10) for row in rows]
+    often = [row._replace(prompt=f"{n} {row.prompt}") for n in range(12) for row in rows]
 
-    once, twice = rated(often[: 5 * len(rows)], ties=ties), rated(often, ties=ties)
+    once, twice = rated(often[: 6 * len(rows)], ties=ties), rated(often, ties=ties)
 
     assert twice.rating == pytest.approx(once.rating, abs=EXACT, nan_ok=True)
     known = np.flatnonzero(~np.isnan(once.covariance.diagonal()))
@@ -311,7 +311,7 @@ def test_who_fought_nobody_cannot_be_compared() -> None:
 @pytest.mark.parametrize("interval", get_args(IntervalKind))
 def test_a_prior_rates_even_the_undefeated_and_is_not_sure_of_it(interval: IntervalKind) -> None:
     """Stated by the user, it joins everything; where data say little, its width must remain."""
-    rows = [(a, b, 1.0, n) for n in range(5) for a, b in ("ab", "xy")]
+    rows = [(a, b, 1.0, n) for n in range(6) for a, b in ("ab", "xy")]
 
     ratings = rated(rows, prior_sd=200.0, interval=interval, resamples=400)
 
@@ -347,8 +347,8 @@ def test_a_single_prompt_gives_ratings_and_no_interval(
 @pytest.mark.parametrize(
     "rows",
     [
-        [(a, b, 1.0, prompt) for prompt in "pqrst" for a, b in ("ab", "ba")],
-        [("a", "b", 0.7, prompt) for prompt in "pqrst"],
+        [(a, b, 1.0, prompt) for prompt in "pqrstu" for a, b in ("ab", "ba")],
+        [("a", "b", 0.7, prompt) for prompt in "pqrstu"],
     ],
 )
 def test_prompts_that_do_not_differ_give_ratings_and_no_interval(
@@ -406,7 +406,7 @@ def test_an_anchor_of_few_prompts_leaves_no_interval_and_all_ranks() -> None:
 
     found = {row.entrant: row for row in ratings.rows()}
     assert (found["new"].lower, found["new"].upper) == (1200.0, 1200.0)
-    assert found["a"].no_interval == "the anchor has none: 2 prompts: at least 5 are needed"
+    assert found["a"].no_interval == "the anchor has none: 2 prompts: at least 6 are needed"
     assert np.isfinite(ratings.covariance[:3, :3]).all()
 
 
@@ -418,4 +418,4 @@ def test_few_clusters_give_the_reason_instead_of_an_interval(unit: IntervalUnit,
     new = rated(rows, unit=unit).rows()[-1]
 
     assert (new.lower, new.upper) == (None, None)
-    assert new.no_interval == f"{why}: at least 5 are needed"
+    assert new.no_interval == f"{why}: at least 6 are needed"

@@ -126,7 +126,7 @@ def test_whom_the_anchor_does_not_hold_is_told() -> None:
 
 def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
     """Bounds from 1000 to 1000 would be certainty, by a judge that always picks one slot."""
-    alike = [Battle(a, b, 1.0, prompt) for prompt in "pqrst" for a, b in (("x", "y"), ("y", "x"))]
+    alike = [Battle(a, b, 1.0, prompt) for prompt in "pqrstu" for a, b in (("x", "y"), ("y", "x"))]
     table = bt_table([leaderboard("utility", battles_of(alike), PLAIN)], PLAIN)
 
     assert "utility: x, y have no interval (all prompts agree)." in "\n".join(table.notes)
