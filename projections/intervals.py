@@ -41,7 +41,7 @@ def too_few_resamples(resamples: int, level: float) -> str | None:
 
 
 FEWEST_CLUSTERS: Final = 6
-"""Prompts that an interval takes: on five, those of 95 % hold the truth in more than 97 %."""
+"""The fewest prompts for an interval: on five, 97.3 % of 95 % intervals contain the truth."""
 
 LEVEL: Final = 0.95
 NO_INTERVAL: Final = f"No interval: it takes {FEWEST_CLUSTERS} prompts."

@@ -99,7 +99,7 @@ def test_a_tournament_is_rated_as_it_was_set_up(tourney: Tourney) -> None:
     rows = {row["entrant"]: row for row in done["rows"]}
     assert sum(row["rating"] for row in rows.values()) == pytest.approx(3000)
     assert [row["rating"] for row in other["rows"]] == [row["rating"] for row in done["rows"]]
-    assert {row["no_interval"] for row in rows.values()} == {"2 prompts: at least 5 are needed"}
+    assert {row["no_interval"] for row in rows.values()} == {"2 prompts: at least 6 are needed"}
 
 
 def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
@@ -314,7 +314,7 @@ def test_ratings_are_exported_and_imported_in_judgearenas_shape(
     rows = [
         {names.get(key, key): row[key] for key in row if key != "set"} for row in imported["rows"]
     ]
-    thin = {"group": 1, "no_interval": "2 prompts: at least 5 are needed"}
+    thin = {"group": 1, "no_interval": "2 prompts: at least 6 are needed"}
     assert [{**row, **thin} for row in rows] == written["ratings"]
     assert len(rows) == 3
     assert "within a group" not in exported.stderr

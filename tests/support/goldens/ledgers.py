@@ -23,11 +23,11 @@ from tests.support.builders.worlds import RUBRICS, Fate, history
 PUBLISHED: Final = Path(__file__).parents[2] / "golden" / "ledgers" / "published.jsonl"
 
 _ENTRANTS: Final = ("zoe", "amy", "kim", "bob")
-_PROMPTS: Final = ("p1", "p2", "p3", "p4", "p5")
+_PROMPTS: Final = ("p1", "p2", "p3", "p4", "p5", "p6")
 _FATES: Final[Mapping[str, Fate]] = MappingProxyType(
     {"a": "a", "b": "b", "=": "tie", "!": "inconsistent"}
 )
-_HISTORY: Final = "aaaaabaa==abaaaaabaa!!b==aaaaabbaa=!baaaab==aa!aaaaaa=!!bbaa"
+_HISTORY: Final = "aaaaabaa==abaaaaabaa!!b==aaaaabbaa=!baaaab==aa!aaaaaa=!!bbaaaabaa=ab!aaa"
 """What became of each match, in the order of the match list."""
 
 

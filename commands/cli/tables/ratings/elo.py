@@ -92,7 +92,7 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
                 yield f"{each.dimension}: {each.bootstrap.sentence()}"
             yield from _without_interval_notes(each)
         elif parameters.bootstraps:
-            needed = f"{FEWEST_CLUSTERS} prompts with a decided pair needed"
+            needed = f"at least {FEWEST_CLUSTERS} prompts with a decided pair are needed"
             yield f"{each.dimension}: no 95 % intervals ({needed})."
     yield "Order SEM: standard error over match orders. It is not the uncertainty of the rating."
 
@@ -101,7 +101,7 @@ def _without_interval_notes(standings: Standings) -> Iterable[str]:
     for row in standings.rows:
         if row.rating is not None and row.lower is None:
             why = (
-                f"{counted(row.n_prompts, 'prompt')}, {FEWEST_CLUSTERS} needed"
+                f"{counted(row.n_prompts, 'prompt')}: at least {FEWEST_CLUSTERS} are needed"
                 if row.n_prompts < FEWEST_CLUSTERS
                 else "prompts make no more difference than match order: see `tourney project bt`"
             )

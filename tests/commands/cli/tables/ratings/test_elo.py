@@ -113,12 +113,15 @@ def test_it_is_said_why_there_is_no_interval() -> None:
         [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
     )
 
-    assert "factuality: no 95 % intervals (6 prompts with a decided pair needed)." in nothing.notes
+    assert (
+        "factuality: no 95 % intervals (at least 6 prompts with a decided pair are needed)."
+        in nothing.notes
+    )
     few = after(*history(cup(), "a", "pending", "pending", "a"))
     met_twice = elo_table(
         [standings(Dimension("factuality"), settled(few), roster, elo)], elo, JUDGE
     )
-    assert ("zoe: no interval on factuality (2 prompts, 6 needed).") in met_twice.notes
+    assert "zoe: no interval on factuality (2 prompts: at least 6 are needed)." in met_twice.notes
     assert (
         "zoe: no interval on factuality (prompts make no more difference than match order: see"
         " `tourney project bt`)."
