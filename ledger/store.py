@@ -225,7 +225,7 @@ class Ledger(LedgerReader):
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""
         why = "an insert did not do what it says"
         try:
-            writer.flush()
+            writer.insert_pending()
             if writer.has_recorded:
                 return
         except sqlite3.IntegrityError as error:

@@ -185,7 +185,7 @@ class _Merge:
         self._last = row
         self._sort(row)
         if row.position % _FLUSHED_EVERY == 0:
-            self._writer.flush()
+            self._writer.insert_pending()
 
     def _sort(self, row: StoredEvent) -> None:
         match event := row.decode().event:

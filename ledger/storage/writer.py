@@ -129,7 +129,7 @@ class EventWriter:
         for values in self._connection.execute(later, (position,)):
             yield StoredEvent._make(values).decode()
 
-    def flush(self) -> None:
+    def insert_pending(self) -> None:
         """Insert the pending rows, and index the keys that are due."""
         rows = list(self._pending.values())
         start = 0

@@ -3,7 +3,6 @@
 Only local safetensors files are read; code and pickles in the folder are never run.
 """
 
-import inspect
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -240,32 +239,6 @@ def attention_of(model: PreTrainedModel) -> str | None:
     """Return the implementation of attention that computes, such as "sdpa" or "eager"."""
     chosen = getattr(model.config.get_text_config(), "_attn_implementation", None)
     return chosen if isinstance(chosen, str) else None
-
-
-# Their layers read padding as text, whatever the mask says: the contract test of families shows it.
-_READS_PADDING: Final = frozenset({"minimax", "recurrent_gemma", "rwkv", "xlm"})
-
-
-def may_pad(model: PreTrainedModel) -> bool:
-    """Return whether rows of a batch may be padded on the left without changing their tokens."""
-    return model.config.get_text_config().model_type not in _READS_PADDING
-
-
-def may_refill(model: PreTrainedModel) -> bool:
-    """Return whether rows of a batch may be replaced while others are decoded.
-
-    A family's layers must keep keys and values by column, and no other state; windows of attention
-    are a matter of the mask. Of multimodal models `generate` knows more.
-    """
-    config = model.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    return (
-        may_pad(model)
-        and config is model.config
-        and kinds <= {"full_attention", "sliding_attention", "chunked_attention"}
-        and not model._is_stateful  # noqa: SLF001  # transformers has no public name for it
-        and "past_key_values" in inspect.signature(model.forward).parameters
-    )
 
 
 def n_embeddings(model: PreTrainedModel) -> int:

@@ -1,9 +1,10 @@
 """Load an entrant onto a device: weights with adapters merged in order, tokenizer, end tokens."""
 
 import gc
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 import torch
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -18,8 +19,6 @@ from commands.backends.weights.folder import (
     load_config,
     load_model,
     load_tokenizer,
-    may_pad,
-    may_refill,
     n_embeddings,
     n_positions,
     own_end_ids,
@@ -89,8 +88,8 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
         end_ids,
         n_positions(model),
         attention=attention_of(model),
-        may_pad=may_pad(model),
-        may_refill=may_refill(model),
+        may_pad=_may_pad(model),
+        may_refill=_may_refill(model),
     )
 
 
@@ -187,3 +186,29 @@ def move_to_device(module: torch.nn.Module, device: torch.device, folder: Path) 
             ' compare them by loader = "endpoint"'
         )
         raise WeightsError(folder, f"the weights do not fit on {device}", remedy) from error
+
+
+# Their layers read padding as text, whatever the mask says: the contract test of families shows it.
+_READS_PADDING: Final = frozenset({"minimax", "recurrent_gemma", "rwkv", "xlm"})
+
+
+def _may_pad(model: PreTrainedModel) -> bool:
+    """Return whether rows of a batch may be padded on the left without changing their tokens."""
+    return model.config.get_text_config().model_type not in _READS_PADDING
+
+
+def _may_refill(model: PreTrainedModel) -> bool:
+    """Return whether rows of a batch may be replaced while others are decoded.
+
+    A family's layers must keep keys and values by column, and no other state; windows of attention
+    are a matter of the mask. Of multimodal models `generate` knows more.
+    """
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    return (
+        _may_pad(model)
+        and config is model.config
+        and kinds <= {"full_attention", "sliding_attention", "chunked_attention"}
+        and not model._is_stateful  # noqa: SLF001  # transformers has no public name for it
+        and "past_key_values" in inspect.signature(model.forward).parameters
+    )

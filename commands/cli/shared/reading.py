@@ -105,7 +105,7 @@ def _doubts(source: OutcomeSource) -> Iterator[str]:
                 " for nobody; `tourney project bias` shows why."
             )
         if account.tie == n_judged > 0:
-            tied = f"all judged {account.counted} are tied"
+            tied = f"all {account.tie} {account.counted} with an outcome are ties"
             yield f"WARNING: {dimension}: {tied}, so nobody is better."
 
 
