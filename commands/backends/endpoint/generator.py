@@ -117,8 +117,9 @@ class EndpointGenerator:
         details: list[str] = []
         with served.server.client() as client, posting(client) as post:
             url = served.server.base_url
-            about = self._about.get(url) or ask_about(served.server, client)
-            facts = self._about.setdefault(url, about).facts(entrant.weights)
+            if url not in self._about:
+                self._about[url] = ask_about(served.server, client)
+            facts = self._about[url].facts(entrant.weights)
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
                 partial(_answer, served.server, post),

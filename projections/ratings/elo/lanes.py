@@ -47,11 +47,6 @@ class SeasonBattles:
         """The code of the dummy battle."""
         return int(self.codes[-1])
 
-    def decoded(self, codes: Orders) -> tuple[Places, Places, Places]:
-        """Return winners, losers and places in `rests`, each as the codes are."""
-        each, number = codes.astype(np.intp, order="C"), np.intp((1 << self.n_bits) - 1)
-        return each & number, each >> self.n_bits & number, each >> 2 * self.n_bits
-
 
 def season_battles(battles: Battles) -> SeasonBattles:
     """Put the entrant with at least half of the score first; Elo cannot use weights."""

@@ -6,7 +6,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from projections.battles.columns import Battles, CannotRate, battles_of
-from projections.ratings.elo.lanes import season_battles
+from projections.ratings.elo.lanes import Orders, Places, SeasonBattles, season_battles
+
+
+def decoded(played: SeasonBattles, codes: Orders) -> tuple[Places, Places, Places]:
+    """Return winners, losers and places in `rests`."""
+    each, number = codes.astype(np.intp), (1 << played.n_bits) - 1
+    return each & number, each >> played.n_bits & number, each >> 2 * played.n_bits
 
 
 def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:
@@ -15,7 +21,7 @@ def test_a_battle_is_turned_so_that_the_winner_stands_first() -> None:
 
     played = season_battles(battles_of(rows))
 
-    winner, loser, rest = played.decoded(played.codes[:4])
+    winner, loser, rest = decoded(played, played.codes[:4])
     assert winner.tolist() == [0, 1, 1, 1]
     assert loser.tolist() == [1, 0, 0, 2]
     assert played.rests[rest] == pytest.approx([0.0, 0.0, 0.3, 0.5])
@@ -25,7 +31,7 @@ def test_the_last_battle_is_between_nobody_and_nobody() -> None:
     """A lane that waits plays it, and it must not touch an entrant."""
     played = season_battles(battles_of([("A", "B", 0.5, 1)]))
 
-    winner, loser, rest = played.decoded(np.array([played.idle], dtype=np.uint16))
+    winner, loser, rest = decoded(played, np.array([played.idle], dtype=np.uint16))
     assert (winner.item(), loser.item(), played.rests[rest].item()) == (2, 3, 0.0)
 
 
@@ -40,7 +46,7 @@ def test_a_code_holds_any_number(n_entrants: int, n_scores: int) -> None:
 
     played = season_battles(Battles(names, last, first, 1.0 - of_last, first, one))
 
-    winner, loser, rest = played.decoded(played.codes[:-1])
+    winner, loser, rest = decoded(played, played.codes[:-1])
     assert (winner == n_entrants - 1).all()
     assert (loser == 0).all()
     assert played.rests[rest] == pytest.approx(of_last)
