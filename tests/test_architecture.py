@@ -15,6 +15,13 @@ from commands.cli.app import COMMANDS, Entry, Group, command_line
 
 ROOT = Path(__file__).parent.parent
 ENTRIES = [entry for entries in COMMANDS.values() for entry in entries]
+CALLED_BY_LIBRARIES = {
+    "_repr_html_",
+    "format_commands",
+    "get_seq_length",
+    "log_message",
+    "version_string",
+}
 HEAVY = ("torch", "transformers", "peft", "ray", "anthropic", "openai", "sacrebleu")
 
 
@@ -138,6 +145,26 @@ def test_a_class_name_stands_once() -> None:
     assert not {name for name, n in names.items() if n > 1}
 
 
+def test_what_has_a_name_is_used() -> None:
+    """What only its tests call is dead; what users call stands in a document."""
+    nodes = [
+        node
+        for path in [*sources(), ROOT / "tourney.py"]
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
+    pages = [path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md")]
+    used = {*map(used_name, nodes), *re.findall(r"\w+", "".join(pages)), *CALLED_BY_LIBRARIES}
+
+    assert not {
+        node.name
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.decorator_list  # its decorator uses what is decorated
+        and not node.name.startswith("__")
+        and node.name not in used
+    }
+
+
 def test_a_test_file_lies_where_its_module_does() -> None:
     """A module's tests are found by its name; a topic of its own is named after the module's."""
     modules = {path.relative_to(ROOT).with_name(path.stem.lstrip("_")) for path in sources()}
@@ -154,6 +181,17 @@ def test_a_test_file_lies_where_its_module_does() -> None:
         for file, words in names.items()
         if modules.isdisjoint(file.with_name("_".join(words[:n])) for n in range(1, len(words) + 1))
     ]
+
+
+def used_name(node: ast.AST) -> str | None:
+    """Return the name that a node takes from elsewhere, be it as a text."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name
+        case ast.Constant(value=str(name)):
+            return name
+        case _:
+            return None
 
 
 def sources() -> list[Path]:

@@ -1,4 +1,4 @@
-"""What samples were asked, what came of each, and which were answered wrongly."""
+"""What samples were asked, and what came of each."""
 
 from collections.abc import Iterable, Iterator
 from math import log
@@ -152,8 +152,3 @@ def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
     return bare._replace(
         answered=texts[chosen], expected=texts[seen.correct], score=score, is_right=score == 1
     )
-
-
-def wrong_samples(run: EvaluationRun, items: Items) -> Iterator[AskedSample]:
-    """Yield the samples that were answered wrongly; one that was given up is no wrong answer."""
-    return (each for each in asked_samples(run, items) if each.is_right is False)

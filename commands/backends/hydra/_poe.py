@@ -43,8 +43,8 @@ def product_of_experts(
     exponentiated before the maximum is taken off, so no number of experts underflows. A token that
     one expert gives probability 0 has probability 0.
 
-    Logits (E, ..., V) of any float type become (..., V), in float32 at least: no distribution
-    (see `is_distribution`) where a logit is NaN or infinite, or all tokens are ruled out together.
+    Logits (E, ..., V) of any float type become (..., V), in float32 at least. Where a logit is NaN
+    or infinite, or all tokens are ruled out together, the greatest of them is not finite.
     """
     at_least_float32 = torch.promote_types(logits.dtype, torch.float32)
     joint = logits.sum(0, dtype=at_least_float32)  # (..., V)
@@ -56,11 +56,6 @@ def point_mass(log_p: torch.Tensor) -> torch.Tensor:
     top, token = log_p.max(-1, keepdim=True)  # (..., 1)
     certain = top - top  # log 1, or NaN if there is no distribution
     return (certain - math.inf).expand_as(log_p).scatter(-1, token, certain)
-
-
-def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
-    """Return (...) whether (..., V) are distributions: no NaN, and at least one possible token."""
-    return log_p.amax(-1).isfinite()  # amax propagates NaN
 
 
 def verify(

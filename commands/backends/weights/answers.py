@@ -50,12 +50,6 @@ class Ending(NamedTuple):
         """Return whether the last of an answer's tokens ends it."""
         return tokens[-1] in self.end_ids or bool(self.stop and self.stop.is_complete(tokens))
 
-    def up_to(self, tokens: Sequence[int]) -> list[int]:
-        """Return the tokens up to and including the first that ends the answer."""
-        lengths = range(1, len(tokens) + 1)
-        n_kept = next((n for n in lengths if self.is_at(tokens[:n])), len(tokens))
-        return list(tokens[:n_kept])
-
     def cut(self, text: str) -> str:
         """Return the part of an answer's text before a stop text."""
         return self.stop.cut(text) if self.stop else text

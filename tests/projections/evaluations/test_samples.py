@@ -19,7 +19,6 @@ from projections.evaluations.samples import (
     Items,
     asked_evaluations_of,
     asked_samples,
-    wrong_samples,
 )
 from projections.evaluations.state import EvaluationRun
 from projections.fold import fold
@@ -168,12 +167,3 @@ def test_what_was_given_up_has_its_reason_and_what_is_missing_is_left_out() -> N
         (None, "too_long"),
     ]
     assert found[2].asked == "Which is number 2?"
-
-
-def test_wrong_answers_are_those_that_are_known_to_be_wrong() -> None:
-    """A sample that was given up is none."""
-    run, items = mixed()
-
-    [found] = wrong_samples(run, items)
-
-    assert found.fate.item == run.plan.items[1]

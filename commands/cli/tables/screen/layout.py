@@ -75,11 +75,6 @@ def fitted(cells: Sequence[ShownColumn], width: int) -> Fitted | None:
     return Fitted(shown, _shrunk(shown, width), len(cells) - len(shown))
 
 
-def _go_together(one: ShownColumn, other: ShownColumn) -> bool:
-    group = one.column.group
-    return one is other or (group != "" and group == other.column.group)
-
-
 def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(GAP) * (len(widths) - 1)
 

@@ -17,7 +17,6 @@ from commands.backends.hydra._poe import (
     VerifiedDrafts,
     acceptance,
     entropy,
-    is_distribution,
     point_mass,
     product_of_experts,
     residual,
@@ -106,6 +105,11 @@ def test_half_precision_is_raised_before_anything_is_summed(dtype: torch.dtype) 
 def test_float64_is_kept() -> None:
     """Who computes in more digits wants them."""
     assert product_of_experts(torch.zeros(2, 3).double(), temperature=1.0).dtype == torch.float64
+
+
+def is_distribution(log_p: torch.Tensor) -> torch.Tensor:
+    """Return (...) whether (..., V) are distributions: no NaN, and at least one possible token."""
+    return log_p.amax(-1).isfinite()  # amax propagates NaN
 
 
 @pytest.mark.parametrize(

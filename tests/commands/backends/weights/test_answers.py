@@ -37,19 +37,25 @@ def ending(*texts: str) -> Ending:
     return Ending(frozenset(), StopTexts(texts, spelled))
 
 
+def decoded(rule: Ending, tokens: list[int]) -> list[int]:
+    """Return the tokens of an answer that is decoded one by one until it ends."""
+    lengths = range(1, len(tokens) + 1)
+    return tokens[: next((n for n in lengths if rule.is_at(tokens[:n])), len(tokens))]
+
+
 def test_tokens_are_cut_after_the_first_end_token() -> None:
     """What follows is padding up to the batch's longest row."""
-    assert Ending(frozenset({3, 9})).up_to([5, 6, 3, 0, 0]) == [5, 6, 3]
-    assert Ending(frozenset({3})).up_to([5, 6, 7]) == [5, 6, 7]
+    assert decoded(Ending(frozenset({3, 9})), [5, 6, 3, 0, 0]) == [5, 6, 3]
+    assert decoded(Ending(frozenset({3})), [5, 6, 7]) == [5, 6, 7]
 
 
 def test_the_token_that_completes_a_stop_text_is_the_last() -> None:
     """A trainer is given the tokens that were drawn, and none that were not."""
     stopped = ending("\n\n")
 
-    assert stopped.up_to([1, 5, 5, 2]) == [1, 5, 5]
-    assert stopped.up_to([1, 7, 5, 2]) == [1, 7, 5]
-    assert stopped.up_to([1, 6, 2]) == [1, 6]
+    assert decoded(stopped, [1, 5, 5, 2]) == [1, 5, 5]
+    assert decoded(stopped, [1, 7, 5, 2]) == [1, 7, 5]
+    assert decoded(stopped, [1, 6, 2]) == [1, 6]
 
 
 def test_the_text_ends_before_the_first_stop_text() -> None:
@@ -71,7 +77,7 @@ def test_what_is_kept_is_the_shortest_beginning_with_a_stop_text(
 
     Special tokens between the letters of a stop text are the one exception, if they are many.
     """
-    kept = ending(*texts).up_to(tokens)
+    kept = decoded(ending(*texts), tokens)
 
     has_stop = [
         any(text in spelled(tokens[:n]) for text in texts) for n in range(1, len(tokens) + 1)
@@ -87,7 +93,7 @@ def test_a_letter_of_several_tokens_ends_an_answer_when_it_is_whole(
     tokens = tokenizer("½ a dose → b")["input_ids"]
     stopped = Ending(frozenset(), StopTexts(("→",), partial(decode_text, tokenizer)))
 
-    kept = stopped.up_to(tokens)
+    kept = decoded(stopped, tokens)
 
     assert decode_text(tokenizer, kept) == "½ a dose →"
     assert stopped.cut("½ a dose →") == "½ a dose "
@@ -101,7 +107,7 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
     broken = "\N{REPLACEMENT CHARACTER}" * 2
     stopped = Ending(frozenset(), StopTexts((broken,), partial(decode_text, tokenizer)))
 
-    assert stopped.up_to(tokens) == tokens
+    assert decoded(stopped, tokens) == tokens
 
 
 def test_a_row_ends_at_its_limit_its_end_or_a_broken_token() -> None:
