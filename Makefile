@@ -1,6 +1,10 @@
 # Each target does all of its own set-up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+
+# Tests start hundreds of processes, and each would compile all sources anew where none is kept.
+export PYTHONDONTWRITEBYTECODE :=
+
 INSTALLED := .venv/installed
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 

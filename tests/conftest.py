@@ -1,5 +1,6 @@
 """Fixtures that every package's tests may use."""
 
+import gc
 import os
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,6 +20,9 @@ from tests.support.builders.events import NOON
 # here, and in every process that is begun from here, clients read that of nobody.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pem")
 
+# While tests are collected, all that is made stays: nothing is looked for in it, then or later.
+gc.disable()
+
 # No test asks the Hugging Face Hub. Its client reads this once, when it is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -27,6 +31,12 @@ _AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 settings.register_profile("default", _AT_LEISURE, max_examples=15, derandomize=True)
 settings.register_profile("nightly", _AT_LEISURE, max_examples=100)
 settings.load_profile("default")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make, and no longer in modules and their tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Where Anthropic's client looks, in this order."""
 OPENAI_KEY: Final = "OPENAI_API_KEY"
 """Where OpenAI's client looks, and the default for every server with its API."""
-_HUGGING_FACE: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 VARIABLE: Final = r"^[A-Z_][A-Z0-9_]*$"
 """The name of an environment variable; no server's key looks like one."""
 
@@ -53,7 +52,9 @@ def key_in(variable: str) -> str | None:
 
 _REDACTED: Final = "[key]"
 _LEAST: Final = 8  # characters of a key; a shorter one is a placeholder, such as "none" or "EMPTY"
-_OF_ANTHROPIC: Final = re.compile(r"ANTHROPIC_\w*(?:KEY|TOKEN|SECRET)")
+_KEPT_IN: Final = re.compile(
+    rf"ANTHROPIC_\w*(?:KEY|TOKEN|SECRET)|(?:{OPENAI_KEY}|HF_TOKEN|HUGGING_FACE_HUB_TOKEN)$"
+)
 _remembered: Final[set[str]] = set()
 
 
@@ -65,9 +66,9 @@ def remember(key: str | None) -> None:
 
 def without_keys(text: str) -> str:
     """Return a text without the keys that this process knows; else it stays as it is."""
-    for name, key in os.environ.items():
-        if name in {OPENAI_KEY, *_HUGGING_FACE} or _OF_ANTHROPIC.match(name):
-            remember(key)
+    for name in os.environ:  # of each reply: most names say enough, without their values
+        if _KEPT_IN.match(name):
+            remember(os.environ.get(name))
     for key in sorted(_remembered, key=len, reverse=True):  # one may begin with another
         text = text.replace(key, _REDACTED)
     return text

@@ -42,8 +42,8 @@ provider = "{provider}"
 model = "{model}"
 prewarm = false
 batch_queries = 5
-poll_s = 0.05
-settle_s = 0.5
+poll_s = 0.02
+settle_s = 0.1
 {judge}
 [[rubrics]]
 dimension = "factuality"
@@ -219,7 +219,7 @@ def test_nobody_need_wait_for_scores(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "death",
     [
-        before(fitting_prefix),
+        pytest.param(before(fitting_prefix), marks=pytest.mark.nightly),
         before(AnthropicBatches.results, call=N_QUERIES // 2),
         before(answer_command, call=N_QUERIES),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(50, 800, 50)),

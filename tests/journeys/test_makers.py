@@ -111,7 +111,9 @@ def test_without_its_key_nothing_is_sent(folder: Path, fake: FakeOpenAIBatches) 
     assert fake.service.calls == []
 
 
-@pytest.mark.parametrize("kind", ["cut_after", "error_after", "cut_before"])
+@pytest.mark.parametrize(
+    "kind", ["cut_after", "cut_before", pytest.param("error_after", marks=pytest.mark.nightly)]
+)
 def test_an_order_of_unknown_fate_is_paid_once(
     folder: Path, fake: FakeOpenAIBatches, kind: str
 ) -> None:
@@ -130,7 +132,6 @@ KILLS = [
     before(send_alone),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
     before(answer_command, call=20),
-    *(Death(n) for n in (230, 450)),
     *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
 ]
 

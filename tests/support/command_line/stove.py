@@ -88,7 +88,9 @@ def be(order: Order) -> NoReturn:
 
 
 if __name__ == "__main__":
+    gc.disable()  # what is imported stays
     for name in IMPORTED:
         import_module(name)
     gc.freeze()  # or each process would look for garbage in all of this
+    gc.enable()
     serve()

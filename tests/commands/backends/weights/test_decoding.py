@@ -84,14 +84,24 @@ HOWS = [
 ]
 
 
-@pytest.mark.parametrize("how", HOWS, ids=str)
+@pytest.fixture(scope="module", params=HOWS, ids=str)
+def how(request: pytest.FixtureRequest) -> SamplingSettings:
+    """Give each way to sample."""
+    settings: SamplingSettings = request.param
+    return settings
+
+
+@pytest.fixture(scope="module")
+def expected(llama: PreTrainedModel, how: SamplingSettings) -> list[list[int]]:
+    """Give what transformers' own loop says, row by row."""
+    return decoded(llama, 1, how, may_refill=False)
+
+
 @pytest.mark.parametrize("n_slots", [1, 4, 14])
 def test_rows_that_take_places_are_decoded_as_by_generate(
-    llama: PreTrainedModel, how: SamplingSettings, n_slots: int
+    llama: PreTrainedModel, how: SamplingSettings, expected: list[list[int]], n_slots: int
 ) -> None:
     """The same text at every size of a batch, and by transformers' own loop, row by row."""
-    expected = decoded(llama, 1, how, may_refill=False)
-
     assert decoded(llama, n_slots, how) == expected
     assert decoded(llama, n_slots, how, may_refill=False) == expected
     assert len({*map(len, expected)}) > 4  # rows end at different steps
