@@ -43,7 +43,7 @@ model = "{model}"
 prewarm = false
 batch_queries = 5
 poll_s = 0.02
-settle_s = 0.1
+settle_s = 0.5
 {judge}
 [[rubrics]]
 dimension = "factuality"

@@ -52,7 +52,7 @@ def undisturbed(place: Path, tmp_path: Path) -> Path:
     return shutil.copytree(place, tmp_path / "undisturbed")
 
 
-@pytest.mark.parametrize("n_kills", [1, pytest.param(10, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.nightly)])
 def test_killed_again_and_again_a_run_ends_as_if_undisturbed(
     place: Path, undisturbed: Path, n_kills: int
 ) -> None:
@@ -286,6 +286,7 @@ def direct_kills(furthest: int) -> list[object]:
     return [
         before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
         before(answer_command, call=20),  # answered, and not recorded
+        Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(40, furthest, 40)),
     ]
 
@@ -404,6 +405,7 @@ def entrant_kills(furthest: int) -> list[object]:
     return [
         before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
         before(LedgerTill.settle, call=5),  # answered, and not recorded
+        Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),
     ]
 

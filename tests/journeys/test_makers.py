@@ -132,6 +132,7 @@ KILLS = [
     before(send_alone),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
     before(answer_command, call=20),
+    Death(450),
     *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
 ]
 
