@@ -63,13 +63,18 @@ class Comparisons:
         return account_from(dict(zip(STATUSES, counts, strict=True)), self.counted)
 
     @property
+    def score(self) -> Floats:
+        """What a took, (n,): 1, 0, or 1/2 of a tie; nan unless it was decided or tied."""
+        return np.asarray(_TOOK[self.status])
+
+    @property
     def n_judged_prompts(self) -> int:
         """On how many prompts something was decided or tied."""
-        return len(np.unique(self.cluster[~np.isnan(_TOOK[self.status])]))
+        return len(np.unique(self.cluster[~np.isnan(self.score)]))
 
     def battles(self, *, ties: TieRule) -> Battles:
         """Return the battles that count for a rating: the decided, and ties if they count half."""
-        score = _TOOK[self.status]
+        score = self.score
         is_counted = ~np.isnan(score) & ((score != TIE) | (ties == "half"))
         a, b, cluster = self.a[is_counted], self.b[is_counted], self.cluster[is_counted]
         met = sorted(np.unique([a, b]).tolist(), key=self.entrants.__getitem__)
@@ -106,27 +111,20 @@ def comparisons_of(compared: Iterable[Compared] | Comparisons) -> Comparisons:
     """Return comparisons, all of one kind, in columns; what is in columns stays as it is."""
     if isinstance(compared, Comparisons):
         return compared
-    entrants: dict[str, int] = {}
-    clusters: dict[Hashable, int] = {}
-    counted = set[Counted]()
-    rows = []
-    for each in compared:
-        counted.add(each.counted)
-        a = entrants.setdefault(each.entrant_a, len(entrants))
-        b = entrants.setdefault(each.entrant_b, len(entrants))
-        cluster = clusters.setdefault(each.cluster, len(clusters))
-        rows.append((a, b, cluster, CODES[each.status], each.weight))
-    columns = zip(*rows, strict=True) if rows else ((),) * 5
-    a_, b_, cluster_, status, weight = columns
+    rows = [*compared]
+    a, b = [each.entrant_a for each in rows], [each.entrant_b for each in rows]
+    prompts = [each.cluster for each in rows]
+    status = [CODES[each.status] for each in rows]
+    entrants, clusters = _numbered(chain.from_iterable(zip(a, b, strict=True))), _numbered(prompts)
     return Comparisons(
         tuple(entrants),
         tuple(clusters),
-        a=np.array(a_, dtype=np.intp),
-        b=np.array(b_, dtype=np.intp),
-        cluster=np.array(cluster_, dtype=np.intp),
+        a=np.array([entrants[each] for each in a], dtype=np.intp),
+        b=np.array([entrants[each] for each in b], dtype=np.intp),
+        cluster=np.array([clusters[each] for each in prompts], dtype=np.intp),
         status=np.array(status, dtype=np.uint8),
-        weight=np.array(weight, dtype=np.float64),
-        counted=counted.pop() if counted else "pairs",
+        weight=np.array([each.weight for each in rows], dtype=np.float64),
+        counted=rows[0].counted if rows else "pairs",
     )
 
 

@@ -56,7 +56,7 @@ class Spend:
     stream: StreamId
     settled: Map[SpendKey, Bill] = Map()  # requests that ended
     under_way: Map[Digest, UnderWay] = Map()  # requests sent alone that have not, by query key
-    dimensions: Map[Digest, Dimension] = Map()  # by query key
+    dimensions: Mapping[Digest, Dimension] = Map()  # by query key: a dict, since they are many
     free: frozenset[JudgeId] = frozenset()
     entrants: EntrantRequests = NO_REQUESTS
 
@@ -89,7 +89,7 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
-    bills, dimensions, free = spend.settled.mutate(), spend.dimensions.mutate(), spend.free
+    bills, dimensions, free = spend.settled.mutate(), dict(spend.dimensions), spend.free
     entrants, under_way = spend.entrants, spend.under_way.mutate()
     for recorded in events:
         if recorded.stream != spend.stream:
@@ -119,7 +119,7 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
         spend,
         settled=bills.finish(),
         under_way=under_way.finish(),
-        dimensions=dimensions.finish(),
+        dimensions=dimensions,
         free=free,
         entrants=entrants,
     )

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from commands.runs.report.drawings import embedded, pieces
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
-from commands.spending.endpoints import endpoint_spend
-from projections.tournament.requests import Bill
+from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.spend import Spend, is_free
 from projections.tournament.state import Tournament
 
