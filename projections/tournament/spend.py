@@ -90,9 +90,9 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
     bills, dimensions, free = spend.settled.mutate(), dict(spend.dimensions), spend.free
-    entrants, under_way = spend.entrants, spend.under_way.mutate()
+    entrants, under_way, stream = spend.entrants, dict(spend.under_way), spend.stream
     for recorded in events:
-        if recorded.stream != spend.stream:
+        if recorded.stream != stream:
             continue
         match recorded.event:
             case JudgeQuerySubmitted() | ScoreQuerySubmitted() as sent:
@@ -118,7 +118,7 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     return replace(
         spend,
         settled=bills.finish(),
-        under_way=under_way.finish(),
+        under_way=Map(under_way),
         dimensions=dimensions,
         free=free,
         entrants=entrants,

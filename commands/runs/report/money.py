@@ -119,7 +119,7 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
         for name, (number, rating) in ratings.items()
         if name in costs
     ]
-    if len(placed) < _FEWEST:
+    if len(placed) < _FEWEST or len({cost for *_, cost in placed}) == 1:  # on one line
         return None
     best = _frontier([(name, cost, rating) for _, name, rating, cost in placed])
     spots = [
