@@ -1,6 +1,6 @@
 """Comparisons in columns: counted, and made battles of, all at once."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -17,7 +17,6 @@ from projections.tournament.compared import (
     SCORES,
     Account,
     Compared,
-    ComparedBattle,
     Counted,
     account_from,
 )
@@ -89,14 +88,6 @@ class Comparisons:
             weight=self.weight[is_counted],
             prompts=tuple(self.clusters[each] for each in prompts[in_order]),
         )
-
-    def rows(self, dimension: str) -> Iterator[ComparedBattle]:
-        """Yield each comparison for itself; its prompt has a number in place of a name."""
-        columns = (self.cluster, self.a, self.b, self.status, self.weight)
-        cells = (column.tolist() for column in columns)
-        for cluster, a, b, status, weight in zip(*cells, strict=True):
-            names = self.entrants[a], self.entrants[b]
-            yield ComparedBattle(dimension, None, cluster, *names, STATUSES[status], weight)
 
 
 def _numbers(in_order: Iterable[int] | NDArray[np.intp], n: int) -> NDArray[np.intp]:

@@ -226,20 +226,22 @@ def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator
     groups = np.split(in_order, starts[1:])
     for number, places in zip(pairs.tolist(), groups, strict=False):  # none where there is no pair
         first, second = divmod(number, len(names))
+        counts = np.bincount(status[places], minlength=len(STATUSES)).tolist()
         counted = places[~np.isnan(taken[places])]
         weight = compared.weight[counted]
         terms = RatioTerms(weight * taken[counted], weight)
         share_of_a = estimate_ratio(terms, compared.cluster[counted].tolist(), "share")
-        counts = np.bincount(status[places], minlength=len(STATUSES)).tolist()
         of = dict(zip(STATUSES, counts, strict=True))
-        yield WinRate(
-            dimension,
-            names[first],
-            names[second],
-            a_wins=of["a"],
-            b_wins=of["b"],
-            ties=of["tie"],
-            inconsistent=of["inconsistent"],
-            missing=of["pending"] + sum(of[reason] for reason in FAILURES),
-            share=share_of_a,
-        )
+        yield _win_rate((dimension, names[first], names[second]), of, share_of_a)
+
+
+def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate) -> WinRate:
+    return WinRate(
+        *pair,
+        a_wins=n["a"],
+        b_wins=n["b"],
+        ties=n["tie"],
+        inconsistent=n["inconsistent"],
+        missing=n["pending"] + sum(n[reason] for reason in FAILURES),
+        share=share,
+    )
