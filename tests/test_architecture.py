@@ -70,6 +70,14 @@ def test_status_waits_for_no_arithmetic(tmp_path: Path) -> None:
     assert imported.isdisjoint({"numpy", "pydantic", "sqlite_utils"})
 
 
+def test_a_report_waits_for_no_settings(tmp_path: Path) -> None:
+    """What checks settings files takes a third as long to import as all else that it needs."""
+    imported = modules_after("report", folder=tmp_path)
+
+    assert "commands.runs.report.page" in imported
+    assert imported.isdisjoint({"pydantic", "commands.backends.wiring", "commands.settings.schema"})
+
+
 def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
     """The imports of its neighbours would be a tenth of its start."""
     imported = modules_after("project", "elo", folder=tmp_path)

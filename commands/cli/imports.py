@@ -27,7 +27,7 @@ from commands.importing.formats.files import records_of
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import bad_lines, import_responses
-from commands.runs.workspace import require_sound
+from commands.runs.auditing.soundness import require_sound
 from ledger.exchange import read_export
 from ledger.store import Ledger
 

@@ -36,14 +36,14 @@ from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
 from commands.spending.endpoints import Request, endpoint_costs
-from commands.spending.forecast import counted_sample, plan_cost
+from commands.spending.forecast import counted_sample, plan_cost, way_as_set
 from commands.spending.price_table import price_table
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
 from projections.tournament.folding import tournament_of
-from projections.tournament.remaining import missing_responses, open_queries
+from projections.tournament.remaining import awaited_queries, missing_responses, open_queries
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 
@@ -122,11 +122,13 @@ def judge(
     counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
     pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
     cap_usd = settings.judge.max_usd
-    cost = None
+    cost = awaited = None
     if isinstance(pricing, TokenPricing):
         cost = plan_cost(state, queries, pricing, cap_usd=cap_usd)
+        later = awaited_queries(state, prompts, chosen, rules)
+        awaited = way_as_set(later, pricing) if later else None
         _warn_of_old_prices(pricing)
-    writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen)))
+    writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen), awaited))
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
 

@@ -111,6 +111,7 @@ def init(
     say("Next:")
     if folder != Path():
         say(f"  cd {folder}")
+    say("  tourney doctor         whether servers, models and keys are there")
     say("  tourney plan judge     what the judge is asked, and what it costs")
     say("  tourney run            generate, judge and rate")
     say("  tourney view           ratings and battles in the browser, at no cost")

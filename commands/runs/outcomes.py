@@ -22,7 +22,7 @@ from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
-from projections.battles.on_record import OutcomesOnRecord, outcomes_on_record
+from projections.battles.on_record import OutcomesOnRecord, outcomes_on_record, queries_on_record
 from projections.fold import fold
 from projections.tournament.folding import advance, tournament_of
 from projections.tournament.matches import Pairing, planned_responses
@@ -59,7 +59,10 @@ def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None
     cells = planned_responses(own, [prompt.prompt_id for prompt in own.bank])
     missing = {cell.response_key for cell in cells}.difference(own.responses)
     state = advance(own, _of_all(ledger, own, missing, last))
-    return replace(state, newest=_newest(ledger, stream, last))
+    state = replace(state, newest=_newest(ledger, stream, last))
+    if not _is_upset(ledger):
+        state.trust(queries_on_record(state))
+    return state
 
 
 class RecordedOutcomes(NamedTuple):
@@ -81,7 +84,7 @@ def recorded_outcomes(
         CannotRead: The file is damaged.
     """
     last = ledger.head.position if until is None else until
-    if any(_read(ledger, ledger.streams(), _UPSETTING, ledger.head.position)):
+    if _is_upset(ledger):
         return None
     setting = fold(tournament_of(stream), ledger.read(stream=stream, types=_SETTING, until=last))
     events = ledger.read(stream=stream, types=_OUTCOMES, until=last)
@@ -89,6 +92,11 @@ def recorded_outcomes(
     if found is None:
         return None
     return RecordedOutcomes(replace(setting, newest=_newest(ledger, stream, last)), found)
+
+
+def _is_upset(ledger: Ledger) -> bool:
+    """Say whether a ledger was merged in, or a text redacted."""
+    return any(_read(ledger, ledger.streams(), _UPSETTING, ledger.head.position))
 
 
 def with_open_pairings(

@@ -9,12 +9,11 @@ from pathlib import Path
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
 from commands.entrants.places import FetchSnapshot
-from commands.errors import AuditDisagrees
 from commands.ports import Tell
+from commands.runs.auditing.soundness import require_sound
 from commands.runs.register import opening_of
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
-from ledger.audit import audit
 from ledger.errors import CannotWrite
 from ledger.events.registration import Provider
 from ledger.identity import StreamId
@@ -66,16 +65,6 @@ class Workspace:
 def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Ledger:
     """Open a ledger for writing; tell the user which process it has to wait for."""
     return Ledger.open(path, on_wait=_telling_whom(tell), allow_network=allow_network)
-
-
-def require_sound(ledger: Ledger) -> None:
-    """Require that a ledger is not damaged.
-
-    Raises:
-        AuditDisagrees: It is.
-    """
-    for position, why in audit(ledger):
-        raise AuditDisagrees(f"{ledger.path}, position {position}: {why}; see `tourney verify`")
 
 
 def _telling_whom(tell: Tell) -> Callable[[Holder | None], None]:

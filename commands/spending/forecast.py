@@ -124,7 +124,7 @@ def _tokens(pricing: TokenPricing, group: Sequence[Unanswered]) -> Tokens:
 def _ways(queries: Sequence[Unanswered], chosen: TokenPricing) -> tuple[SubmissionOption, ...]:
     """Return the ways to send queries: direct before batches, uncached before cached."""
     if chosen.judge.provider == "endpoint":
-        return (_way(queries, chosen, chosen),)
+        return (way_as_set(queries, chosen),)
     ttl: CacheTtl = "5m" if chosen.cache == "off" else chosen.cache
     caches: tuple[CacheTtl, ...] = ("off", ttl)
     return tuple(
@@ -132,6 +132,11 @@ def _ways(queries: Sequence[Unanswered], chosen: TokenPricing) -> tuple[Submissi
         for in_batch in (False, True)
         for cache in caches
     )
+
+
+def way_as_set(queries: Sequence[Unanswered], pricing: TokenPricing) -> SubmissionOption:
+    """Return the cost of queries if they are sent as the settings say."""
+    return _way(queries, pricing, pricing)
 
 
 def _way(

@@ -1,6 +1,6 @@
 """Comparisons in columns: counted, and made battles of, all at once."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -17,7 +17,6 @@ from projections.tournament.compared import (
     SCORES,
     Account,
     Compared,
-    ComparedBattle,
     Counted,
     account_from,
 )
@@ -63,13 +62,18 @@ class Comparisons:
         return account_from(dict(zip(STATUSES, counts, strict=True)), self.counted)
 
     @property
+    def score(self) -> Floats:
+        """What a took, (n,): 1, 0, or 1/2 of a tie; nan unless it was decided or tied."""
+        return np.asarray(_TOOK[self.status])
+
+    @property
     def n_judged_prompts(self) -> int:
         """On how many prompts something was decided or tied."""
-        return len(np.unique(self.cluster[~np.isnan(_TOOK[self.status])]))
+        return len(np.unique(self.cluster[~np.isnan(self.score)]))
 
     def battles(self, *, ties: TieRule) -> Battles:
         """Return the battles that count for a rating: the decided, and ties if they count half."""
-        score = _TOOK[self.status]
+        score = self.score
         is_counted = ~np.isnan(score) & ((score != TIE) | (ties == "half"))
         a, b, cluster = self.a[is_counted], self.b[is_counted], self.cluster[is_counted]
         met = sorted(np.unique([a, b]).tolist(), key=self.entrants.__getitem__)
@@ -85,14 +89,6 @@ class Comparisons:
             prompts=tuple(self.clusters[each] for each in prompts[in_order]),
         )
 
-    def rows(self, dimension: str) -> Iterator[ComparedBattle]:
-        """Yield each comparison for itself; its prompt has a number in place of a name."""
-        columns = (self.cluster, self.a, self.b, self.status, self.weight)
-        cells = (column.tolist() for column in columns)
-        for cluster, a, b, status, weight in zip(*cells, strict=True):
-            names = self.entrants[a], self.entrants[b]
-            yield ComparedBattle(dimension, None, cluster, *names, STATUSES[status], weight)
-
 
 def _numbers(in_order: Iterable[int] | NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return the place of each of n things in an order of some of them, (n,)."""
@@ -106,27 +102,20 @@ def comparisons_of(compared: Iterable[Compared] | Comparisons) -> Comparisons:
     """Return comparisons, all of one kind, in columns; what is in columns stays as it is."""
     if isinstance(compared, Comparisons):
         return compared
-    entrants: dict[str, int] = {}
-    clusters: dict[Hashable, int] = {}
-    counted = set[Counted]()
-    rows = []
-    for each in compared:
-        counted.add(each.counted)
-        a = entrants.setdefault(each.entrant_a, len(entrants))
-        b = entrants.setdefault(each.entrant_b, len(entrants))
-        cluster = clusters.setdefault(each.cluster, len(clusters))
-        rows.append((a, b, cluster, CODES[each.status], each.weight))
-    columns = zip(*rows, strict=True) if rows else ((),) * 5
-    a_, b_, cluster_, status, weight = columns
+    rows = [*compared]
+    a, b = [each.entrant_a for each in rows], [each.entrant_b for each in rows]
+    prompts = [each.cluster for each in rows]
+    status = [CODES[each.status] for each in rows]
+    entrants, clusters = _numbered(chain.from_iterable(zip(a, b, strict=True))), _numbered(prompts)
     return Comparisons(
         tuple(entrants),
         tuple(clusters),
-        a=np.array(a_, dtype=np.intp),
-        b=np.array(b_, dtype=np.intp),
-        cluster=np.array(cluster_, dtype=np.intp),
+        a=np.array([entrants[each] for each in a], dtype=np.intp),
+        b=np.array([entrants[each] for each in b], dtype=np.intp),
+        cluster=np.array([clusters[each] for each in prompts], dtype=np.intp),
         status=np.array(status, dtype=np.uint8),
-        weight=np.array(weight, dtype=np.float64),
-        counted=counted.pop() if counted else "pairs",
+        weight=np.array([each.weight for each in rows], dtype=np.float64),
+        counted=rows[0].counted if rows else "pairs",
     )
 
 

@@ -20,9 +20,13 @@ from ledger.events.registration import Instructions, JudgeSettings, Reference, R
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from ledger.recorded import Recorded
 from projections.battles.comparisons import CODES, Comparisons
-from projections.tournament.matches import Pairing, is_eligible, pairings
+from projections.tournament.matches import (
+    Pairing,
+    is_eligible,
+    pairings,
+)
 from projections.tournament.settlement import recorded_settlement
-from projections.tournament.state import Tournament
+from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 
 _OPEN: Final = 255  # no outcome is known by its names
 Codes: TypeAlias = NDArray[np.uint8]
@@ -134,6 +138,23 @@ def _firm_part(axes: Axes, setting: Tournament) -> Axes:
 
 def _registered_once(known: Iterable[Reference]) -> set[str]:
     return {label for label, n in Counter(each.label for each in known).items() if n == 1}
+
+
+def queries_on_record(tournament: Tournament) -> QueriesOnRecord:
+    """Return the keys of the queries that recorded outcomes name, none of them merged in.
+
+    Nothing where names do not tell which texts a judge was shown: some name had two meanings, or
+    two outcomes of a pair have different keys.
+    """
+    named = (tournament.prompts, tournament.rubrics, tournament.entrants, tournament.judges)
+    if len(_told(tournament)) > 1 or any(len(_registered_once(x)) < len(x) for x in named):
+        return {}
+    found: defaultdict[JudgeId, dict[PairNames, QueryKeys]] = defaultdict(dict)
+    for dimension, prompt, a, b, judge, _, *keys in tournament.outcomes:
+        forward, swapped = found[judge].setdefault((dimension, prompt, a, b), (keys[0], keys[1]))
+        if [forward, swapped] != keys:
+            return {}
+    return found
 
 
 def open_pairings(

@@ -1,7 +1,7 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -10,8 +10,8 @@ import numpy as np
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
-from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.intervals import Estimate, Interval, RatioTerms, estimate_ratio, known
+from projections.battles.comparisons import CODES, STATUSES, Comparisons, comparisons_of
+from projections.intervals import Estimate, Floats, Interval, RatioTerms, estimate_ratio, known
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
 from projections.ratings.elo.uncertainty import EloBootstrap, uncertainty
 from projections.tournament.compared import FAILURES, Account, Compared
@@ -190,39 +190,58 @@ class WinRate(NamedTuple):
 
 def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     """Count outcomes by pair of entrants: dimensions in their order, then pairs by name."""
-    counts: defaultdict[_Pair, Counter[str]] = defaultdict(Counter)
-    scores: defaultdict[_Pair, list[_Score]] = defaultdict(list)
+    groups: defaultdict[str, list[Compared]] = defaultdict(list)
     for each in compared:
-        first, second, status = each.entrant_a, each.entrant_b, each.status
-        is_turned = first > second
-        key = (each.dimension, second, first) if is_turned else (each.dimension, first, second)
-        counts[key][_TURNED.get(status, status) if is_turned else status] += 1
-        if (share := each.share) is not None:
-            taken = 1 - share if is_turned else share
-            scores[key].append((each.cluster, taken, each.weight))
-    ordered = list(dict.fromkeys(dimension for dimension, *_ in counts))
-    keys = sorted(counts, key=lambda key: (ordered.index(key[0]), *key[1:]))
-    return tuple(_win_rate(key, counts[key], scores[key]) for key in keys)
+        groups[each.dimension].append(each)
+    return tuple(
+        rate
+        for dimension, group in groups.items()
+        for rate in _win_rates(
+            dimension,
+            comparisons_of(group),
+            np.array([each.share for each in group], dtype=np.float64),  # None: nan
+        )
+    )
 
 
-_Pair: TypeAlias = tuple[str, str, str]
+def win_rates_on(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
+    """Return the same of one dimension in columns."""
+    return tuple(_win_rates(dimension, comparisons, comparisons.score))
 
 
-_Score: TypeAlias = tuple[Hashable, float, float]
-"""The prompt, what the first entrant of a pair took on it, and how often it counts."""
-_TURNED: Final[Mapping[str, str]] = {"a": "b", "b": "a"}
+_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
 
 
-def _win_rate(key: _Pair, count: Counter[str], scores: Sequence[_Score]) -> WinRate:
-    prompts = [prompt for prompt, _, _ in scores]
-    taken = np.array([taken for _, taken, _ in scores], dtype=np.float64)
-    weight = np.array([weight for _, _, weight in scores], dtype=np.float64)
+def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
+    """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
+    names = sorted(compared.entrants)
+    rank = np.array([names.index(each) for each in compared.entrants], dtype=np.intp)
+    a, b = rank[compared.a], rank[compared.b]
+    is_turned = a > b
+    status = np.where(is_turned, _TURNED[compared.status], compared.status)
+    taken = np.where(is_turned, 1.0 - share, share)
+    pair = np.minimum(a, b) * len(names) + np.maximum(a, b)
+    in_order = np.argsort(pair, kind="stable")
+    pairs, starts = np.unique(pair[in_order], return_index=True)
+    groups = np.split(in_order, starts[1:])
+    for number, places in zip(pairs.tolist(), groups, strict=False):  # none where there is no pair
+        first, second = divmod(number, len(names))
+        counts = np.bincount(status[places], minlength=len(STATUSES)).tolist()
+        counted = places[~np.isnan(taken[places])]
+        weight = compared.weight[counted]
+        terms = RatioTerms(weight * taken[counted], weight)
+        share_of_a = estimate_ratio(terms, compared.cluster[counted].tolist(), "share")
+        of = dict(zip(STATUSES, counts, strict=True))
+        yield _win_rate((dimension, names[first], names[second]), of, share_of_a)
+
+
+def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate) -> WinRate:
     return WinRate(
-        *key,
-        a_wins=count["a"],
-        b_wins=count["b"],
-        ties=count["tie"],
-        inconsistent=count["inconsistent"],
-        missing=count["pending"] + sum(count[reason] for reason in FAILURES),
-        share=estimate_ratio(RatioTerms(weight * taken, weight), prompts, "share"),
+        *pair,
+        a_wins=n["a"],
+        b_wins=n["b"],
+        ties=n["tie"],
+        inconsistent=n["inconsistent"],
+        missing=n["pending"] + sum(n[reason] for reason in FAILURES),
+        share=share,
     )

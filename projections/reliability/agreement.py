@@ -98,6 +98,8 @@ def _figures(
 ) -> Iterator[tuple[tuple[str, ...], Figure]]:
     for name, group in settled.items():
         yield from (((name,), figure) for figure in _habits(tournament, _asked(group), said))
+    if len(settled) + len(votes) == 1:
+        return  # nobody to agree with
     judged: dict[str, Mapping[Hashable, Compared]] = {
         name: {place: each for place, each in enumerate(group) if _is_judged(each)}
         for name, group in settled.items()

@@ -19,7 +19,7 @@ from ledger.events.judging import Order, PairKey
 from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
-from projections.tournament.state import Tournament
+from projections.tournament.state import PairNames, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
@@ -103,6 +103,12 @@ class Pairing(NamedTuple):
         return digest_of([self.rubric.dimension, self.prompt.prompt_id, *sorted(self.entrants)])
 
     @property
+    def names(self) -> PairNames:
+        """The dimension, the prompt and both entrants."""
+        a, b = self.a.entrant.entrant_id, self.b.entrant.entrant_id
+        return self.rubric.dimension, self.prompt.prompt_id, a, b
+
+    @property
     def entrants(self) -> frozenset[EntrantId]:
         """The names of both entrants."""
         return frozenset((self.a.entrant.entrant_id, self.b.entrant.entrant_id))
@@ -144,16 +150,7 @@ class Match(NamedTuple):
 
     def key(self, judge: JudgeId, policy: str) -> PairKey:
         """Return the key of this match's outcome by a judge and policy."""
-        return PairKey(
-            dimension=self.pairing.rubric.dimension,
-            prompt_id=self.pairing.prompt.prompt_id,
-            entrant_a=self.pairing.a.entrant.entrant_id,
-            entrant_b=self.pairing.b.entrant.entrant_id,
-            judge=judge,
-            policy=policy,
-            forward=self.forward_key,
-            swapped=self.swapped_key,
-        )
+        return PairKey(*self.pairing.names, judge, policy, self.forward_key, self.swapped_key)
 
 
 def planned_responses(
@@ -262,20 +259,26 @@ def matches(
     if opening is None:
         return
     readable = cache(partial(_readable, tournament))  # each is in many pairings
+    on_record = tournament.trusted_queries.get(judge.judge_id, {})
     planned = groupby(pairings(tournament, prompts), key=lambda each: (each.rubric, each.prompt))
     for (rubric, prompt), group in planned:
         wording = wording_of(judge, opening.instructions, rubric, prompt)
         for pairing in group:
             a, b = readable(pairing.a.response_key), readable(pairing.b.response_key)
-            yield pairing, _match(pairing, wording, a, b)
+            yield pairing, _match(pairing, wording, a, b, on_record.get(pairing.names))
 
 
 def _match(
-    pairing: Pairing, wording: Wording, a: ResponseGenerated | None, b: ResponseGenerated | None
+    pairing: Pairing,
+    wording: Wording,
+    a: ResponseGenerated | None,
+    b: ResponseGenerated | None,
+    keys: QueryKeys | None = None,
 ) -> Match | None:
     if a is None or b is None:
         return None
-    return Match(pairing, a, b, wording, wording.key(a.text, b.text), wording.key(b.text, a.text))
+    keys = keys or (wording.key(a.text, b.text), wording.key(b.text, a.text))
+    return Match(pairing, a, b, wording, *keys)
 
 
 def _readable(tournament: Tournament, response_key: Digest) -> ResponseGenerated | None:

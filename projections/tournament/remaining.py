@@ -3,13 +3,15 @@
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
+from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.tournament.compared import Account, account_of
+from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
     PlannedResponse,
@@ -111,6 +113,39 @@ def open_queries(
                 asked = match.query(order)
                 queries[key] = OpenQuery(match, asked, _n_failed(tournament, key))
     return tuple(queries.values())
+
+
+def awaited_queries(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+) -> tuple[OpenQuery, ...]:
+    """Return the queries of pairs that wait for responses, as if each were as long as may be."""
+    awaited = {cell.response_key: cell for cell in missing_responses(tournament, prompts)}
+    longest = {key: _longest_response(cell) for key, cell in awaited.items()}
+    answered = replace(tournament, responses=tournament.responses.update(longest))
+    return tuple(
+        query
+        for query in open_queries(answered, prompts, judge, rules)
+        if not awaited.keys().isdisjoint(
+            (query.match.response_a.response_key, query.match.response_b.response_key)
+        )
+    )
+
+
+def _longest_response(cell: PlannedResponse) -> ResponseGenerated:
+    """Return a response to its entrant's limit, whose text is unlike the other entrants'."""
+    n_tokens = cell.entrant.max_new_tokens
+    return ResponseGenerated(
+        response_key=cell.response_key,
+        entrant_id=cell.entrant.entrant_id,
+        prompt_id=cell.prompt.prompt_id,
+        seed=cell.seed,
+        sample=0,
+        text=cell.response_key.ljust(round(n_tokens * BYTES_PER_TOKEN)),
+        finish_reason="length",
+        n_prompt_tokens=0,
+        n_generated_tokens=n_tokens,
+        elapsed_s=0.0,
+    )
 
 
 def _ties_unasked(

@@ -124,6 +124,38 @@ class EntrantRequests:
 NO_REQUESTS: Final = EntrantRequests()
 
 
+class EndpointSpend(NamedTuple):
+    """The tokens and the cost of one entrant's answers from one model."""
+
+    entrant_id: EntrantId
+    model: str  # the server's name for it
+    n_answers: int  # to prompts of the bank and of evaluations
+    n_input: int
+    n_output: int
+    usd: float | None  # None: the price of some answer was unknown
+    price_table: str | None  # where the newest price is from
+    n_maybe_billed: int  # requests without an answer
+    maybe_usd: float  # for those, at worst
+
+
+def endpoint_spend(requests: EntrantRequests) -> tuple[EndpointSpend, ...]:
+    """Return what each entrant took from each model, at the prices of their time."""
+    return tuple(
+        EndpointSpend(
+            entrant_id=key.entrant,
+            model=key.model,
+            n_answers=bill.n_replies,
+            n_input=bill.tokens.n_input,
+            n_output=bill.tokens.n_output,
+            usd=None if bill.n_unpriced else bill.usd,
+            price_table=requests.price_tables.get(key),
+            n_maybe_billed=bill.n_maybe_billed,
+            maybe_usd=bill.maybe_usd,
+        )
+        for key, bill in sorted(requests.bills.items())
+    )
+
+
 def evolve_requests(
     requests: EntrantRequests, step: RequestsSubmitted | RequestsSettled
 ) -> EntrantRequests:

@@ -56,7 +56,7 @@ class Spend:
     stream: StreamId
     settled: Map[SpendKey, Bill] = Map()  # requests that ended
     under_way: Map[Digest, UnderWay] = Map()  # requests sent alone that have not, by query key
-    dimensions: Map[Digest, Dimension] = Map()  # by query key
+    dimensions: Mapping[Digest, Dimension] = Map()  # by query key: a dict, since they are many
     free: frozenset[JudgeId] = frozenset()
     entrants: EntrantRequests = NO_REQUESTS
 
@@ -89,10 +89,10 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
-    bills, dimensions, free = spend.settled.mutate(), spend.dimensions.mutate(), spend.free
-    entrants, under_way = spend.entrants, spend.under_way.mutate()
+    bills, dimensions, free = spend.settled.mutate(), dict(spend.dimensions), spend.free
+    entrants, under_way, stream = spend.entrants, dict(spend.under_way), spend.stream
     for recorded in events:
-        if recorded.stream != spend.stream:
+        if recorded.stream != stream:
             continue
         match recorded.event:
             case JudgeQuerySubmitted() | ScoreQuerySubmitted() as sent:
@@ -118,8 +118,8 @@ def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     return replace(
         spend,
         settled=bills.finish(),
-        under_way=under_way.finish(),
-        dimensions=dimensions.finish(),
+        under_way=Map(under_way),
+        dimensions=dimensions,
         free=free,
         entrants=entrants,
     )

@@ -4,10 +4,10 @@ Responses and verdicts come from the whole ledger, since their keys identify the
 tournament reuses those of another in the same ledger. Everything else is from its own stream.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 
 from immutables import Map
 
@@ -24,7 +24,7 @@ from ledger.events.registration import (
 )
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Value
-from ledger.identity import Digest, JudgeId, StreamId
+from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, StreamId
 from ledger.recorded import Recorded
 from projections.redactions import NONE_REDACTED, Redactions
 from projections.tournament.batches import Batch
@@ -32,6 +32,15 @@ from projections.tournament.requests import NO_REQUESTS, EntrantRequests
 from projections.verdicts.queries import RecordedVerdict
 
 Thing = TypeVar("Thing", bound=Value)
+
+PairNames: TypeAlias = tuple[Dimension, PromptId, EntrantId, EntrantId]
+"""A dimension, a prompt and two entrants."""
+
+QueryKeys: TypeAlias = tuple[Digest, Digest]
+"""The keys of both queries about a pair: forward, then swapped."""
+
+QueriesOnRecord: TypeAlias = Mapping[JudgeId, Mapping[PairNames, QueryKeys]]
+_TRUSTED: Final = "trusted queries"
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,18 @@ class Tournament:
     def computed(self) -> dict[Hashable, object]:
         """What projections computed of it and need again, by name: a state never changes."""
         return {}
+
+    def trust(self, queries: QueriesOnRecord) -> None:
+        """Take keys of queries from the record, where they are surely those that the texts give.
+
+        To compute them takes most of the time that matches take.
+        """
+        self.computed[_TRUSTED] = queries
+
+    @property
+    def trusted_queries(self) -> QueriesOnRecord:
+        """The keys that need not be computed."""
+        return cast("QueriesOnRecord", self.computed.get(_TRUSTED, {}))
 
     def was_asked(self, query_key: Digest) -> bool:
         """Say whether a query was sent by this tournament, or is answered or in flight anywhere."""

@@ -94,6 +94,20 @@ def test_a_page_shows_what_is_recorded_while_it_is_open(
         follower.end()
 
 
+def test_a_page_that_was_opened_early_learns_its_name(chromium: Browser, ledger_file: Path) -> None:
+    """It waits for the first reading, and its head is of no tournament until then."""
+    access, follower = Access(), follower_of(ledger_file, STREAM)
+    with serving(lambda request: answer(request, access, follower)) as address:
+        page, _ = entered(chromium, address, access)
+
+        follower.refresh()
+        page.wait_for_selector(".step")
+
+        assert page.locator(".top bdi").inner_text() == STREAM
+        page.context.close()
+        follower.end()
+
+
 def test_keys_go_from_battle_to_battle(chromium: Browser, follower: Follower) -> None:
     """Among those that were found."""
     access = Access()

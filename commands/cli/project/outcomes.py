@@ -25,13 +25,13 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.choices import unknown
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
-from commands.spending.endpoints import endpoint_spend
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
 from projections.ratings.standings import win_rates
 from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of
 from projections.tournament.remaining import progress as progress_of
+from projections.tournament.requests import endpoint_spend
 from projections.tournament.spend import spend_of
 from projections.verdicts.policies import MAJORITY, RECORDED
 

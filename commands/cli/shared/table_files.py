@@ -4,10 +4,10 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from commands.backends.wiring import parquet_content
 from commands.cli.shared.output import write_lines
 from commands.errors import ConfigurationError
 from commands.importing.formats.rows import Fields
@@ -60,7 +60,9 @@ def write_records(
         case ".csv":
             write(_csv_lines(columns, map(row_of, records)), output)
         case ".parquet":
-            write([parquet_content(columns, map(row_of, records))], output)
+            # Imported here: no other file needs what wiring imports.
+            wiring = import_module("commands.backends.wiring")
+            write([wiring.parquet_content(columns, map(row_of, records))], output)
         case _:
             write(_json_lines(records), output)
 

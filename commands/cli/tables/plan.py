@@ -30,7 +30,7 @@ _BASES: Final[Mapping[Basis, str]] = {
 
 def cost_notes(cost: PlannedCost) -> Iterator[str]:
     """Yield the cost of each way of asking, its basis, the spend so far, and warnings."""
-    for way in cost.ways:
+    for way in cost.ways if cost.tokens else ():  # nothing is open: nothing to choose
         yield f"{_name(way)}: {dollars(way.expected_usd)}, at worst {dollars(way.worst_usd)}"
     yield _BASES[cost.basis]
     yield _standing(cost)
@@ -174,8 +174,16 @@ def owed_verdicts_table(
     rows: Iterable[MissingVerdicts],
     cost: PlannedCost | None = None,
     rewordings: Sequence[Rewording] = (),
+    awaited: SubmissionOption | None = None,
 ) -> Table:
-    """Return a row for each dimension: its open queries; cost None: the judge is free."""
+    """Return a row for each dimension: its open queries.
+
+    Args:
+        rows: What is open.
+        cost: Of the open queries; None: the judge is free.
+        rewordings: Why some are asked again.
+        awaited: The cost for pairs that wait for responses, if there are any.
+    """
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
     waiting = sum(row.n_waiting for row in rows)
@@ -190,7 +198,7 @@ def owed_verdicts_table(
         notes=(
             f"{total} queries are open" if total else "no query is open",
             *(each.sentence for each in rewordings),
-            *((f"{waiting} pairs wait for responses",) if waiting else ()),
+            *((f"{waiting} pairs wait for responses{_later(awaited)}",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
         ),
         facts={
@@ -198,8 +206,17 @@ def owed_verdicts_table(
             "n_waiting": waiting,
             "asked_again": [each._asdict() for each in rewordings],
             "cost": None if cost is None else cost_fields(cost),
+            "awaited": None if awaited is None else dict(awaited._asdict()),
         },
     )
+
+
+def _later(awaited: SubmissionOption | None) -> str:
+    """Return what it costs to judge pairs whose responses are not there yet."""
+    if awaited is None:
+        return ""
+    expected, worst = dollars(awaited.expected_usd), dollars(awaited.worst_usd)
+    return f"; to judge them takes {expected} if these are as long as may be, at worst {worst}"
 
 
 def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
 from commands.spending.consent import dollars, no_price
-from commands.spending.endpoints import EndpointSpend
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json
-from projections.tournament.requests import Bill
+from projections.tournament.requests import Bill, EndpointSpend
 from projections.tournament.spend import Spend, SpendKey
 
 _FRACTIONS = 4  # of a dollar: a cached token is cheap

@@ -16,7 +16,6 @@ from commands.runs.parameters import (
     require_anchor,
 )
 from commands.runs.reading import evaluated, rows
-from commands.spending.endpoints import endpoint_spend
 from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from ledger.identity import StreamId
@@ -32,6 +31,7 @@ from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
 from projections.ratings.standings import standings, win_rates
 from projections.tournament.matches import planned_responses
+from projections.tournament.requests import endpoint_spend
 from projections.tournament.spend import spend_of
 from projections.tournament.state import Tournament
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import chain, islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from commands.runs.report.subject import Subject
 from ledger.events.judging import JudgeQueryFailed, Order, Outcome, VerdictReceived
@@ -14,7 +14,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, failure_of, settle
-from projections.tournament.state import Tournament
+from projections.tournament.state import PairNames, Tournament
 
 _SAMPLE: Final = 40  # battles
 _MOST: Final = 3_000  # characters of a text in a sample
@@ -79,10 +79,6 @@ class ChosenBattles(NamedTuple):
     n_all: int
 
 
-BattleKey: TypeAlias = tuple[str, str, str, str]
-"""Dimension, prompt and both entrants."""
-
-
 def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
     """Return the battles to show: all, none, or some of every outcome of every pair."""
     judged = [
@@ -109,20 +105,14 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
     return ChosenBattles(tuple(shown), len(judged))
 
 
-def battle_key(settlement: Settlement) -> BattleKey:
+def battle_key(settlement: Settlement) -> PairNames:
     """Return what names a battle: its dimension, prompt and entrants."""
-    pairing = settlement.pairing
-    return (
-        pairing.rubric.dimension,
-        pairing.prompt.prompt_id,
-        pairing.a.entrant.entrant_id,
-        pairing.b.entrant.entrant_id,
-    )
+    return settlement.pairing.names
 
 
 def disputed_keys(
     state: Tournament, settlements: Sequence[Settlement], judge: JudgeSettings
-) -> frozenset[BattleKey]:
+) -> frozenset[PairNames]:
     """Return the battles in which the orders or the judges contradict each other.
 
     Args:
@@ -130,18 +120,18 @@ def disputed_keys(
         settlements: By one judge.
         judge: That judge; the others of the panel are looked up.
     """
-    said: defaultdict[BattleKey, set[Outcome]] = defaultdict(set)
     prompts = {each.prompt_id for each in settlements}
-    others = (settle(state, prompts, each) for each in state.panel if each != judge)
-    for each in chain(settlements, *others):
-        if each.outcome:
-            said[battle_key(each)].add(each.outcome)
-    return frozenset(
-        key for key, those in said.items() if len(those) > 1 or "inconsistent" in those
-    )
+    others = [settle(state, prompts, each) for each in state.panel if each != judge]
+    judged = [*chain(settlements, *others)] if others else settlements
+    found = {battle_key(each) for each in judged if each.outcome == "inconsistent"}
+    said: dict[PairNames, Outcome] = {}
+    for each in judged if others else ():
+        if each.outcome and said.setdefault(battle_key(each), each.outcome) != each.outcome:
+            found.add(battle_key(each))
+    return frozenset(found)
 
 
-def _sample(judged: Sequence[Settlement], disputed: frozenset[BattleKey]) -> list[Settlement]:
+def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> list[Settlement]:
     """Take battles in turn from each dimension, pair and outcome, disputed ones first.
 
     Of those that are alike, identical responses come last; else the order is that of their queries'

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from commands.runs.report.drawings import embedded, pieces
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
-from commands.spending.endpoints import endpoint_spend
-from projections.tournament.requests import Bill
+from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.spend import Spend, is_free
 from projections.tournament.state import Tournament
 
@@ -120,7 +119,7 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
         for name, (number, rating) in ratings.items()
         if name in costs
     ]
-    if len(placed) < _FEWEST:
+    if len(placed) < _FEWEST or len({cost for *_, cost in placed}) == 1:  # on one line
         return None
     best = _frontier([(name, cost, rating) for _, name, rating, cost in placed])
     spots = [

@@ -9,7 +9,7 @@ from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.standings import TIES, Standings, WinRate, win_rates
+from projections.ratings.standings import TIES, Standings, WinRate, win_rates_on
 
 _SHADES: Final = 5  # of a colour; 0 is neutral
 _EVEN: Final = 0.5
@@ -70,7 +70,7 @@ _Count: TypeAlias = Counter[str]
 
 def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
-    rates = win_rates(rated.settlements)
+    rates = win_rates_on(rated.name, rated.comparisons)
     order = [place.entrant for place in rated.board.rows]
     scale = pieces.scale_of(_ends(rated.board.rows))
     return Ratings(

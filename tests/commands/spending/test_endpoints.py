@@ -1,18 +1,13 @@
 """What entrants behind endpoints would cost, and did; nothing unknown is told as free."""
 
-from functools import reduce
 from pathlib import Path
 
 import pytest
 
-from commands.spending.endpoints import EndpointSpend, Request, endpoint_costs, endpoint_spend
+from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.price_table import PriceTable, price_table
-from ledger.events.money import Usage
 from ledger.events.registration import Entrant
-from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
-from ledger.identity import EntrantId
 from projections.tournament.estimate import FRAME_TOKENS
-from projections.tournament.requests import NO_REQUESTS, evolve_requests
 from tests.support.builders.events import entrant, key
 
 PRICES = """\
@@ -71,64 +66,3 @@ def test_a_price_that_nobody_knows_is_not_nothing(prices: PriceTable) -> None:
 def test_weights_on_this_machine_cost_nothing(prices: PriceTable) -> None:
     """Whatever they are called."""
     assert endpoint_costs([Request(entrant("base", weights="org/large"), "x")], prices) == ()
-
-
-def test_what_was_spent_is_told_by_entrant_and_model(prices: PriceTable) -> None:
-    """A label may come to stand for another model, of another price; an unknown one is told."""
-    steps: list[RequestsSubmitted | RequestsSettled] = [
-        settled(1, "b", "org/large", answered_for(0.5), answered_for(0.25)),
-        settled(2, "a", "mine", answered_for(None), table=None),
-        settled(3, "a", "org/large", answered_for(0.125)),
-    ]
-    requests = reduce(evolve_requests, steps, NO_REQUESTS)
-
-    mine, first, second = endpoint_spend(requests)
-
-    assert prices.sheets[0].title == TABLE
-    assert mine == EndpointSpend(EntrantId("a"), "mine", 1, 3, 2, None, None, 0, 0.0)
-    assert first == EndpointSpend(EntrantId("a"), "org/large", 1, 3, 2, 0.125, TABLE, 0, 0.0)
-    assert second == EndpointSpend(EntrantId("b"), "org/large", 2, 6, 4, 0.75, TABLE, 0, 0.0)
-
-
-def test_requests_without_an_answer_are_told_at_their_worst() -> None:
-    """Those under way, and those that were perhaps billed."""
-    lost = Charge(request=key("lost"), fate="perhaps billed", usd=0.5)
-    steps: list[RequestsSubmitted | RequestsSettled] = [
-        submitted(1, "a", lost=0.5, awaited=0.25),
-        settled(1, "a", "org/large", lost),
-    ]
-    requests = reduce(evolve_requests, steps, NO_REQUESTS)
-
-    (spend,) = endpoint_spend(requests)
-
-    assert (spend.n_answers, spend.usd) == (0, 0.0)
-    assert (spend.n_maybe_billed, spend.maybe_usd) == (2, 0.75)
-
-
-def answered_for(usd: float | None) -> Charge:
-    """Return what became of a request that was answered, in 2 tokens to 3."""
-    return Charge(request=key("request"), fate="answered", usage=Usage(3, 2), usd=usd)
-
-
-def settled(
-    number: int,
-    who: str,
-    model: str,
-    *charges: Charge,
-    table: str | None = TABLE,
-) -> RequestsSettled:
-    """Return the end of requests to an entrant."""
-    return RequestsSettled(
-        number=number, entrant=EntrantId(who), model=model, charges=charges, price_table=table
-    )
-
-
-def submitted(number: int, who: str, **worst_usd: float) -> RequestsSubmitted:
-    """Return requests to an entrant, by name, with what each costs at worst."""
-    return RequestsSubmitted(
-        number=number,
-        entrant=EntrantId(who),
-        model="org/large",
-        requests=tuple(key(name) for name in worst_usd),
-        worst_usd=tuple(worst_usd.values()),
-    )

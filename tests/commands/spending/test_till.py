@@ -8,7 +8,7 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask, Tell
 from commands.spending.budget import BudgetReached
-from commands.spending.endpoints import endpoint_spend, request_worst_usd
+from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable, price_table
 from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.events.judging import Fate
@@ -16,6 +16,7 @@ from ledger.events.money import Usage
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge, RequestsSubmitted
 from ledger.store import Ledger
+from projections.tournament.requests import endpoint_spend
 from tests.providers.openai import MODEL, PRICES
 from tests.support.builders.commands import open_tournament
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ledger.events.ratings import TieRule
 from ledger.events.registry import Event
 from projections.battles.columns import TIE, Battles, battles_of
-from projections.battles.comparisons import CODES, comparisons_of, joined
+from projections.battles.comparisons import CODES, STATUSES, comparisons_of, joined
 from projections.tournament.compared import Compared, ComparedBattle, account_of
 from projections.tournament.settlement import settle
 from projections.verdicts.policies import CONCATENATE, Rule
@@ -85,10 +85,13 @@ def test_parts_are_joined_in_order(parts: list[list[ComparedBattle]]) -> None:
 
     assert found.account == account_of(every)
     require_equal(found.battles(ties="half"), one_by_one([*every], "half"))
-    rows = [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in found.rows("s")]
+    columns = found.a.tolist(), found.b.tolist(), found.status.tolist(), found.weight.tolist()
+    rows = [
+        (found.entrants[a], found.entrants[b], STATUSES[status], weight)
+        for a, b, status, weight in zip(*columns, strict=True)
+    ]
     assert rows == [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in every]
-    numbers = {each.cluster for each in found.rows("s")}
-    assert len(numbers) == len({each.cluster for each in every})
+    assert len(np.unique(found.cluster)) == len({each.cluster for each in every})
 
 
 def test_every_status_has_a_code_of_one_byte() -> None:

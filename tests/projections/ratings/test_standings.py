@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
+from projections.battles.comparisons import comparisons_of
 from projections.intervals import wilson
-from projections.ratings.standings import Standings, WinRate, standings, win_rates
-from projections.tournament.settlement import settle
+from projections.ratings.standings import Standings, WinRate, standings, win_rates, win_rates_on
+from projections.tournament.settlement import by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, rubric
 from tests.support.builders.worlds import (
@@ -362,3 +363,13 @@ def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None
     assert sum(sum(row[3:8]) for row in rows) == len(found)
     assert all(row.entrant_a < row.entrant_b for row in rows)
     assert len({row[:3] for row in rows}) == len(rows)
+
+
+@given(events=tournament_histories())
+def test_win_rates_are_the_same_in_columns(events: list[Event]) -> None:
+    """A report has its pairs in columns, and the command has them one by one."""
+    state = known(*events)
+    groups = by_dimension(state, settle(state, everything(state), state.panel[0]))
+
+    for dimension, group in groups.items():
+        assert win_rates_on(dimension, comparisons_of(group)) == win_rates(group)

@@ -10,12 +10,14 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, PromptId, StreamId
 from projections.fold import fold
+from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import Match, planned_responses
 from projections.tournament.remaining import (
     AskingRules,
     OpenQuery,
     ResponseCount,
+    awaited_queries,
     missing_responses,
     open_queries,
     open_scores,
@@ -384,6 +386,21 @@ def test_a_missing_response_opens_no_query_of_its_pairs() -> None:
         == [("p1", name) for name in ("amy", "amy", "kim", "kim", "kim", "kim")]
         + [("p2", "amy")] * 2
     )
+
+
+def test_queries_of_awaited_responses_are_told_at_their_longest() -> None:
+    """What is open already is not among them; of what failed for good, nothing is to come."""
+    state = known(*answered(cup())[:-1])
+    (absent,) = missing_responses(state, everything(state))
+
+    awaited = awaited_queries(state, everything(state), judge(), ASKING)
+
+    assert len(awaited) == 4
+    assert {absent.entrant.entrant_id in each.match.pairing.entrants for each in awaited} == {True}
+    n_bytes = round(absent.entrant.max_new_tokens * BYTES_PER_TOKEN)
+    assert min(len(each.asked.user) for each in awaited) > n_bytes
+    whole = known(*answered(cup()))
+    assert awaited_queries(whole, everything(whole), judge(), ASKING) == ()
 
 
 def test_an_answered_question_is_not_open() -> None:

@@ -3,6 +3,7 @@
 from functools import reduce
 
 import pytest
+from msgspec.structs import replace
 
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
@@ -10,9 +11,11 @@ from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import EntrantId
 from projections.tournament.requests import (
     NO_REQUESTS,
+    EndpointSpend,
     EntrantKey,
     EntrantRequests,
     RequestKey,
+    endpoint_spend,
     evolve_requests,
 )
 from tests.support.builders.events import key
@@ -105,3 +108,31 @@ def test_what_is_under_way_is_on_the_bill_as_perhaps_billed() -> None:
 
     bill = requests.bills[BY_BASE]
     assert (bill.n_replies, bill.n_maybe_billed, bill.maybe_usd) == (0, 2, 1.0)
+
+
+def test_what_was_spent_is_told_by_entrant_and_model() -> None:
+    """A label may come to stand for another model, of another price; an unknown one is told."""
+    first, second, mine = (
+        replace(settled(*charges), entrant=EntrantId(who), model=model, price_table=table)
+        for who, model, table, *charges in (
+            ("b", "large", "a table", charge("1", usd=0.5), charge("2", usd=0.25)),
+            ("a", "large", "a table", charge("3", usd=0.125)),
+            ("a", "mine", None, charge("4", usd=None)),
+        )
+    )
+
+    assert endpoint_spend(after(first, second, mine)) == (
+        EndpointSpend(EntrantId("a"), "large", 1, 3, 2, 0.125, "a table", 0, 0.0),
+        EndpointSpend(EntrantId("a"), "mine", 1, 3, 2, None, None, 0, 0.0),
+        EndpointSpend(EntrantId("b"), "large", 2, 6, 4, 0.75, "a table", 0, 0.0),
+    )
+
+
+def test_requests_without_an_answer_are_told_at_their_worst() -> None:
+    """Those under way, and those that were perhaps billed."""
+    lost = settled(charge("lost", "perhaps billed", usd=0.5))
+
+    (spend,) = endpoint_spend(after(submitted(lost=0.5, awaited=0.25), lost))
+
+    assert (spend.n_answers, spend.usd) == (0, 0.0)
+    assert (spend.n_maybe_billed, spend.maybe_usd) == (2, 0.75)

@@ -13,6 +13,9 @@
       part.querySelectorAll("details").forEach((each, i) => { each.open = Boolean(open[i]); });
       part.dispatchEvent(new CustomEvent("renewed", {bubbles: true}));
     }
+    const name = ".top bdi";  // which a page does not know that waits for the first reading
+    document.querySelector(name).textContent = fresh.querySelector(name).textContent;
+    document.title = fresh.title;
     const now = fresh.querySelector("#live");
     told.dataset.position = now.dataset.position;
     told.textContent = now.textContent;

@@ -97,7 +97,8 @@ def test_the_map_shows_who_is_worth_its_time() -> None:
 
 def test_dollars_come_before_seconds_where_they_are_known() -> None:
     """A server's time is not the entrant's."""
-    spend = spent(PAID, by_entrants={"zoe": PAID, "amy": PAID})
+    dearer = Bill(n_replies=2, tokens=PAID.tokens, usd=0.5)
+    spend = spent(PAID, by_entrants={"zoe": PAID, "amy": dearer})
     played = subject(*history(cup(4), *FATES), spend=spend)
     (dimension,) = played.dimensions
 
@@ -105,7 +106,15 @@ def test_dollars_come_before_seconds_where_they_are_known() -> None:
 
     assert found is not None
     assert found.unit == "US dollars a response"
-    assert {cost for *_, cost, _ in found.rows} == {"$0.12"}
+    assert [cost for *_, cost, _ in found.rows] == ["$0.12", "$0.25"]
+
+
+def test_there_is_no_map_where_all_take_the_same() -> None:
+    """It would be a line."""
+    played = subject(*history(cup(4), *FATES))
+    (dimension,) = played.dimensions
+
+    assert value_map_of(played, dimension) is None
 
 
 @pytest.mark.parametrize("fates", [(), ("a",)])
