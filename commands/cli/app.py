@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from types import ModuleType
@@ -135,10 +136,7 @@ def main() -> None:
         command_line(words)(prog_name="tourney")
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
-            typer.secho(
-                "interrupted: what was recorded is kept; run the same command again to go on",
-                err=True,
-            )
+            _say("interrupted: what was recorded is kept; run the same command again to go on")
         raise
     except TourneyError as error:
         if "--debug" in sys.argv:
@@ -146,8 +144,14 @@ def main() -> None:
         from projections.artifacts.escaping import shown  # noqa: PLC0415  # help does not need it
 
         label = "in flight" if isinstance(error, WorkInFlight) else "error"
-        typer.secho(f"{label}: {shown(str(error))}", fg="red", err=True)
+        _say(f"{label}: {shown(str(error))}", fg="red")
         sys.exit(error.exit_code)
+
+
+def _say(message: str, fg: str | None = None) -> None:
+    """Print the last message; the exit code holds even if nobody can read it."""
+    with suppress(OSError):
+        typer.secho(message, fg=fg, err=True)
 
 
 def _typed() -> list[str]:

@@ -1,6 +1,7 @@
 """`tourney run` and `demo`: a whole tournament. `init`: a new one. `doctor`: is all ready?"""
 
 import os
+import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
@@ -110,7 +111,7 @@ def init(
     generate(config=folder / SETTINGS)
     say("Next:")
     if folder != Path():
-        say(f"  cd {folder}")
+        say(f"  cd {shlex.quote(str(folder))}")
     say("  tourney doctor         whether servers, models and keys are there")
     say("  tourney plan judge     what the judge is asked, and what it costs")
     say("  tourney run            generate, judge and rate")

@@ -107,14 +107,16 @@ def read_toml(path: Path) -> tuple[str, Table]:
         ConfigurationError: It is missing, cannot be read, or is not TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
         return text, parsed(text)
     except FileNotFoundError as error:
         remedy = "name one with --config, or lay out an example with `tourney demo`"
         raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error}; save it as UTF-8"]) from error
+    except OSError as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 

@@ -44,7 +44,10 @@ Tournament: TypeAlias = Annotated[
     ),
 ]
 AsOf: TypeAlias = Annotated[
-    str | None, typer.Option(help="Read the ledger up to this position or time (ISO 8601).")
+    str | None,
+    typer.Option(
+        help="Read the ledger up to this position or time (ISO 8601; UTC if no zone is named)."
+    ),
 ]
 Mode: TypeAlias = Annotated[
     ratings.Mode, typer.Option(help="headline: the whole bank; pilot: a stratified subset.")

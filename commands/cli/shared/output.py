@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Final, NamedTuple, TypeAlias
@@ -116,14 +116,23 @@ def write_lines(lines: Iterable[bytes]) -> None:
 
 
 def say(message: str) -> None:
-    """Print a message on stderr."""
-    stderr().print(Text(shown(message)), soft_wrap=True)
+    """Print a message on stderr; if nobody can read it, as on a full disk, it is left out."""
+    with suppress(OSError):
+        stderr().print(Text(shown(message)), soft_wrap=True)
 
 
 @cache
 def stderr() -> Console:
     """Return the console of stderr, which prints above progress bars."""
-    return Console(stderr=True)
+    return _StandardError(stderr=True)
+
+
+class _StandardError(Console):
+    """Falls silent once its reader is gone, as under `2>&1 | head`: paid work goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Print no more; rich would end the process, and lose the answers under way."""
+        self.quiet = True
 
 
 @contextmanager

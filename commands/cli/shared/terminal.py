@@ -34,7 +34,7 @@ def _plain_lines() -> OnProgress:
         tenth = done * 10 // total
         if told.get(what) != tenth:
             told[what] = tenth
-            stderr().print(Text(f"{what}: {done} of {total}"))
+            say(f"{what}: {done} of {total}")
 
     return tell
 

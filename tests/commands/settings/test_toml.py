@@ -120,3 +120,20 @@ def test_more_than_settings_say_is_no_toml(tmp_path: Path, value: str, why: str)
 def test_what_is_no_toml_in_a_variable_is_a_text(value: str) -> None:
     """The section says what it expects there."""
     assert environment.value(value) == value
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
+    """Editors on Windows write one."""
+    path = tmp_path / "tournament.toml"
+    path.write_text("k = 1\n", encoding="utf-8-sig")
+
+    assert read_toml(path) == ("k = 1\n", {"k": 1})
+
+
+def test_another_encoding_is_told_with_its_remedy(tmp_path: Path) -> None:
+    """As what PowerShell writes."""
+    path = tmp_path / "tournament.toml"
+    path.write_text("k = 1\n", encoding="utf-16")
+
+    with pytest.raises(ConfigurationError, match=r"cannot be read: .*; save it as UTF-8$"):
+        read_toml(path)

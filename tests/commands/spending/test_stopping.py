@@ -1,5 +1,6 @@
 """Ctrl-C stops gently at first, and at once the second time."""
 
+import os
 import signal
 from collections.abc import Callable
 from threading import Thread
@@ -57,3 +58,17 @@ def test_in_another_thread_there_is_no_signal_to_wait_for() -> None:
     thread.join()
 
     assert seen == [False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_keeps_the_answers_under_way(number: signal.Signals) -> None:
+    """A scheduler sends the one, a terminal that is closed the other; the answers are paid for."""
+    before = signal.signal(number, signal.SIG_DFL)
+
+    with stopping_gently(lambda _: None) as stops:
+        os.kill(os.getpid(), number)
+        is_set, now = stops.is_set(), signal.getsignal(number)
+
+    signal.signal(number, before)
+    assert is_set
+    assert now is signal.SIG_DFL

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from commands.cli.shared.output import write_lines
+from ledger.events.judging import VerdictReceived
 from ledger.identity import StreamId
 from ledger.store import Ledger
+from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.events import opened
+from tests.support.command_line import paid
 from tests.support.command_line.launching import launch
 
 FULL = Path("/dev/full")
+NEEDS_FULL = pytest.mark.skipif(not FULL.exists(), reason="it is Linux's: a disk without room")
 NAME = "Café"
 
 
@@ -28,7 +32,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def launched(
-    path: Path, *words: str, to: int = subprocess.PIPE, script: str = 'exec "$@"', **environ: str
+    path: Path,
+    *words: str,
+    to: int = subprocess.PIPE,
+    told: int = subprocess.PIPE,
+    script: str = 'exec "$@"',
+    **environ: str,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run the command line beside a ledger, as a process that ends as processes do."""
     return subprocess.run(
@@ -36,12 +45,19 @@ def launched(
         cwd=path.parent,
         env={**os.environ, **environ, "PYTHONPATH": str(Path(__file__).parents[4])},
         stdout=to,
-        stderr=subprocess.PIPE,
+        stderr=told,
         check=False,
     )
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="a disk that is always full is Linux's")
+def pipe_without_reader() -> int:
+    """Return where nobody reads what is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+@NEEDS_FULL
 @pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("export", "events")])
 def test_a_full_disk_ends_in_a_sentence(path: Path, words: tuple[str, ...]) -> None:
     """Who redirected a result there must hear of it: a script would go on with half of it."""
@@ -63,13 +79,43 @@ def test_nothing_is_pretended_where_there_is_no_output(path: Path) -> None:
 
 def test_a_closed_pipe_ends_without_a_word(path: Path) -> None:
     """`head` has seen enough."""
-    reading, writing = os.pipe()
-    os.close(reading)
+    writing = pipe_without_reader()
 
     ended = launched(path, "export", "events", to=writing)
 
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("is_full", [False, pytest.param(True, marks=NEEDS_FULL)])
+def test_paid_work_goes_on_where_nobody_reads_its_progress(
+    tmp_path: Path, *, is_full: bool
+) -> None:
+    """As under `2>&1 | head`: answers under way are paid for, and would be lost."""
+    place = paid.lay_out(tmp_path / "paid", n_prompts=1)
+    paid.record_responses(place)
+    told = os.open(FULL, os.O_WRONLY) if is_full else pipe_without_reader()
+
+    with FakeAnthropic() as fake:
+        words = ("apply", "judge", "--yes", "--provider", "anthropic")
+        ended = launched(place / "tournament.db", *words, told=told, **paid.environment(fake.url))
+        n_paid = len(fake.bill().paid)
+
+    os.close(told)
+    with Ledger.read_only(place / "tournament.db") as ledger:
+        n_read = sum(isinstance(each.event, VerdictReceived) for each in ledger.read())
+    assert (ended.returncode, n_paid, n_read) == (0, 36, 36)
+
+
+@pytest.mark.parametrize("is_full", [False, pytest.param(True, marks=NEEDS_FULL)])
+def test_an_error_that_nobody_reads_keeps_its_exit_code(path: Path, *, is_full: bool) -> None:
+    """A script goes by it."""
+    told = os.open(FULL, os.O_WRONLY) if is_full else pipe_without_reader()
+
+    ended = launched(path, "project", "elo", "--as-of", "never", told=told)
+
+    os.close(told)
+    assert ended.returncode == 2
 
 
 def test_machines_get_utf_8_whatever_the_locale(path: Path) -> None:

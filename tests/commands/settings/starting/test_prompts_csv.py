@@ -52,6 +52,12 @@ def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
             "prompt,id\nWhy?,1\n,2\nWho?,3\n ,4\n",
             "this row has no prompt; remove it .on 2 lines: 3, 5.",
         ),
+        ("prompt\n", "csv: it holds no prompts below its header"),
+        (
+            "prompt,gold_answer\nWhy?,A\nWho?,B\nWhy?,C\n",
+            r"csv:4: this row's prompt, or its id, stands in a row above; remove one of them",
+        ),
+        ("id,prompt\na,Why?\na,Who?\n", "csv:3: this row's prompt, or its id, stands "),
         ('prompt\nWhy?\n"Who?\n', "csv:2: not CSV: unexpected end of data"),
     ],
 )
@@ -59,6 +65,14 @@ def test_what_is_no_table_of_prompts_is_told(tmp_path: Path, text: str, why: str
     """With its line."""
     with pytest.raises(ConfigurationError, match=why):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_spreadsheet_may_separate_cells_in_another_way(tmp_path: Path, separator: str) -> None:
+    """Where a comma is for decimals, it saves semicolons."""
+    prompts, _ = read(tmp_path, f"gold_answer{separator}prompt\nA, B{separator}Why, or who?\n")
+
+    assert [(each["text"], each["gold_answer"]) for each in prompts] == [("Why, or who?", "A, B")]
 
 
 def test_a_prompt_may_be_a_whole_book(tmp_path: Path) -> None:
