@@ -19,6 +19,7 @@ CALLED_BY_LIBRARIES = {
     "_repr_html_",
     "format_commands",
     "get_seq_length",
+    "on_broken_pipe",
     "log_message",
     "version_string",
 }
