@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,13 @@ def launched(
     to: int = subprocess.PIPE,
     told: int = subprocess.PIPE,
     script: str = 'exec "$@"',
-    **environ: str,
+    environ: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run the command line beside a ledger, as a process that ends as processes do."""
     return subprocess.run(
         ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "commands.cli", *words],
         cwd=path.parent,
-        env={**os.environ, **environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+        env={**os.environ, **(environ or {}), "PYTHONPATH": str(Path(__file__).parents[4])},
         stdout=to,
         stderr=told,
         check=False,
@@ -98,7 +99,8 @@ def test_paid_work_goes_on_where_nobody_reads_its_progress(
 
     with FakeAnthropic() as fake:
         words = ("apply", "judge", "--yes", "--provider", "anthropic")
-        ended = launched(place / "tournament.db", *words, told=told, **paid.environment(fake.url))
+        environ = paid.environment(fake.url)
+        ended = launched(place / "tournament.db", *words, told=told, environ=environ)
         n_paid = len(fake.bill().paid)
 
     os.close(told)
@@ -120,7 +122,7 @@ def test_an_error_that_nobody_reads_keeps_its_exit_code(path: Path, *, is_full: 
 
 def test_machines_get_utf_8_whatever_the_locale(path: Path) -> None:
     """JSON has no other encoding, and a name of another script is no bug."""
-    ended = launched(path, "status", "--json", PYTHONIOENCODING="ascii")
+    ended = launched(path, "status", "--json", environ={"PYTHONIOENCODING": "ascii"})
 
     (row,) = json.loads(ended.stdout.decode())["rows"]
     assert row["tournament"] == NAME
