@@ -4,10 +4,12 @@ PyTorch hands a product in float32 on a CPU to a library that lays out the weigh
 which is a large part of the work where only some rows are read. Here it is done once, in place.
 """
 
-from typing import TypeGuard, cast
+from typing import Final, TypeGuard, cast
 
 import torch
 from torch import nn
+
+_SMALLEST: Final = 256  # inputs and outputs of a layer; to call oneDNN costs what smaller ones gain
 
 
 class PackedLinear(nn.Module):
@@ -26,9 +28,9 @@ class PackedLinear(nn.Module):
 
 
 def pack(module: nn.Module) -> None:
-    """Replace a module's linear layers in float32 on a CPU, if oneDNN is there; shared ones once.
+    """Replace a module's large linear layers in float32 on a CPU; those that are shared, once.
 
-    Their old weights are given up, unless something else has them, too.
+    Their old weights are given up, unless something else has them, too. Without oneDNN all stays.
     """
     if not torch.backends.mkldnn.is_available():
         return
@@ -48,6 +50,7 @@ def _is_packable(module: nn.Module) -> TypeGuard[nn.Linear]:
         and module.bias is None
         and module.weight.device.type == "cpu"
         and module.weight.dtype == torch.float32
+        and min(module.weight.shape) >= _SMALLEST
     )
 
 
