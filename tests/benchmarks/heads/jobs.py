@@ -7,6 +7,8 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -86,6 +88,8 @@ def random_jobs(folder: Path) -> dict[str, Job]:
     model = random_model(SMALL)
     ends = frozenset(range(0, SMALL.vocabulary_size, MEAN_LENGTH))
     net = random_hydra(model, STRENGTH)
+    with suppress(ModuleNotFoundError):  # commit 6200432 leaves weights as they are
+        import_module("commands.backends.hydra._packed").pack(net)
     plain = as_loaded(model, tokenizer)._replace(end_ids=ends)
     headed = LoadedHydra(net, N_HEADS, tokenizer, model.device, ends, None)
     who = entrant("random", max_new_tokens=N_NEW)
