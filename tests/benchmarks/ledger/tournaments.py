@@ -17,7 +17,8 @@ from typing import Final
 import msgspec
 from immutables import Map
 
-from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
+from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -247,7 +248,7 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
 def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
     places = KeyPlaces()
-    tournament = SectionedTournament(stream, places, ledger.at)
+    tournament = SectionedTournament(stream, places, ledger)
     events = ledger.read(stream=stream)
     while some := list(islice(events, _AT_ONCE)):
         places.note(some)
