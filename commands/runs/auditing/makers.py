@@ -29,7 +29,7 @@ ReadAt: TypeAlias = Callable[[Iterable[int]], Iterator[Recorded]]
 _FEW: Final = 8  # sections: they are made before another process has begun
 
 
-class Section(NamedTuple):
+class RunSection(NamedTuple):
     """What some prompts add to the files of a run, and to its ratings."""
 
     lines: dict[str, bytes]  # by path
@@ -52,7 +52,7 @@ class SectionMaker:
     policy: str
     places: KeyPlaces
 
-    def section(self, prompts: frozenset[PromptId], read_at: ReadAt) -> Section:
+    def section(self, prompts: frozenset[PromptId], read_at: ReadAt) -> RunSection:
         """Return the section of some prompts.
 
         Raises:
@@ -61,7 +61,7 @@ class SectionMaker:
         state = self._judged(prompts, read_at)
         groups = settlements_of(state, prompts, self.judge, self.policy)
         comparisons = {dimension: comparisons_of(group) for dimension, group in groups.items()}
-        return Section(line_files(BankSection(state, self.judge, groups)), comparisons)
+        return RunSection(line_files(BankSection(state, self.judge, groups)), comparisons)
 
     def _judged(self, prompts: frozenset[PromptId], read_at: ReadAt) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""
@@ -99,7 +99,7 @@ class Crew:
         self._others, self._n_others = others, n_others
         self._turns = count()
 
-    def sections(self, divided: Iterable[frozenset[PromptId]]) -> Iterator[Section]:
+    def sections(self, divided: Iterable[frozenset[PromptId]]) -> Iterator[RunSection]:
         """Yield the section of each part of a bank, in order; few wait for their turn.
 
         Raises:
@@ -143,6 +143,6 @@ def _begin(path: Path, maker: SectionMaker) -> None:
     _AT_WORK.append((Ledger.read_only(path), maker))
 
 
-def _made_apart(prompts: frozenset[PromptId]) -> Section:
+def _made_apart(prompts: frozenset[PromptId]) -> RunSection:
     [(ledger, maker)] = _AT_WORK
     return maker.section(prompts, ledger.at)
