@@ -10,8 +10,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, PromptId
 from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
-from projections.ratings.elo.rate import rate
-from projections.ratings.standings import Played, Standings, elo_task, standings
+from projections.ratings.standings import Standings, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
@@ -67,18 +66,12 @@ class RatedRun:
     judge: JudgeSettings
     comparisons: Mapping[Dimension, Comparisons]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
-    played: Mapping[Dimension, Played]  # by Elo
+    played: Mapping[Dimension, Callable[[], Standings]]  # by Elo
 
     @cached_property
     def standings(self) -> Mapping[Dimension, Standings]:
         """The standings by Elo, which take longest to compute."""
-        terms = self.publication.terms
-        return {
-            dimension: standings(
-                dimension, group, terms.entrants, terms.elo, self.played[dimension]
-            )
-            for dimension, group in self.comparisons.items()
-        }
+        return {dimension: played() for dimension, played in self.played.items()}
 
 
 @dataclass(frozen=True)
@@ -129,7 +122,7 @@ def rated_run(
     """
     terms = publication.terms
     played = {
-        dimension: start(rate, *elo_task(group, terms.elo))
+        dimension: start(standings, dimension, group, terms.entrants, terms.elo)
         for dimension, group in comparisons.items()
     }
     return RatedRun(

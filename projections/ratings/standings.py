@@ -1,9 +1,9 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -73,41 +73,20 @@ class Standings:
         )
 
 
-Played: TypeAlias = Callable[[], Mapping[float, EloRatings]]
-"""Returns Elo ratings under each K, once they are computed."""
-
-
-class EloTask(NamedTuple):
-    """What Elo ratings are computed of: all that `elo.rate` is given."""
-
-    battles: Battles
-    parameters: EloParameters
-    ks: tuple[float, ...]
-
-
-def elo_task(compared: Iterable[Compared] | Comparisons, parameters: EloParameters) -> EloTask:
-    """Return what the Elo ratings of a dimension, or of an imported set, are computed of."""
-    ks = tuple(dict.fromkeys((parameters.k, *parameters.k_sweep)))
-    return EloTask(comparisons_of(compared).battles(ties=parameters.ties), parameters, ks)
-
-
 def standings(
     dimension: Dimension,
     compared: Iterable[Compared] | Comparisons,
     roster: Sequence[str],
     parameters: EloParameters,
-    played: Played | None = None,
 ) -> Standings:
     """Compute the standings on a dimension, or in an imported set.
-
-    What takes longest, the ratings of their `elo_task`, may be under way already.
 
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
     comparisons = comparisons_of(compared)
-    task = elo_task(comparisons, parameters)
-    battles, by_k = task.battles, played() if played else rate(*task)
+    battles = comparisons.battles(ties=parameters.ties)
+    by_k = rate(battles, parameters, [*dict.fromkeys((parameters.k, *parameters.k_sweep))])
     ratings = by_k[parameters.k]
     n_judged = comparisons.n_judged_prompts
     resampled = uncertainty(battles, ratings, parameters, n_prompts=n_judged)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import NotFound, shortened
-from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
+from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.sections import SectionedTournament
 from ledger.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
@@ -160,7 +161,7 @@ def checked_runs(
     """
     places = KeyPlaces()
     tournaments = {
-        claim.stream: SectionedTournament(claim.stream, places, ledger.at) for claim in claims
+        claim.stream: SectionedTournament(claim.stream, places, ledger) for claim in claims
     }
     for group in _as_they_come(claims):
         for page in _pages_up_to(group[0].as_of, events):

@@ -70,10 +70,15 @@ def measure(bench: Bench) -> Iterator[Row]:
         yield stated(f"memory of {name} at most", f"{peak_mb:,.0f} MB", peak_mb, asked.peak_mb)
         growth = _exponent(sizes, [each.took_s for each in ended[name]])
         yield stated(f"growth exponent of {name}", f"{growth:.2f}", growth, _LARGEST_EXPONENT)
+        growth = _exponent(sizes, [each.processor_s for each in ended[name]])
+        yield stated("of its processor time", f"{growth:.2f}", growth, _LARGEST_EXPONENT)
 
 
 def _row(name: str, n_events: int, ended: Ended, asked: _Asked | None) -> Row:
-    figure = f"{ended.took_s:.2f} s, {ended.peak_mb:,.0f} MB"
+    figure = (
+        f"{ended.took_s:.2f} s, {ended.processor_s:.2f} s of processor time,"
+        f" {ended.peak_mb:,.0f} MB"
+    )
     return stated(f"{name}, {n_events:,} events", figure, ended.took_s, asked and asked.took_s)
 
 

@@ -14,9 +14,11 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from immutables import Map
 
-from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
+from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -115,14 +117,23 @@ def _tournament(number: int, n_prompts: int) -> Iterator[Event]:
     yield from opening
     state = known(*opening)
     for first in range(0, n_prompts, _PROMPTS_AT_ONCE):
-        some = [each.prompt_id for each in state.bank[first : first + _PROMPTS_AT_ONCE]]
-        answers = [_answer(rng, cell) for cell in planned_responses(state, some)]
+        asked = _with_prompts(state, first)
+        some = [each.prompt_id for each in asked.bank]
+        answers = [_answer(rng, cell) for cell in planned_responses(asked, some)]
         yield from answers
-        answered = replace(state, responses=Map({each.response_key: each for each in answers}))
+        answered = replace(asked, responses=Map({each.response_key: each for each in answers}))
         for pairing in pairings(answered, some):
             match = match_of(answered, pairing, _JUDGE)
             if match is not None:
                 yield from _judged(rng, match)
+
+
+def _with_prompts(state: Tournament, first: int) -> Tournament:
+    """Return a state of which some prompts are the bank: to plan a whole one again takes long."""
+    opening = state.opening
+    assert opening is not None
+    some = opening.prompts[first : first + _PROMPTS_AT_ONCE]
+    return replace(state, opening=msgspec.structs.replace(opening, prompts=some))
 
 
 def _prompt(rng: random.Random, prompt_id: str) -> Prompt:
@@ -237,7 +248,7 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
 def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
     places = KeyPlaces()
-    tournament = SectionedTournament(stream, places, ledger.at)
+    tournament = SectionedTournament(stream, places, ledger)
     events = ledger.read(stream=stream)
     while some := list(islice(events, _AT_ONCE)):
         places.note(some)

@@ -304,6 +304,32 @@ def test_a_disk_that_is_gone_for_good_is_reported_as_it_failed_first(
         assert not ledger.connection.in_transaction
 
 
+def test_what_fails_twice_is_left_to_the_next_command_that_writes(
+    filed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log keeps the last step, which is put on the disk before another comes after it."""
+
+    def fails(_handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Ledger.read_only(filed):  # it closes the file last, and so leaves the log
+        with Ledger.open(filed) as ledger:
+            append_one(filed)
+            with monkeypatch.context() as failing:
+                failing.setattr(os, "fsync", fails)
+                with (
+                    pytest.raises(sqlite3.OperationalError, match="disk I/O error"),
+                    settled_if_a_flush_fails(ledger.connection, filed),
+                ):
+                    raise failed_with(sqlite3.SQLITE_IOERR_FSYNC)
+            n_events = ledger.head.position
+        assert wal_of(filed).stat().st_size > 0
+
+        with Ledger.open(filed) as again:
+            assert wal_of(filed).stat().st_size == 0
+            assert again.head.position == n_events
+
+
 def test_a_commit_that_was_not_flushed_may_come_to_light(path: Path) -> None:
     """To say that nothing was recorded would be wrong: whoever opens the file next may find it."""
     failed = failed_with(sqlite3.SQLITE_IOERR_FSYNC)

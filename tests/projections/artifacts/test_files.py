@@ -16,14 +16,8 @@ from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
-from projections.artifacts.files import (
-    battles,
-    files_of,
-    holds_texts,
-    manifest,
-    matches,
-    verdicts,
-)
+from projections.artifacts.files import files_of, holds_texts, manifest
+from projections.artifacts.lines import PairLines
 from projections.artifacts.results import Results, results_of
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
@@ -292,17 +286,22 @@ JUDGMENT = {
 }
 
 
+def matches(found: Results) -> list[dict[str, object]]:
+    """Return the matches."""
+    return [json.loads(line) for line in PairLines(found).matches()]
+
+
 def judged(found: Results) -> list[dict[str, object]]:
     """Return the verdicts of the first dimension."""
-    (settlements, *_) = found.settlements.values()
-    return [dict(row) for row in verdicts(found, settlements)]
+    (dimension, *_) = found.settlements
+    return [json.loads(line) for line in PairLines(found).verdicts(dimension)]
 
 
 def test_matches_are_in_the_order_of_the_match_list() -> None:
     """Prompts, then dimensions, then pairs: line n of the customer's file is line n here."""
     prompts = [prompt("p2"), prompt("p1", gold=None), prompt("p3")]
 
-    rows = list(matches(results(*history(opened(rubrics=RUBRICS, prompts=prompts)))))
+    rows = matches(results(*history(opened(rubrics=RUBRICS, prompts=prompts))))
 
     assert [(row["prompt_id"], row["dimension"]) for row in rows] == [
         ("p2", "factuality"),
@@ -337,7 +336,7 @@ def test_a_pairing_without_a_response_is_no_match() -> None:
     """The file holds what could be judged; the account counts the rest."""
     *said, _ = responses(known(*cup()))  # kim's second is missing
 
-    rows = list(matches(results(*cup(), *said)))
+    rows = matches(results(*cup(), *said))
 
     assert [row["prompt_id"] for row in rows] == ["p1", "p1", "p1", "p2"]
 
@@ -365,18 +364,12 @@ def test_lines_are_as_pythons_json_writes_them(text: str, gold: str | None) -> N
     """A run that was published by Python's encoder must stay byte for byte the same."""
     task = prompt(text=text, gold=gold)
     found = results(*history(opened(prompts=[task], rubrics=[RUBRICS[1]]), "b"))
-    (settlements,) = found.settlements.values()
-    rows = {
-        "matches/matches.jsonl": matches(found),
-        "verdicts/utility.jsonl": verdicts(found, settlements),
-        "battles.jsonl": battles(found),
-    }
 
     files = files_of(found)
 
-    for path, lines in rows.items():
-        expected = [json.dumps(line, ensure_ascii=False) for line in lines]
-        assert files[path] == "".join(f"{line}\n" for line in expected).encode()
+    for path in ("matches/matches.jsonl", "verdicts/utility.jsonl", "battles.jsonl"):
+        (line,) = files[path].splitlines(keepends=True)
+        assert line == f"{json.dumps(json.loads(line), ensure_ascii=False)}\n".encode()
 
 
 def test_both_replies_are_kept_whole_and_in_order() -> None:
@@ -421,7 +414,7 @@ def test_battles_are_what_was_won_or_tied() -> None:
     """JudgeArena knows three winners; an inconsistent pair is none of them."""
     found = results(*history(cup(), "a", "b", "tie", "inconsistent", "refused", "pending"))
 
-    rows = list(battles(found))
+    rows = [json.loads(line) for line in PairLines(found).battles()]
 
     assert [(row["model_a"], row["model_b"], row["winner"]) for row in rows] == [
         ("zoe", "amy", "model_a"),

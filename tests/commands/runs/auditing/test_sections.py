@@ -1,17 +1,20 @@
 """A run that is checked in sections has the files of the run that is made whole."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
+from commands.runs.auditing.makers import SectionMaker, crew
+from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.ratings import Publication
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import Digest, StreamId, digest_of_bytes
+from ledger.identity import Digest, PromptId, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.artifacts.files import files_of
@@ -19,6 +22,7 @@ from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.state import Tournament
+from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.events import STREAM, key, known, opened, prompt, recorded
 from tests.support.builders.worlds import RUBRICS, cup, history, publication
 from tests.support.strategies.tournaments import tournament_histories
@@ -29,12 +33,17 @@ OTHER = StreamId("other")
 def gone_through(ledger: Ledger, *, prompts_at_once: int = 1) -> SectionedTournament:
     """Go through a ledger two events at a time."""
     places = KeyPlaces()
-    tournament = SectionedTournament(STREAM, places, ledger.at, prompts_at_once=prompts_at_once)
+    tournament = SectionedTournament(STREAM, places, ledger, prompts_at_once=prompts_at_once)
     events = [*ledger.read()]
     for start in range(0, len(events), 2):
         places.note(events[start : start + 2])
         tournament.advance(events[start : start + 2])
     return tournament
+
+
+def maker_of(state: Tournament, places: KeyPlaces) -> SectionMaker:
+    """Return who makes the sections of a run of the tournament's first judge."""
+    return SectionMaker(state, state.panel[0], DEFAULT_POLICY, places)
 
 
 def whole(ledger: Ledger) -> Tournament:
@@ -98,17 +107,35 @@ def test_a_section_reads_its_own_events_alone(ledger: Ledger) -> None:
     """All texts together are larger than memory."""
     prompts = [prompt(f"p{n}") for n in range(5)]
     ledger.append(STREAM, history(opened(prompts=prompts), "a", "a", "a", "a", "a"))
-    tournament, read = gone_through(ledger), list[set[str]]()
+    tournament = gone_through(ledger)
+    maker = maker_of(tournament.state, tournament._places)
+    read = list[set[str]]()
 
     def reading(positions: Iterable[int]) -> Iterator[Recorded]:
         events = [*ledger.at(positions)]
         read.append({e.event.prompt_id for e in events if isinstance(e.event, ResponseGenerated)})
         yield from events
 
-    tournament._read_at = reading  # as wired, with an ear to it
-    tournament.digests(publication(whole(ledger)))
+    for n in range(5):
+        maker.section(frozenset({PromptId(f"p{n}")}), reading)
 
     assert [each for each in read if each] == [{f"p{n}"} for n in range(5)]
+
+
+def test_other_processes_make_the_same_sections(tmp_path: Path) -> None:
+    """A long tournament is made by all cores; its files are hashed in order."""
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        prompts = [prompt(f"p{n}") for n in range(5)]
+        ledger.append(STREAM, history(opened(prompts=prompts), "a", "b", "tie", "a", "a"))
+        tournament = gone_through(ledger)
+        maker = maker_of(tournament.state, tournament._places)
+        divided = [frozenset({each.prompt_id}) for each in prompts]
+
+        with crew(maker, ledger, len(divided), few=0) as makers:
+            found = [section.lines for section in makers.sections(divided)]
+            assert found == [maker.section(each, ledger.at).lines for each in divided]
+            ratings = [makers.start(sum, [n, 1]) for n in range(3)]
+            assert [each() for each in ratings] == [1, 2, 3]
 
 
 def test_keys_with_the_same_beginning_do_no_harm() -> None:

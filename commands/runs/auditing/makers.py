@@ -1,0 +1,148 @@
+"""Make the sections of a run: what some prompts add to its files, here and in other processes."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from commands.runs.auditing.places import KeyPlaces
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, Dimension, PromptId
+from ledger.recorded import Recorded
+from ledger.store import Ledger
+from projections.artifacts.lines import line_files
+from projections.artifacts.results import BankSection, Parameters, Result, settlements_of
+from projections.battles.comparisons import Comparisons, comparisons_of
+from projections.tournament.folding import advance
+from projections.tournament.matches import keep_matches, known_matches, planned_responses
+from projections.tournament.state import Tournament
+
+ReadAt: TypeAlias = Callable[[Iterable[int]], Iterator[Recorded]]
+_FEW: Final = 8  # sections: they are made before another process has begun
+
+
+class RunSection(NamedTuple):
+    """What some prompts add to the files of a run, and to its ratings."""
+
+    lines: dict[str, bytes]  # by path
+    comparisons: dict[Dimension, Comparisons]
+
+
+@dataclass(frozen=True)
+class SectionMaker:
+    """Makes sections of a run, each of the events that are found by its keys.
+
+    Attributes:
+        state: The tournament, without what is found by key.
+        judge: Whose verdicts count.
+        policy: By which they became outcomes.
+        places: Where the events with a key are.
+    """
+
+    state: Tournament
+    judge: JudgeSettings
+    policy: str
+    places: KeyPlaces
+
+    def section(self, prompts: frozenset[PromptId], read_at: ReadAt) -> RunSection:
+        """Return the section of some prompts.
+
+        Raises:
+            LookupError: The terms of the run name something that is not there.
+        """
+        state = self._judged(prompts, read_at)
+        groups = settlements_of(state, prompts, self.judge, self.policy)
+        comparisons = {dimension: comparisons_of(group) for dimension, group in groups.items()}
+        return RunSection(line_files(BankSection(state, self.judge, groups)), comparisons)
+
+    def _judged(self, prompts: frozenset[PromptId], read_at: ReadAt) -> Tournament:
+        """Return a state with everything that settles the pairings of some prompts."""
+        asked = _with_bank(self.state, prompts)
+        cells = planned_responses(asked, prompts)
+        answered = self._with_events(asked, (each.response_key for each in cells), read_at)
+        matches = [match for _, match in known_matches(answered, prompts, self.judge) if match]
+        keys = (key for match in matches for _, key in match.keys)
+        judged = self._with_events(answered, keys, read_at)
+        keep_matches(answered, judged)
+        return judged
+
+    def _with_events(
+        self, state: Tournament, keys: Iterable[Digest], read_at: ReadAt
+    ) -> Tournament:
+        after = advance(state, read_at(self.places.positions(keys)))
+        return replace(after, newest=state.newest, redactions=state.redactions)
+
+
+def _with_bank(state: Tournament, prompts: Collection[PromptId]) -> Tournament:
+    """Return a state of which some prompts are the bank."""
+    if state.opening is None:
+        return state
+    bank = tuple(each for each in state.opening.prompts if each.label in prompts)
+    return replace(state, opening=msgspec.structs.replace(state.opening, prompts=bank))
+
+
+class Crew:
+    """Those who make the sections of a run, then its ratings: this process, and perhaps others."""
+
+    def __init__(
+        self, maker: SectionMaker, ledger: Ledger, others: Executor, n_others: int
+    ) -> None:
+        self._maker, self._ledger = maker, ledger
+        self._others, self._n_others = others, n_others
+        self._turns = count()
+
+    def sections(self, divided: Iterable[frozenset[PromptId]]) -> Iterator[RunSection]:
+        """Yield the section of each part of a bank, in order; few wait for their turn.
+
+        Raises:
+            LookupError: The terms of the run name something that is not there.
+        """
+        coming = iter(divided)
+        while some := [*islice(coming, 1 + self._n_others)]:
+            made = [self._others.submit(_made_apart, each).result for each in some[1:]]
+            yield self._maker.section(some[0], self._ledger.at)
+            yield from (each() for each in made)
+
+    def start(
+        self,
+        compute: Callable[Parameters, Result],
+        /,
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Callable[[], Result]:
+        """Return what returns a result; others compute it, or this process when its turn comes."""
+        if next(self._turns) % (1 + self._n_others) == self._n_others:
+            return partial(compute, *args, **kwargs)
+        return self._others.submit(compute, *args, **kwargs).result
+
+
+@contextmanager
+def crew(
+    maker: SectionMaker, ledger: Ledger, n_sections: int, *, few: int = _FEW
+) -> Iterator[Crew]:
+    """Yield who makes a run: of many sections, all cores."""
+    is_long = n_sections > few and ledger.path.exists()  # else it is in memory
+    n_others = (os.cpu_count() or 1) - 1 if is_long else 0
+    context, facts = get_context("spawn"), (ledger.path, maker)
+    with ProcessPoolExecutor(n_others or 1, context, _begin, facts) as others:
+        yield Crew(maker, ledger, others, n_others)  # a process begins when it has work
+
+
+_AT_WORK: Final[list[tuple[Ledger, SectionMaker]]] = []  # in a process of a crew
+
+
+def _begin(path: Path, maker: SectionMaker) -> None:
+    _AT_WORK.append((Ledger.read_only(path), maker))
+
+
+def _made_apart(prompts: frozenset[PromptId]) -> RunSection:
+    [(ledger, maker)] = _AT_WORK
+    return maker.section(prompts, ledger.at)
