@@ -57,7 +57,7 @@ class GenerationSection(Section):
     """Longest response, in tokens; an entrant may set its own."""
     batch_tokens: int | None = Field(default=None, gt=0)
     """Batch size for weights on this machine, in tokens. Default: what free memory holds, from
-    1,024 up to 8,192 on a CPU and 65,536 on a GPU."""
+    1,024 up to 8,192 on a CPU, or 2,048 where texts are only scored, and 65,536 on a GPU."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Seed from which each response's own is derived."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"

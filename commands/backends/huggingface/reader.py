@@ -211,6 +211,9 @@ def _shared_or_alone(group: PrefixGroup) -> Iterable[PrefixGroup]:
     return group.split()
 
 
+MOST_ON_CPU: Final = 1 << 11  # tokens of a batch; of more the states leave a processor's cache
+
+
 class HfLikelihoodModel(HfWorker):
     """Computes log-likelihoods, with one forward pass per window.
 
@@ -226,6 +229,12 @@ class HfLikelihoodModel(HfWorker):
                 the first result.
         """
         yield from self._load_by_load(continuations, self._read_load)
+
+    def _budget(self, loaded: Loaded) -> int:
+        """Return the token budget of a batch: less than for answers, unless the user names it."""
+        budget = super()._budget(loaded)
+        is_free = self._batch_tokens is None and loaded.device.type == "cpu"
+        return min(budget, MOST_ON_CPU) if is_free else budget
 
     def _read_load(
         self, loaded: Loaded, continuations: Sequence[Continuation]

@@ -22,7 +22,7 @@ def passages_of(
 
 
 def results(
-    passages: Sequence[Continuation], batch_tokens: int = ENOUGH, load: Load = load_entrant
+    passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = load_entrant
 ) -> list[ContinuationLikelihood | LikelihoodFailure]:
     """Return what a new reader makes of passages, in their order."""
     reader = HfLikelihoodModel(batch_tokens, device="cpu", load=load)
@@ -33,7 +33,7 @@ def results(
 
 
 def readings(
-    passages: Sequence[Continuation], batch_tokens: int = ENOUGH, load: Load = load_entrant
+    passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = load_entrant
 ) -> list[ContinuationLikelihood]:
     """Return them where every passage is read."""
     made = results(passages, batch_tokens, load)

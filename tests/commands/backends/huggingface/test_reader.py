@@ -25,6 +25,7 @@ from transformers import (
 
 from commands.backends.huggingface.reader import (
     MIN_SHARED,
+    MOST_ON_CPU,
     HfLikelihoodModel,
     PrefixGroup,
     compute_groups,
@@ -171,6 +172,21 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
 
     assert sum(n_read) == len(read[0].context_ids)
     assert len({*log_likelihoods(read)}) == 4
+
+
+def test_a_processor_reads_fewer_tokens_at_once_unless_told(entrant: Build) -> None:
+    """It is slower where the states of a batch leave its cache."""
+    n_read: list[int] = []
+    passages = passages_of(entrant(), *(("", f"{n} doses " * 8) for n in range(100, 150)))
+    load = changed(lambda model: _count(model, n_read))
+
+    by_default = readings(passages, None, load)
+    n_by_default = n_read.copy()
+    as_named = readings(passages, 1 << 13, load)
+
+    assert max(n_by_default) <= MOST_ON_CPU < sum(n_by_default)
+    assert n_read[len(n_by_default) :] == [sum(n_by_default)]
+    assert facts(by_default) == facts(as_named)
 
 
 @pytest.mark.parametrize("n_rows", [1, 3])
