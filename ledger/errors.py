@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ledger.identity import Digest
+from ledger.storage.remedies import remedy_of
 
 
 class TourneyError(Exception):
@@ -111,12 +112,12 @@ class ChangedMeanwhile(LedgerError):
 class CannotWrite(LedgerError):
     """The ledger's file or folder cannot be written; the append recorded nothing."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, why: str | Exception) -> None:
+        remedy = "" if isinstance(why, str) else f"{remedy_of(why)}, then "
         super().__init__(
-            f"cannot write {path}: {why}; this step recorded nothing:"
-            " free disk space or fix the permissions, then run the same command again"
+            f"cannot write {path}: {why}; this step recorded nothing: {remedy}run the command again"
         )
-        self.path, self.why = path, why
+        self.path, self.why = path, str(why)
 
 
 class FileTaken(LedgerError):

@@ -132,7 +132,7 @@ def _reserved(state: Tournament, runs: Path, name: str) -> Path:
         runs.mkdir(parents=True, exist_ok=True)  # a broken link is an error here
         return next(runs / each for each in names if each not in taken and _makes(runs / each))
     except OSError as error:
-        raise CannotWrite(runs, str(error)) from error
+        raise CannotWrite(runs, error) from error
 
 
 def _makes(folder: Path) -> bool:

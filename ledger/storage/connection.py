@@ -282,7 +282,10 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
         if error is None:
             return
         if isinstance(error, sqlite3.OperationalError | OSError):
-            refused = DiskFailed if _is_failed_flush(error) else self._refused
-            raise refused(self._path, str(error)) from error
+            if _is_failed_flush(error):
+                raise DiskFailed(self._path, str(error)) from error
+            if self._refused is CannotWrite:
+                raise CannotWrite(self._path, error) from error
+            raise CannotRead(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
             raise NotALedger(self._path, str(error)) from error

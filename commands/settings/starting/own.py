@@ -89,7 +89,9 @@ def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
     except (OSError, CannotWrite) as error:
         for file in written:
             file.unlink()
-        raise CannotWrite(folder, str(error)) from error
+        if isinstance(error, OSError):
+            raise CannotWrite(folder, error) from error
+        raise
     return tuple(files)
 
 
