@@ -1,0 +1,23 @@
+"""What to do about a write that failed, by the name that the system or SQLite gives its error."""
+
+from errno import errorcode
+from typing import Final
+
+_REMEDIES: Final = (
+    (("ENOSPC", "EDQUOT", "SQLITE_FULL"), "free disk space"),
+    (("EACCES", "EPERM", "SQLITE_PERM", "SQLITE_READONLY"), "fix its permissions"),
+    (("EROFS",), "choose a file system that can be written"),
+    (("ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG", "ELOOP"), "correct the path"),
+    (("SQLITE_CANTOPEN",), "check that its folder exists and can be written"),
+    (("SQLITE_BUSY",), "wait for the program that uses it"),
+)
+
+
+def remedy_of(error: Exception) -> str:
+    """Return what to do about an error of the system or of SQLite."""
+    number = getattr(error, "errno", None)
+    name = getattr(error, "sqlite_errorname", None) or errorcode.get(number or 0, "")
+    return next(
+        (remedy for names, remedy in _REMEDIES if name.startswith(names)),
+        "check the disk and its permissions",
+    )
