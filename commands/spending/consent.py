@@ -47,5 +47,5 @@ def dollars(usd: float | None) -> str:
 
 def no_price(model: str) -> str:
     """Say that a model has no price, and where to name one."""
-    where = "put its price into a file (example: docs/judges-and-money.md)"
-    return f"{model} has no price; unless it is free, {where} and set [judge] prices = FILE"
+    remedy = "unless it is free, name a table with its price: [judge] prices = FILE"
+    return f"{model} has no price; {remedy}"
