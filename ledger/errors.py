@@ -223,8 +223,7 @@ class NotErased(LedgerError):
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
             f"the redaction is recorded, but {path} or its -wal may still hold the old bytes:"
-            f" {why}; end whatever reads the file, or free disk space, then run the same command"
-            " again: it writes the file anew"
+            f" {why}; end whatever reads the file, or free disk space, then run the command again"
         )
         self.path, self.why = path, why
 

@@ -93,7 +93,7 @@ def judge(
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
 ) -> None:
-    """Ask the judge all open queries.
+    """Send all open queries to the judge.
 
     Example: tourney apply judge --yes --max-usd 20
     """

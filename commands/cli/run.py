@@ -99,7 +99,7 @@ def init(
 ) -> None:
     """Write the files of a new tournament.
 
-    They are settings, prompts, a rubric, and the judge's instructions; other files stay.
+    These are settings, prompts, a rubric, and the judge's instructions. Other files are kept.
 
     Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
     """
