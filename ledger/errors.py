@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from ledger.identity import Digest
-from ledger.storage.remedies import remedy_of
 
 
 class TourneyError(Exception):
@@ -112,12 +111,10 @@ class ChangedMeanwhile(LedgerError):
 class CannotWrite(LedgerError):
     """The ledger's file or folder cannot be written; the append recorded nothing."""
 
-    def __init__(self, path: Path, why: str | Exception) -> None:
-        remedy = "" if isinstance(why, str) else f"{remedy_of(why)}, then "
-        super().__init__(
-            f"cannot write {path}: {why}; this step recorded nothing: {remedy}run the command again"
-        )
-        self.path, self.why = path, str(why)
+    def __init__(self, path: Path, why: str, remedy: str = "") -> None:
+        again = f"{remedy}, then run the command again" if remedy else "run the command again"
+        super().__init__(f"cannot write {path}: {why}; this step recorded nothing: {again}")
+        self.path, self.why = path, why
 
 
 class FileTaken(LedgerError):

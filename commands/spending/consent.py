@@ -47,5 +47,4 @@ def dollars(usd: float | None) -> str:
 
 def no_price(model: str) -> str:
     """Say that a model has no price, and where to name one."""
-    remedy = "unless it is free, name a table with its price: [judge] prices = FILE"
-    return f"{model} has no price; {remedy}"
+    return f"{model} has no price; to give it one, set [judge] prices = FILE to a price table"

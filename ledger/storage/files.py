@@ -9,6 +9,7 @@ from stat import S_IFREG
 from typing import Final
 
 from ledger.errors import CannotWrite, FolderTaken
+from ledger.storage.remedies import cannot_write
 
 _AT_ONCE: Final = 1_048_576  # bytes
 
@@ -35,7 +36,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         flush(folder.parent)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        raise CannotWrite(folder, error) from error
+        raise cannot_write(folder, error) from error
 
 
 def write_whole(file: Path, lines: Iterable[bytes]) -> None:
@@ -54,7 +55,7 @@ def write_whole(file: Path, lines: Iterable[bytes]) -> None:
         else:
             _replace(Path(os.path.realpath(file)), lines)  # resolve() fails at a loop
     except OSError as error:
-        raise CannotWrite(file, error) from error
+        raise cannot_write(file, error) from error
 
 
 def _replace(file: Path, lines: Iterable[bytes]) -> None:

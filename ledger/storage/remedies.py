@@ -1,7 +1,10 @@
 """What to do about a write that failed, by the name that the system or SQLite gives its error."""
 
 from errno import errorcode
+from pathlib import Path
 from typing import Final
+
+from ledger.errors import CannotWrite
 
 _REMEDIES: Final = (
     (("ENOSPC", "EDQUOT", "SQLITE_FULL"), "free disk space"),
@@ -13,8 +16,12 @@ _REMEDIES: Final = (
 )
 
 
-def remedy_of(error: Exception) -> str:
-    """Return what to do about an error of the system or of SQLite."""
+def cannot_write(path: Path, error: Exception) -> CannotWrite:
+    """Return the error of a write that the system or SQLite refused, with what to do about it."""
+    return CannotWrite(path, str(error), _remedy(error))
+
+
+def _remedy(error: Exception) -> str:
     number = getattr(error, "errno", None)
     name = getattr(error, "sqlite_errorname", None) or errorcode.get(number or 0, "")
     return next(

@@ -11,6 +11,7 @@ from commands.errors import ConfigurationError
 from commands.settings.inputs import RUBRICS
 from ledger.errors import CannotWrite
 from ledger.storage.files import write_whole
+from ledger.storage.remedies import cannot_write
 
 SETTINGS: Final = "tournament.toml"
 _BANK: Final = "bank.jsonl"
@@ -90,7 +91,7 @@ def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
         for file in written:
             file.unlink()
         if isinstance(error, OSError):
-            raise CannotWrite(folder, error) from error
+            raise cannot_write(folder, error) from error
         raise
     return tuple(files)
 
