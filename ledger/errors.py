@@ -111,11 +111,9 @@ class ChangedMeanwhile(LedgerError):
 class CannotWrite(LedgerError):
     """The ledger's file or folder cannot be written; the append recorded nothing."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(
-            f"cannot write {path}: {why}; this step recorded nothing:"
-            " free disk space or fix the permissions, then run the same command again"
-        )
+    def __init__(self, path: Path, why: str, remedy: str = "") -> None:
+        again = f"{remedy}, then run the command again" if remedy else "run the command again"
+        super().__init__(f"cannot write {path}: {why}; this step recorded nothing: {again}")
         self.path, self.why = path, why
 
 
@@ -222,8 +220,7 @@ class NotErased(LedgerError):
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
             f"the redaction is recorded, but {path} or its -wal may still hold the old bytes:"
-            f" {why}; end whatever reads the file, or free disk space, then run the same command"
-            " again: it writes the file anew"
+            f" {why}; end whatever reads the file, or free disk space, then run the command again"
         )
         self.path, self.why = path, why
 

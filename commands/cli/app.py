@@ -82,7 +82,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             "Show what remains to be done and what it costs (read-only).",
             is_group=True,
         ),
-        Entry("apply", "apply", "Do what remains to be done.", is_group=True),
+        Entry("apply", "apply", "Do what remains to be done (may cost money).", is_group=True),
         Entry("evaluate", "evaluate", "Evaluate weights by themselves, without a tournament."),
         Entry(
             "project.viewing",

@@ -15,6 +15,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
+from commands.cli.tables.outcomes import without_gold_notes
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
@@ -92,7 +93,7 @@ def judge(
     limit: options.Limit = None,
     allow_gaps: options.AllowGaps = False,
 ) -> None:
-    """Ask the judge all open queries.
+    """Send all open queries to the judge.
 
     Example: tourney apply judge --yes --max-usd 20
     """
@@ -113,6 +114,8 @@ def judge(
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
     tell_unreadable(state, prompts, plan.judge, say)
+    for note in without_gold_notes(state, prompts):
+        say(note)
     require_none_in_flight(state, plan.task)
     n_gaps = sum(account.n_failed for _, account in accounts)
     if (n_gaps or done.n_failed) and not allow_gaps:

@@ -60,8 +60,8 @@ def evaluate(
     chat: Annotated[
         ChatForm | None,
         typer.Option(
-            help="Ask by the chat template, each example as turns or all in one; or in plain text,"
-            " which is the default but for rollouts."
+            help="Use the chat template: turns (each example is two turns) or one-turn; none: plain"
+            " text, the default except for rollouts."
         ),
     ] = None,
     system: Annotated[

@@ -18,6 +18,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
+from commands.cli.tables.outcomes import without_gold_notes
 from commands.cli.tables.plan import (
     owed_responses_table,
     owed_samples_table,
@@ -129,6 +130,8 @@ def judge(
         awaited = way_as_set(later, pricing) if later else None
         _warn_of_old_prices(pricing)
     writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen), awaited))
+    for note in without_gold_notes(state, prompts):
+        say(note)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
 

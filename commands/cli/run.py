@@ -19,6 +19,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
+from commands.cli.tables.outcomes import without_gold_notes
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
@@ -65,6 +66,8 @@ def run(
     _tell(summary, gaps)
     prompts = results.publication.terms.prompts
     tell_unreadable(results.tournament, prompts, results.judge, say)
+    for note in without_gold_notes(results.tournament, prompts):
+        say(note)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)
@@ -96,7 +99,7 @@ def init(
 ) -> None:
     """Write the files of a new tournament.
 
-    They are settings, prompts, a rubric, and the judge's instructions; other files stay.
+    These are settings, prompts, a rubric, and the judge's instructions. Other files are kept.
 
     Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
     """

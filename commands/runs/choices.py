@@ -48,15 +48,15 @@ def position_at(ledger: Ledger, when: str, *, option: str) -> int:
     """Resolve a position or a time to a position.
 
     Raises:
-        ConfigurationError: It is neither, or a day without its dashes.
+        ConfigurationError: It is neither, or a position after the ledger's end.
     """
     if when.isdecimal():
         last = ledger.head.position
-        if int(when) > last and (day := _day_of(when)):
-            raise ConfigurationError(
-                [f"{option} {when} is read as a position, and the last is {last}; write {day}"]
-            )
-        return min(int(when), last)
+        if int(when) > last:
+            day = _day_of(when)
+            remedy = f"for the day write {day}" if day else "name an earlier position, or a time"
+            raise ConfigurationError([f"{option} {when}: the ledger ends at {last}; {remedy}"])
+        return int(when)
     try:
         moment = datetime.fromisoformat(when)
     except ValueError as error:

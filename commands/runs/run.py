@@ -28,11 +28,12 @@ from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import JUDGE, Reach, entrant_table, server_of
 from commands.spending.pricing import price_book
-from ledger.errors import CannotWrite, FolderTaken
+from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
 from ledger.identity import EntrantId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files, write_whole
+from ledger.storage.remedies import cannot_write
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.tournament.remaining import missing_responses
@@ -132,7 +133,7 @@ def _reserved(state: Tournament, runs: Path, name: str) -> Path:
         runs.mkdir(parents=True, exist_ok=True)  # a broken link is an error here
         return next(runs / each for each in names if each not in taken and _makes(runs / each))
     except OSError as error:
-        raise CannotWrite(runs, str(error)) from error
+        raise cannot_write(runs, error) from error
 
 
 def _makes(folder: Path) -> bool:

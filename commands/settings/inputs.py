@@ -147,7 +147,7 @@ def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
     """Yield which keys of a prompt are unknown, and which are missing."""
     for key in record:
         if key not in _FIELDS:
-            yield f"unknown field {key!r}{nearest(key, _FIELDS)}"
+            yield f"unknown field {key!r}{nearest(key, (*_FIELDS, 'prompt'))}"
     for name, field in _FIELDS.items():
         if field.required and name not in record:
             yield f"{name!r} is missing"

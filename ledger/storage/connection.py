@@ -19,6 +19,7 @@ from ledger.errors import (
 )
 from ledger.storage import schema
 from ledger.storage.files import beside, create, flush, wal_of, write_again
+from ledger.storage.remedies import cannot_write
 from ledger.storage.sharing import Locked, Snapshot, kept_open, may_leave_files
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -282,7 +283,10 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
         if error is None:
             return
         if isinstance(error, sqlite3.OperationalError | OSError):
-            refused = DiskFailed if _is_failed_flush(error) else self._refused
-            raise refused(self._path, str(error)) from error
+            if _is_failed_flush(error):
+                raise DiskFailed(self._path, str(error)) from error
+            if self._refused is CannotWrite:
+                raise cannot_write(self._path, error) from error
+            raise CannotRead(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
             raise NotALedger(self._path, str(error)) from error

@@ -9,6 +9,7 @@ from stat import S_IFREG
 from typing import Final
 
 from ledger.errors import CannotWrite, FolderTaken
+from ledger.storage.remedies import cannot_write
 
 _AT_ONCE: Final = 1_048_576  # bytes
 
@@ -35,7 +36,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         flush(folder.parent)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
-        raise CannotWrite(folder, str(error)) from error
+        raise cannot_write(folder, error) from error
 
 
 def write_whole(file: Path, lines: Iterable[bytes]) -> None:
@@ -48,13 +49,13 @@ def write_whole(file: Path, lines: Iterable[bytes]) -> None:
     """
     try:
         if not file.name or file.is_dir():
-            raise CannotWrite(file, "it is a folder")
+            raise CannotWrite(file, "it is a folder; name a file")
         if file.exists() and not file.is_file():
             _write(file, lines)
         else:
             _replace(Path(os.path.realpath(file)), lines)  # resolve() fails at a loop
     except OSError as error:
-        raise CannotWrite(file, str(error)) from error
+        raise cannot_write(file, error) from error
 
 
 def _replace(file: Path, lines: Iterable[bytes]) -> None:

@@ -245,6 +245,19 @@ def progress(
     )
 
 
+def dimensions_without_gold(
+    tournament: Tournament, prompts: Collection[PromptId]
+) -> tuple[Dimension, ...]:
+    """Return the dimensions that need gold answers where none of the prompts has one."""
+    chosen = frozenset(prompts)
+    asked = [prompt for prompt in tournament.bank if prompt.prompt_id in chosen]
+    return tuple(
+        rubric.dimension
+        for rubric in tournament.dimensions
+        if asked and not any(is_eligible(rubric, prompt) for prompt in asked)
+    )
+
+
 def response_counts(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[ResponseCount, ...]:

@@ -14,6 +14,7 @@ from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
+from commands.spending.consent import no_price
 from ledger.audit import audit
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
@@ -480,7 +481,7 @@ def test_a_model_without_a_price_is_told_as_unknown(tourney_at_endpoint: Tourney
     assert generated.returncode == 0, generated.stderr
     assert [each["usd"] for each in at_entrants(tourney_at_endpoint)] == [None, None]
     assert ": $?" in told
-    assert f"{MODEL} has no price; add it to a table and set [judge] prices = FILE" in told
+    assert no_price(MODEL) in told
     assert "nothing was spent" not in told
 
 

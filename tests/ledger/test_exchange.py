@@ -476,7 +476,7 @@ def test_a_folder_without_permission_takes_no_backup(public_folder: Path, filed:
     with (
         Ledger.read_only(filed) as ledger,
         unprivileged(),
-        pytest.raises(CannotWrite, match="free disk space or fix the permissions"),
+        pytest.raises(CannotWrite, match="its folder exists and can be written"),
     ):
         back_up(ledger, public_folder / "run.ledger")
 

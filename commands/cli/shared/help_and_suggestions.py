@@ -33,9 +33,15 @@ class PanelGroup(TyperGroup):
         Raises:
             click.NoSuchOption: It has no such option; the message suggests options that are spelt
                 alike, or else those whose help speaks of the word.
+            click.MissingParameter: An argument is missing; the message says what it is.
         """
         try:
             return super().invoke(ctx)
+        except click.MissingParameter as error:
+            meant = getattr(error.param, "help", None)
+            if ctx.parent or error.message or not meant:
+                raise
+            raise click.MissingParameter(meant, error.ctx, error.param) from None
         except click.NoSuchOption as error:
             meant = [] if ctx.parent or _nearest(error) else _options_about(error)
             if not meant:

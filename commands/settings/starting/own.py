@@ -11,6 +11,7 @@ from commands.errors import ConfigurationError
 from commands.settings.inputs import RUBRICS
 from ledger.errors import CannotWrite
 from ledger.storage.files import write_whole
+from ledger.storage.remedies import cannot_write
 
 SETTINGS: Final = "tournament.toml"
 _BANK: Final = "bank.jsonl"
@@ -89,7 +90,9 @@ def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
     except (OSError, CannotWrite) as error:
         for file in written:
             file.unlink()
-        raise CannotWrite(folder, str(error)) from error
+        if isinstance(error, OSError):
+            raise cannot_write(folder, error) from error
+        raise
     return tuple(files)
 
 

@@ -6,7 +6,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Confirm, Console, no_progress
 from commands.spending.approval import approve, approve_requests, require_someone
-from commands.spending.consent import Offer, SpendingOptions
+from commands.spending.consent import Offer, SpendingOptions, no_price
 from commands.spending.endpoints import Request
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
@@ -97,7 +97,7 @@ def test_a_model_without_a_price_is_told_where_there_is_a_cap(
     requests = [Request(who, "Why?") for who in (UNPRICED, HERE, UNPRICED)]
     approve_requests(recorder, requests, BOOK, spending, Console(told.append, None, no_progress))
 
-    why = "org/mine has no price; add it to a table and set [judge] prices = FILE; until then"
+    why = f"{no_price('org/mine')}; until then"
     assert told == [f"{why} --max-usd does not count it"] * n_told
 
 

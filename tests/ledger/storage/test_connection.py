@@ -169,7 +169,7 @@ def test_a_folder_without_permission_cannot_take_a_ledger(public_folder: Path) -
     """A run must fail before the first judge query is paid for."""
     public_folder.chmod(0o555)
 
-    with unprivileged(), pytest.raises(CannotWrite, match="free disk space or fix the permissions"):
+    with unprivileged(), pytest.raises(CannotWrite, match="its folder exists and can be written"):
         Ledger.open(public_folder / "run.ledger")
 
     assert list(public_folder.iterdir()) == []

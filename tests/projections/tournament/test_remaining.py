@@ -18,6 +18,7 @@ from projections.tournament.remaining import (
     OpenQuery,
     ResponseCount,
     awaited_queries,
+    dimensions_without_gold,
     missing_responses,
     open_queries,
     open_scores,
@@ -146,6 +147,18 @@ def test_prompts_without_gold_are_left_out_and_counted() -> None:
     assert whole.left_out == (("factuality", 2), ("utility", 0))
     assert [account.planned for _, account in whole.accounts] == [1, 3]
     assert some.left_out == (("factuality", 1), ("utility", 0))
+
+
+@pytest.mark.parametrize(
+    ("prompts", "lacking"), [({"p1"}, ("factuality",)), ({"p1", "p2"}, ()), (set(), ())]
+)
+def test_a_dimension_without_any_gold_answer_is_named(
+    prompts: set[PromptId], lacking: tuple[str, ...]
+) -> None:
+    """Nothing can be judged on it, and zero pairs alone would not say why."""
+    tournament = known(*opened(prompts=[prompt("p1", gold=None), prompt("p2")], rubrics=RUBRICS))
+
+    assert dimensions_without_gold(tournament, prompts) == lacking
 
 
 def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:

@@ -90,6 +90,17 @@ def test_a_misspelt_command_is_told_the_nearest_once(words: tuple[str, ...], mes
     assert done.stderr.splitlines()[-1] == f"Error: {message}"
 
 
+def test_a_missing_argument_is_explained() -> None:
+    """Whoever types `battle` alone must learn where battles are listed."""
+    done = said("battle")
+
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == (
+        "Error: Missing argument 'PROMPT|ID'. A prompt, or the start of an id that"
+        " `tourney project matches` lists."
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

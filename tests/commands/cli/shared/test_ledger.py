@@ -15,15 +15,17 @@ def test_a_day_without_dashes_is_not_taken_for_the_end(ledger: Ledger) -> None:
     """Everything would be shown as of a day on which half of it was not known."""
     ledger.append(STREAM, verdicts(3))
 
-    with pytest.raises(ConfigurationError, match="the last is 3; write 2026-04-27"):
+    with pytest.raises(ConfigurationError, match="ends at 3; for the day write 2026-04-27"):
         position_at(ledger, "20260427", option="--as-of")
 
 
-def test_a_number_behind_the_end_that_is_no_day_is_the_end(ledger: Ledger) -> None:
-    """A script that counts on may ask for more than there is."""
+def test_a_position_after_the_end_is_refused(ledger: Ledger) -> None:
+    """It was mistyped, or is of another ledger; the end would pass for what was asked for."""
     ledger.append(STREAM, verdicts(3))
 
-    assert position_at(ledger, "99999999", option="--as-of") == 3
+    assert position_at(ledger, "3", option="--as-of") == 3
+    with pytest.raises(ConfigurationError, match="--as-of 99999: the ledger ends at 3; name an"):
+        position_at(ledger, "99999", option="--as-of")
 
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

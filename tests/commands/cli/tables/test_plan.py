@@ -61,7 +61,7 @@ def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
     notes = [*cost_notes(cost)]
 
     assert notes[0] == "one by one, no cache: $?, at worst $?"
-    assert notes[-1].startswith("claude-nobody has no price; add it to a table and set [judge]")
+    assert notes[-1].startswith("claude-nobody has no price; to give it one, set [judge]")
     assert [way["expected_usd"] for way in cost_fields(cost)["ways"]] == [None] * 4  # type: ignore[union-attr, index, call-overload]  # JSON
 
 

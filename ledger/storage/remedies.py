@@ -1,0 +1,30 @@
+"""What to do about a write that failed, by the name that the system or SQLite gives its error."""
+
+from errno import errorcode
+from pathlib import Path
+from typing import Final
+
+from ledger.errors import CannotWrite
+
+_REMEDIES: Final = (
+    (("ENOSPC", "EDQUOT", "SQLITE_FULL"), "free disk space"),
+    (("EACCES", "EPERM", "SQLITE_PERM", "SQLITE_READONLY"), "fix its permissions"),
+    (("EROFS",), "choose a file system that can be written"),
+    (("ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG", "ELOOP"), "correct the path"),
+    (("SQLITE_CANTOPEN",), "check that its folder exists and can be written"),
+    (("SQLITE_BUSY",), "wait for the program that uses it"),
+)
+
+
+def cannot_write(path: Path, error: Exception) -> CannotWrite:
+    """Return the error of a write that the system or SQLite refused, with what to do about it."""
+    return CannotWrite(path, str(error), _remedy(error))
+
+
+def _remedy(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    name = getattr(error, "sqlite_errorname", None) or errorcode.get(number or 0, "")
+    return next(
+        (remedy for names, remedy in _REMEDIES if name.startswith(names)),
+        "check the disk and its permissions",
+    )
