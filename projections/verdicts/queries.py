@@ -8,14 +8,12 @@ text says so, and stays the same for all.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import Order, Verdict, VerdictReceived, query_key
 from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric, ScoreScale
 from ledger.identity import Digest, Json, digest_of, digest_of_bytes
-from ledger.recorded import moment
 
 _PROTOCOLS: Final[Mapping[str, str]] = {
     "line": """\
@@ -137,12 +135,7 @@ class RecordedVerdict(NamedTuple):
     """A verdict and when it was recorded."""
 
     event: VerdictReceived
-    recorded_us: int
-
-    @property
-    def recorded_at(self) -> datetime:
-        """When it was recorded, in UTC."""
-        return moment(self.recorded_us)
+    recorded_us: int  # microseconds since 1970, in UTC
 
 
 Said: TypeAlias = Callable[[Digest], Verdict | None]
