@@ -211,7 +211,7 @@ def _shared_or_alone(group: PrefixGroup) -> Iterable[PrefixGroup]:
     return group.split()
 
 
-MOST_ON_CPU: Final = 1 << 11  # tokens of a batch; of more the states leave a processor's cache
+MOST_ON_CPU: Final = 1 << 11  # tokens of a batch; with more a fifth of the time maps memory
 
 
 class HfLikelihoodModel(HfWorker):

@@ -175,7 +175,7 @@ def test_choices_of_one_token_need_one_row(entrant: Build) -> None:
 
 
 def test_a_processor_reads_fewer_tokens_at_once_unless_told(entrant: Build) -> None:
-    """It is slower where the states of a batch leave its cache."""
+    """With more, a fifth of the time would go into mapping memory anew at each pass."""
     n_read: list[int] = []
     passages = passages_of(entrant(), *(("", f"{n} doses " * 8) for n in range(100, 150)))
     load = changed(lambda model: _count(model, n_read))
