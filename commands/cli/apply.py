@@ -15,7 +15,6 @@ from commands.cli.shared.command import command
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.outcomes import without_gold_notes
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
@@ -23,7 +22,7 @@ from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
 from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.scoring import Scoring, require_judges, score_with_consent
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
-from commands.judging.unreadable import tell_unreadable
+from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.register import selected_prompts
 from commands.spending.consent import SpendingOptions
 from commands.spending.pricing import price_book
@@ -114,8 +113,7 @@ def judge(
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
     )
     tell_unreadable(state, prompts, plan.judge, say)
-    for note in without_gold_notes(state, prompts):
-        say(note)
+    tell_without_gold(state, prompts, say)
     require_none_in_flight(state, plan.task)
     n_gaps = sum(account.n_failed for _, account in accounts)
     if (n_gaps or done.n_failed) and not allow_gaps:

@@ -18,7 +18,6 @@ from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.outcomes import without_gold_notes
 from commands.cli.tables.plan import (
     owed_responses_table,
     owed_samples_table,
@@ -33,6 +32,7 @@ from commands.evaluating.plan import plan_evaluations
 from commands.judging.preview import RequestPreview, preview_requests
 from commands.judging.scoring import OwedScores, owed_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
+from commands.judging.unreadable import tell_without_gold
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
@@ -130,8 +130,7 @@ def judge(
         awaited = way_as_set(later, pricing) if later else None
         _warn_of_old_prices(pricing)
     writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen), awaited))
-    for note in without_gold_notes(state, prompts):
-        say(note)
+    tell_without_gold(state, prompts, say)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
 

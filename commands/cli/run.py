@@ -19,12 +19,11 @@ from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.outcomes import without_gold_notes
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
 from commands.judging.session import JudgingOptions
-from commands.judging.unreadable import tell_unreadable
+from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import judging_cap, price_file, servers
@@ -66,8 +65,7 @@ def run(
     _tell(summary, gaps)
     prompts = results.publication.terms.prompts
     tell_unreadable(results.tournament, prompts, results.judge, say)
-    for note in without_gold_notes(results.tournament, prompts):
-        say(note)
+    tell_without_gold(results.tournament, prompts, say)
     at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)

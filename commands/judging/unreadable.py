@@ -1,4 +1,4 @@
-"""Say which of a judge's replies hold nothing that can be read, and what can be done."""
+"""Say why there is no verdict, and what can be done: replies that nobody can read, missing gold."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -9,6 +9,7 @@ from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament.matches import queries_to
+from projections.tournament.remaining import dimensions_without_gold
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import LENIENT_PARSER, PARSERS
 
@@ -22,6 +23,15 @@ def tell_unreadable(
     keys = {query.query_key for query in queries_to(state, prompts, judge)}
     if unreadable := _tell_example(state, keys, judge, tell, "verdict"):
         tell(_remedy(state, judge, unreadable))
+
+
+def tell_without_gold(state: Tournament, prompts: Collection[PromptId], tell: Tell) -> None:
+    """Tell why nothing is judged on a dimension for which no prompt has the gold answer."""
+    for dimension in dimensions_without_gold(state, prompts):
+        tell(
+            f"{dimension}: nothing can be judged: the rubric needs gold answers, and no prompt has"
+            " one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
+        )
 
 
 def tell_unscored(

@@ -20,11 +20,7 @@ from ledger.events.registration import Instructions, JudgeSettings, Reference, R
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from ledger.recorded import Recorded
 from projections.battles.comparisons import CODES, Comparisons
-from projections.tournament.matches import (
-    Pairing,
-    is_eligible,
-    pairings,
-)
+from projections.tournament.matches import Pairing, is_eligible, pairings
 from projections.tournament.settlement import recorded_settlement
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 

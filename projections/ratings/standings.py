@@ -194,7 +194,8 @@ _TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each 
 def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
     """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
     names = sorted(compared.entrants)
-    rank = np.array([names.index(each) for each in compared.entrants], dtype=np.intp)
+    ranks = {name: rank for rank, name in enumerate(names)}
+    rank = np.array([ranks[each] for each in compared.entrants], dtype=np.intp)
     a, b = rank[compared.a], rank[compared.b]
     is_turned = a > b
     status = np.where(is_turned, _TURNED[compared.status], compared.status)

@@ -2,12 +2,12 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, UNPAID
-from ledger.events.registration import JudgeSettings
+from ledger.events.registration import JudgeSettings, Prompt
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.tournament.compared import Account, account_of
@@ -119,13 +119,15 @@ def awaited_queries(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
 ) -> tuple[OpenQuery, ...]:
     """Return the queries of pairs that wait for responses, as if each were as long as may be."""
-    awaited = {cell.response_key: cell for cell in missing_responses(tournament, prompts)}
-    longest = {key: _longest_response(cell) for key, cell in awaited.items()}
+    cells = planned_responses(tournament, prompts)
+    missing = [cell for cell in cells if response_status(tournament, cell) == "missing"]
+    longest = {cell.response_key: _longest_response(cell) for cell in missing}
     answered = replace(tournament, responses=tournament.responses.update(longest))
+    waiting = {cell.prompt.prompt_id for cell in missing}
     return tuple(
         query
-        for query in open_queries(answered, prompts, judge, rules)
-        if not awaited.keys().isdisjoint(
+        for query in open_queries(answered, waiting, judge, rules)
+        if not longest.keys().isdisjoint(
             (query.match.response_a.response_key, query.match.response_b.response_key)
         )
     )
@@ -227,21 +229,10 @@ def progress(
 ) -> Progress:
     """Count what is done, failed and missing."""
     grouped = by_dimension(tournament, settle(tournament, prompts, judge))
-    chosen = frozenset(prompts)
     return Progress(
         responses=response_counts(tournament, prompts),
         accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
-        left_out=tuple(
-            (
-                rubric.dimension,
-                sum(
-                    not is_eligible(rubric, prompt)
-                    for prompt in tournament.bank
-                    if prompt.prompt_id in chosen
-                ),
-            )
-            for rubric in tournament.dimensions
-        ),
+        left_out=_left_out(tournament, _chosen(tournament, prompts)),
     )
 
 
@@ -249,12 +240,23 @@ def dimensions_without_gold(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[Dimension, ...]:
     """Return the dimensions that need gold answers where none of the prompts has one."""
-    chosen = frozenset(prompts)
-    asked = [prompt for prompt in tournament.bank if prompt.prompt_id in chosen]
+    asked = _chosen(tournament, prompts)
+    left_out = _left_out(tournament, asked)
+    return tuple(dimension for dimension, n in left_out if asked and n == len(asked))
+
+
+def _chosen(tournament: Tournament, prompts: Collection[PromptId]) -> list[Prompt]:
+    ids = frozenset(prompts)
+    return [prompt for prompt in tournament.bank if prompt.prompt_id in ids]
+
+
+def _left_out(
+    tournament: Tournament, prompts: Sequence[Prompt]
+) -> tuple[tuple[Dimension, int], ...]:
+    """Return on how many prompts each dimension lacks the gold answer that it needs."""
     return tuple(
-        rubric.dimension
+        (rubric.dimension, sum(not is_eligible(rubric, prompt) for prompt in prompts))
         for rubric in tournament.dimensions
-        if asked and not any(is_eligible(rubric, prompt) for prompt in asked)
     )
 
 

@@ -61,7 +61,7 @@ Entrant: TypeAlias = Annotated[
 Evaluation: TypeAlias = Annotated[
     str | None, typer.Option(autocompletion=completion.evaluations, help="Only this evaluation.")
 ]
-Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Do at most this many of them.")]
+Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
 NoWait: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -1,6 +1,6 @@
 """Win rates, matches, responses, progress and imported ratings as tables."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from commands.cli.tables.table import KEPT, Table, columns
@@ -9,12 +9,12 @@ from commands.runs.report.drawings.of_rows import win_rates_chart
 from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
-from ledger.identity import Digest, Json, PromptId
+from ledger.identity import Digest, Json
 from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import WinRate
 from projections.tournament.compared import Compared, Counted
 from projections.tournament.matches import planned_responses
-from projections.tournament.remaining import Progress, dimensions_without_gold
+from projections.tournament.remaining import Progress
 from projections.tournament.state import Tournament
 
 _TITLES: Final[Mapping[Counted, str]] = {
@@ -174,15 +174,6 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
             "left_out": dict(progress.left_out),
         },
     )
-
-
-def without_gold_notes(tournament: Tournament, prompts: Collection[PromptId]) -> Iterator[str]:
-    """Yield why nothing is judged on a dimension for which no prompt has the gold answer."""
-    for dimension in dimensions_without_gold(tournament, prompts):
-        yield (
-            f"{dimension}: nothing can be judged: the rubric needs gold answers, and no prompt has"
-            " one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
-        )
 
 
 def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:

@@ -98,16 +98,11 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
             chosen, most = [], None
     state = subject.with_replies(chosen)
     shown = (
-        shown_battle(state, each, each.match, is_disputed=battle_key(each) in disputed, most=most)
+        shown_battle(state, each, each.match, is_disputed=each.pairing.names in disputed, most=most)
         for each in chosen
         if each.match
     )
     return ChosenBattles(tuple(shown), len(judged))
-
-
-def battle_key(settlement: Settlement) -> PairNames:
-    """Return what names a battle: its dimension, prompt and entrants."""
-    return settlement.pairing.names
 
 
 def disputed_keys(
@@ -121,14 +116,15 @@ def disputed_keys(
         judge: That judge; the others of the panel are looked up.
     """
     prompts = {each.prompt_id for each in settlements}
-    others = [settle(state, prompts, each) for each in state.panel if each != judge]
-    judged = [*chain(settlements, *others)] if others else settlements
-    found = {battle_key(each) for each in judged if each.outcome == "inconsistent"}
+    others = (settle(state, prompts, each) for each in state.panel if each != judge)
     said: dict[PairNames, Outcome] = {}
-    for each in judged if others else ():
-        if each.outcome and said.setdefault(battle_key(each), each.outcome) != each.outcome:
-            found.add(battle_key(each))
-    return frozenset(found)
+    disputed = set()
+    for each in chain(settlements, *others):
+        if outcome := each.outcome:
+            names = each.pairing.names
+            if outcome == "inconsistent" or said.setdefault(names, outcome) != outcome:
+                disputed.add(names)
+    return frozenset(disputed)
 
 
 def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> list[Settlement]:
@@ -139,12 +135,12 @@ def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> lis
     """
     kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
     for each in judged:
-        key = dimension, _, a, b = battle_key(each)
+        key = dimension, _, a, b = each.pairing.names
         kinds[str(key not in disputed), dimension, a, b, each.status].append(each)
     chosen = islice(_in_turn([kinds[kind] for kind in sorted(kinds)]), _SAMPLE)
     return sorted(
         chosen,
-        key=lambda each: (battle_key(each) not in disputed, _drawn(each)[0], battle_key(each)),
+        key=lambda each: (each.pairing.names not in disputed, _drawn(each)[0], each.pairing.names),
     )
 
 
@@ -171,7 +167,7 @@ def shown_battle(
     most: int | None,
 ) -> ShownBattle:
     """Return what is shown of a battle, texts cut at so many characters; None: whole."""
-    dimension, prompt_id, a, b = battle_key(settlement)
+    dimension, prompt_id, a, b = settlement.pairing.names
     prompt = settlement.pairing.prompt
     both = (match.response_a, match.response_b)
     texts = [response.text[:most] for response in both]

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from commands.runs.report.battles import battle_key, disputed_keys, replied
+from commands.runs.report.battles import disputed_keys, replied
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.identity import Digest
 from projections.tournament.compared import kind_of
@@ -191,7 +191,7 @@ def index_of(
     matched = [(each, each.match) for each in settlements if each.match is not None]
     battles = tuple(each for each, _ in matched)
     disputed = disputed_keys(state, battles, judge)
-    keys = [battle_key(each) for each in battles]
+    keys = [each.pairing.names for each in battles]
     return BattleIndex(
         battles,
         {each.battle_id: place for place, each in enumerate(battles)},

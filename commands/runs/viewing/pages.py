@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from commands.runs.report.battles import battle_key, replies_of, shown_battle
+from commands.runs.report.battles import replies_of, shown_battle
 from commands.runs.report.money import spending_of
 from commands.runs.report.text import dollars
 from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
@@ -74,7 +74,7 @@ class ListedBattle(NamedTuple):
 
 def _row(view: LiveView, place: int) -> ListedBattle:
     settled = view.index.battles[place]
-    dimension, prompt_id, a, b = battle_key(settled)
+    dimension, prompt_id, a, b = settled.pairing.names
     return ListedBattle(
         settled.battle_id,
         prompt_id,
@@ -155,7 +155,7 @@ def battle_page(
     match = settled.match
     if match is None:
         raise ValueError(f"battle {battle_id} is in the index without its responses")
-    _, _, a, b = battle_key(settled)
+    _, _, a, b = settled.pairing.names
     is_disputed = bool(view.index.is_disputed[place])
     battle = shown_battle(state, settled, match, is_disputed=is_disputed, most=_MOST)
     others = [
