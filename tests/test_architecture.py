@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -145,10 +146,7 @@ def test_a_room_has_at_most_twelve_entries_and_a_file_three_hundred_lines() -> N
 def test_a_class_name_stands_once() -> None:
     """Who reads a name in a message or a trace finds the one class that has it."""
     names = Counter(
-        node.name
-        for path in sources()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef)
+        node.name for path in sources() for node in nodes_of(path) if isinstance(node, ast.ClassDef)
     )
 
     assert not {name for name, n in names.items() if n > 1}
@@ -156,11 +154,7 @@ def test_a_class_name_stands_once() -> None:
 
 def test_what_has_a_name_is_used() -> None:
     """What only its tests call is dead; what users call stands in a document."""
-    nodes = [
-        node
-        for path in [*sources(), ROOT / "tourney.py"]
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    ]
+    nodes = [node for path in [*sources(), ROOT / "tourney.py"] for node in nodes_of(path)]
     pages = [path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md")]
     used = {*map(used_name, nodes), *re.findall(r"\w+", "".join(pages)), *CALLED_BY_LIBRARIES}
 
@@ -209,10 +203,16 @@ def sources() -> list[Path]:
     return [path for package in packages for path in (ROOT / package).rglob("*.py")]
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """List the nodes of a module's syntax."""
+    return tuple(ast.walk(ast.parse(path.read_text("utf-8"))))
+
+
 def imported_modules() -> Iterator[tuple[str, str]]:
     """Yield each module's path with each name that it imports from, and what it takes there."""
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom) and node.module:
                 yield from (
                     (str(path.relative_to(ROOT)), f"{node.module}.{name.name}")

@@ -165,7 +165,7 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
     assert [facts(each) for each in halved] == [facts(each) for each in whole]
 
 
-@pytest.mark.parametrize("nth", [0, 9, 20])
+@pytest.mark.parametrize("nth", [9, *(pytest.param(n, marks=pytest.mark.nightly) for n in (0, 20))])
 def test_rows_that_take_the_places_of_others_say_what_they_say_alone(
     rated: list[GenerationTask], nth: int
 ) -> None:

@@ -51,7 +51,10 @@ def told(log_p: torch.Tensor, read: ContinuationLikelihood) -> torch.Tensor:
     return log_p[:, places, torch.tensor(read.text_ids)]
 
 
-@pytest.mark.parametrize(("beta", "batch_tokens"), [(None, ENOUGH), (BETA, ENOUGH), (BETA, 1)])
+@pytest.mark.parametrize(
+    ("beta", "batch_tokens"),
+    [pytest.param(None, ENOUGH, marks=pytest.mark.nightly), (BETA, ENOUGH), (BETA, 1)],
+)
 def test_a_text_is_as_likely_as_it_is_sampled(
     hydra_files: HydraFiles, heads: list[Olmo2ForCausalLM], beta: float | None, batch_tokens: int
 ) -> None:

@@ -97,7 +97,9 @@ def expected(llama: PreTrainedModel, how: SamplingSettings) -> list[list[int]]:
     return decoded(llama, 1, how, may_refill=False)
 
 
-@pytest.mark.parametrize("n_slots", [1, 4, 14])
+@pytest.mark.parametrize(
+    "n_slots", [4, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 14))]
+)
 def test_rows_that_take_places_are_decoded_as_by_generate(
     llama: PreTrainedModel, how: SamplingSettings, expected: list[list[int]], n_slots: int
 ) -> None:

@@ -88,7 +88,9 @@ def test_a_closed_pipe_ends_without_a_word(path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("is_full", [False, pytest.param(True, marks=NEEDS_FULL)])
+@pytest.mark.parametrize(
+    "is_full", [False, pytest.param(True, marks=[NEEDS_FULL, pytest.mark.nightly])]
+)
 def test_paid_work_goes_on_where_nobody_reads_its_progress(
     tmp_path: Path, *, is_full: bool
 ) -> None:
