@@ -31,7 +31,10 @@ Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
 _COLUMNS: Final = "position, stream, version, recorded_us, chain, type, schema_version, data"
 _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
 # Found in the index `event_counted` alone, then read: a page at a time, whatever lies between them.
-_OF_STREAM: Final = "SELECT position FROM event WHERE position > ? AND position <= ? AND stream = ?"
+_IN_STREAMS: Final = (
+    "SELECT position FROM event WHERE position > ? AND position <= ?"
+    " AND stream IN (SELECT value FROM json_each(?))"
+)
 _AT: Final = (
     f"SELECT {_COLUMNS} FROM event WHERE position IN (SELECT value FROM json_each(?))"  # noqa: S608
     " ORDER BY position"
@@ -85,12 +88,13 @@ class LedgerReader:
         """
         last = self.head.position if until is None else until
         chosen = [] if types is None else [_json(sorted(types))]
-        if stream is None:
+        if stream is None and (types is None or after):  # what is new is not sought from the start
             query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
             pages = self.pages(_PAGE_OF(query), after, last, *chosen)
         else:
-            query = _OF_TYPES(_OF_STREAM) if chosen else _OF_STREAM
-            pages = self._pages_at(self.select(query, after, last, stream, *chosen))
+            streams = self.streams() if stream is None else (stream,)
+            query = _OF_TYPES(_IN_STREAMS) if chosen else _IN_STREAMS
+            pages = self._pages_at(self.select(query, after, last, _json(streams), *chosen))
         for page in pages:
             yield from _recorded(page)
 
