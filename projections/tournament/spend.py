@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cache
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -25,9 +26,10 @@ from ledger.events.judging import (
 )
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import JudgeRegistered, JudgeSettings
+from ledger.events.registry import Event
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
-from ledger.recorded import Recorded
+from ledger.recorded import Recorded, moment
 from projections.fold import Projection
 from projections.tournament.requests import NO_REQUESTS, Bill, EntrantRequests, evolve_requests
 
@@ -89,40 +91,73 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
-    bills, dimensions, free = spend.settled.mutate(), dict(spend.dimensions), spend.free
-    entrants, under_way, stream = spend.entrants, dict(spend.under_way), spend.stream
+    draft = SpendDraft(spend)
     for recorded in events:
-        if recorded.stream != stream:
-            continue
-        match recorded.event:
-            case JudgeQuerySubmitted() | ScoreQuerySubmitted() as sent:
-                query_key, dimension = sent.query_key, _subject(sent)
-                dimensions[query_key] = dimension
-                if sent.batch_key is None and sent.worst_usd != 0.0:
-                    key = SpendKey(sent.judge, dimension, recorded.recorded_at.date())
-                    under_way[query_key] = UnderWay(key, _perhaps(sent.worst_usd))
-            case VerdictReceived() | ScoreReceived() | JudgeQueryFailed() as reply:
-                under_way.pop(reply.query_key, None)
-                bill = bill_of(reply, free)
-                if bill is not None:
-                    day = recorded.recorded_at.date()
-                    key = SpendKey(reply.judge, dimensions.get(reply.query_key), day)
-                    bills[key] = bills.get(key, Bill()) + bill
-            case RequestsSubmitted() | RequestsSettled() as step:
-                entrants = evolve_requests(entrants, step)
+        if recorded.stream == spend.stream:
+            draft.add(recorded.recorded_us, recorded.event)
+    return draft.finish()
+
+
+class SpendDraft:
+    """A spend while events of its tournament are added to it; changed in place."""
+
+    def __init__(self, spend: Spend) -> None:
+        self._spend = spend
+        self._bills, self._under_way = spend.settled.mutate(), dict(spend.under_way)
+        self._dimensions, self._free = dict(spend.dimensions), spend.free
+        self._entrants = spend.entrants
+
+    def add(self, recorded_us: int, event: Event) -> None:
+        """Add an event that was recorded at a time, in microseconds."""
+        match event:
+            case JudgeQuerySubmitted() | ScoreQuerySubmitted():
+                self._send(recorded_us, event)
+            case VerdictReceived() | ScoreReceived() | JudgeQueryFailed():
+                self._answer(recorded_us, event)
+            case RequestsSubmitted() | RequestsSettled():
+                self._entrants = evolve_requests(self._entrants, event)
             case JudgeRegistered(judge=judge):
-                others = free - {judge.judge_id}
-                free = others | {judge.judge_id} if is_free(judge) else others
+                others = self._free - {judge.judge_id}
+                self._free = others | {judge.judge_id} if is_free(judge) else others
             case _:
                 pass
-    return replace(
-        spend,
-        settled=bills.finish(),
-        under_way=Map(under_way),
-        dimensions=dimensions,
-        free=free,
-        entrants=entrants,
-    )
+
+    def finish(self) -> Spend:
+        """Return the frozen spend."""
+        return replace(
+            self._spend,
+            settled=self._bills.finish(),
+            under_way=Map(self._under_way),
+            dimensions=self._dimensions,
+            free=self._free,
+            entrants=self._entrants,
+        )
+
+    def _send(self, recorded_us: int, sent: QuerySubmitted) -> None:
+        self._dimensions[sent.query_key] = dimension = _subject(sent)
+        if sent.batch_key is None and sent.worst_usd != 0.0:
+            key = SpendKey(sent.judge, dimension, _day(recorded_us))
+            self._under_way[sent.query_key] = UnderWay(key, _perhaps(sent.worst_usd))
+
+    def _answer(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> None:
+        self._under_way.pop(reply.query_key, None)
+        bill = bill_of(reply, self._free)
+        if bill is not None:
+            dimension = self._dimensions.get(reply.query_key)
+            key = SpendKey(reply.judge, dimension, _day(recorded_us))
+            self._bills[key] = self._bills.get(key, Bill()) + bill
+
+
+_US_A_DAY: Final = 86_400_000_000
+
+
+def _day(recorded_us: int) -> date:
+    return _date(recorded_us // _US_A_DAY)
+
+
+@cache
+def _date(n_days: int) -> date:
+    return moment(n_days * _US_A_DAY).date()
 
 
 def _subject(sent: QuerySubmitted) -> Dimension:
