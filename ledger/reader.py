@@ -70,7 +70,7 @@ class LedgerReader:
     def read(
         self,
         *,
-        after: int = 0,
+        after: int | None = None,
         until: int | None = None,
         stream: StreamId | None = None,
         types: Collection[str] | None = None,
@@ -78,7 +78,8 @@ class LedgerReader:
         """Yield events in order of position.
 
         Args:
-            after: Only events after this position.
+            after: Only events after this position. Without a stream, the table is read from there,
+                and not the index: news are few, and an audit sees every row.
             until: Only events up to this position.
             stream: Only events of this stream.
             types: Only events of these types.
@@ -89,13 +90,13 @@ class LedgerReader:
         """
         last = self.head.position if until is None else until
         chosen = [] if types is None else [_json(sorted(types))]
-        if stream is None and (types is None or after):  # what is new is not sought from the start
+        if stream is None and (types is None or after is not None):
             query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
-            pages = self.pages(_PAGE_OF(query), after, last, *chosen)
+            pages = self.pages(_PAGE_OF(query), after or 0, last, *chosen)
         else:
             streams = self.streams() if stream is None else (stream,)
             query = _OF_TYPES(_IN_STREAMS) if chosen else _IN_STREAMS
-            pages = self._pages_at(self.select(query, after, last, _json(streams), *chosen))
+            pages = self._pages_at(self.select(query, after or 0, last, _json(streams), *chosen))
         for page in pages:
             yield from _recorded(page)
 
