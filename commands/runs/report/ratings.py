@@ -63,6 +63,7 @@ class Ratings(NamedTuple):
     engines: str  # what both engines are, and the other's order
     grid: HeatMap
     sweep: HeatMap | None
+    sweep_says: str  # whether another K orders the entrants otherwise
 
 
 _Count: TypeAlias = Counter[str]
@@ -82,6 +83,7 @@ def ratings_of(rated: RatedDimension) -> Ratings:
         engines=_about_engines(rated),
         grid=_grid(order, rates),
         sweep=_sweep(order, rated.standings),
+        sweep_says=order_by_k(rated.standings),
     )
 
 
@@ -206,4 +208,24 @@ def _sweep(order: Sequence[str], standings: Standings) -> HeatMap | None:
         for name in order
         if name in by_k[0]
     )
-    return HeatMap(tuple(f"{k:g}" for k, _ in standings.sweep), tuple(rows))
+    return HeatMap(tuple(f"K = {k:g}" for k, _ in standings.sweep), tuple(rows))
+
+
+_SAME: Final = 0.5  # Elo points: whoever is not further ahead may be shown as level
+
+
+def order_by_k(standings: Standings) -> str:
+    """Say under which K of the sweep somebody is ahead who is behind under that of the ratings."""
+    mean = standings.ratings.mean()
+    is_behind = mean[:, None] - mean < -_SAME
+    others = [
+        f"{k:g}"
+        for k, each in standings.sweep
+        if (is_behind & (each.mean()[:, None] - each.mean() > _SAME)).any()
+    ]
+    if not others:
+        return "The order is the same under every K."
+    return (
+        f"Under K = {listed(others)} the order is another than under K = {standings.k:g}: Elo"
+        " depends on K there rather than on the battles."
+    )

@@ -104,6 +104,7 @@ def value_map(spots: Sequence[Spot], unit: str, ticks: Sequence[tuple[float, str
             yield line(x, bottom, x, bottom + 5, "tick")
             yield text(x, bottom + 20, label)
         yield text((left + right) / 2, bottom + 42, unit)
+        yield text(left - 8, top - 4, "rating", "end")
 
     spotted = [(spot, *place(spot)) for spot in spots]
     frontier = sorted((x, y) for spot, x, y in spotted if spot.is_frontier)
