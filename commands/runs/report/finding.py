@@ -76,13 +76,13 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
         named = listed(leaders) if len(leaders) <= _MOST_NAMED else f"{len(leaders)} entrants"
         has = "has the highest rating" if len(leaders) == 1 else "share the highest rating"
         return LeadFinding(
-            "open", leaders, f"{named} {has}, but how sure that is cannot be told: {why}."
+            "open", leaders, f"{named} {has}, but how sure that is cannot be told ({why})."
         )
     found = [each for each in pairs(board.ratings, "max-t") if each.entrant_a == best.entrant]
     surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
     gaps = {each.entrant_b: each for each in found}
-    evidence = _evidence(board, gaps.get(others[0].entrant))
     tied = tuple(each.entrant for each in others if each.entrant not in surely_worse)
+    evidence = _evidence(board, gaps.get(tied[0] if tied else others[0].entrant))
     if not tied:
         sentence = f"{best.entrant} leads: {_beaten(others)}."
         return LeadFinding("leads", (best.entrant,), sentence, evidence)
@@ -97,7 +97,7 @@ def _highest(members: Sequence[LeaderboardRow]) -> tuple[str, ...]:
 
 
 def _evidence(board: Leaderboard, gap: Pair | None) -> str:
-    """Say how far the best is ahead of the second, and which differences the battles allow."""
+    """Say how far the best is ahead of another, and which differences the battles allow."""
     if gap is None or gap.low is None or gap.high is None:
         return ""
     level = f"{100 * board.ratings.parameters.level:g} %"

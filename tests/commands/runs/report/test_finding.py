@@ -78,8 +78,8 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
         (
             RING,
             (
-                "ann, bob and cleo share the highest rating, but how sure that is cannot be told:"
-                " 2 prompts: at least 6 are needed."
+                "ann, bob and cleo share the highest rating, but how sure that is cannot be told"
+                " (2 prompts: at least 6 are needed)."
             ),
         ),
     ],
@@ -209,8 +209,8 @@ def test_who_is_rated_alike_shares_the_lead() -> None:
 
     assert found.leaders == ("ann", "bob", "cleo")
     assert found.sentence == (
-        "ann, bob and cleo share the highest rating, but how sure that is cannot be told:"
-        " all prompts agree."
+        "ann, bob and cleo share the highest rating, but how sure that is cannot be told"
+        " (all prompts agree)."
     )
 
 

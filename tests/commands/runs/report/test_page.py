@@ -235,6 +235,14 @@ def test_a_page_without_an_outcome_has_no_empty_tables() -> None:
     assert "Thin evidence" not in found.text
 
 
+def test_the_evidence_is_about_the_one_that_is_tied() -> None:
+    """Of whom less is known may be tied with the best, although somebody between them is not."""
+    found = page(*history(cup(6), *FATES[:5], *FATES[:1], *FATES[:5], "a", *FATES[:5], "a"))
+
+    assert "zoe has the highest rating, but is statistically tied with kim." in found.text
+    assert "It is 136 points ahead of kim;" in found.text
+
+
 def test_neighbours_that_are_rated_alike_are_not_ahead_of_each_other() -> None:
     """Of nothing but ties no prompt decides anything."""
     ties: list[Fate] = ["tie"] * 6
