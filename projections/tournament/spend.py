@@ -118,10 +118,10 @@ class SpendDraft:
     def add(self, recorded_us: int, event: Event) -> None:
         """Add an event that was recorded at a time, in microseconds."""
         match event:
-            case JudgeQuerySubmitted() | ScoreQuerySubmitted():
-                self._send(recorded_us, event)
             case VerdictReceived() | ScoreReceived() | JudgeQueryFailed():
                 self._answer(recorded_us, event)
+            case JudgeQuerySubmitted() | ScoreQuerySubmitted():
+                self._send(recorded_us, event)
             case RequestsSubmitted() | RequestsSettled():
                 self._entrants = evolve_requests(self._entrants, event)
             case JudgeRegistered(judge=judge):
@@ -150,15 +150,16 @@ class SpendDraft:
             self._under_way[sent.query_key] = UnderWay(key, sent.worst_usd)
 
     def _answer(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> None:
-        self._under_way.pop(reply.query_key, None)
-        is_failed = isinstance(reply, JudgeQueryFailed)
-        is_lost = isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed"
+        if self._under_way:
+            self._under_way.pop(reply.query_key, None)
         if reply.usage is not None:
-            is_free = reply.judge in self._free
             self._sum_of(recorded_us, reply).add(
-                reply.usage, reply.price, is_failed=is_failed, is_free=is_free
+                reply.usage,
+                reply.price,
+                is_failed=isinstance(reply, JudgeQueryFailed),
+                is_free=reply.judge in self._free,
             )
-        elif is_lost or reply.worst_usd != 0.0:
+        elif reply.worst_usd != 0.0 or _is_lost(reply):
             self._sum_of(recorded_us, reply).add_perhaps(reply.worst_usd)
 
     def _sum_of(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> "_Sum":
@@ -217,6 +218,11 @@ class _Sum:
 
 def _perhaps(worst_usd: float | None) -> Bill:
     return Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
+
+
+def _is_lost(reply: ReplyRead | JudgeQueryFailed) -> bool:
+    """Say whether there is no reply, although one may have been billed."""
+    return isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed"
 
 
 _US_A_DAY: Final = 86_400_000_000

@@ -93,6 +93,7 @@ def _without_garbage() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # all of it was read just now, and is no garbage: to look takes a while
         gc.enable()
 
 
