@@ -12,7 +12,7 @@ import msgspec
 
 from ledger.chain import GENESIS, Head, is_tombstone
 from ledger.errors import CannotRead
-from ledger.events.registry import EVENTS
+from ledger.events.registry import EVENTS, Event
 from ledger.identity import Digest, StreamId
 from ledger.recorded import (
     EARLIEST_US,
@@ -28,14 +28,17 @@ from ledger.storage.tail import indexed_until, key_of
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 _PAGE: Final = 1_000  # rows that one read transaction spans: short, so that the WAL can reset
 Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
-_COLUMNS: Final = "position, stream, version, recorded_us, chain, type, schema_version, data"
+_STORED: Final = "position, recorded_us, type, schema_version, data"
+_COLUMNS: Final = f"{_STORED}, stream, version, chain"
 _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
 # Found in the index `event_counted` alone, then read: a page at a time, whatever lies between them.
-_OF_STREAM: Final = "SELECT position FROM event WHERE position > ? AND position <= ? AND stream = ?"
-_AT: Final = (
-    f"SELECT {_COLUMNS} FROM event WHERE position IN (SELECT value FROM json_each(?))"  # noqa: S608
-    " ORDER BY position"
+_IN_STREAMS: Final = (
+    "SELECT position FROM event WHERE position > ? AND position <= ?"
+    " AND stream IN (SELECT value FROM json_each(?))"
 )
+_AT: Final = (
+    "SELECT {} FROM event WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
+).format
 _OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
 _BEGUN: Final = "SELECT stream FROM event AS first WHERE version = 1"
 _ANY: Final = "SELECT 1 FROM event WHERE stream = first.stream"
@@ -50,6 +53,7 @@ _IDS: Final = "SELECT position, event_id FROM event WHERE position > ? AND posit
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
 _IS_GONE: Final = re.compile("no such (column|table)").match
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
+_DECODERS: Final = EVENTS.decoders
 
 
 class LedgerReader:
@@ -66,7 +70,7 @@ class LedgerReader:
     def read(
         self,
         *,
-        after: int = 0,
+        after: int | None = None,
         until: int | None = None,
         stream: StreamId | None = None,
         types: Collection[str] | None = None,
@@ -74,7 +78,8 @@ class LedgerReader:
         """Yield events in order of position.
 
         Args:
-            after: Only events after this position.
+            after: Only events after this position. Without a stream, the table is read from there,
+                and not the index: news are few, and an audit sees every row.
             until: Only events up to this position.
             stream: Only events of this stream.
             types: Only events of these types.
@@ -85,14 +90,33 @@ class LedgerReader:
         """
         last = self.head.position if until is None else until
         chosen = [] if types is None else [_json(sorted(types))]
-        if stream is None:
+        if stream is None and (types is None or after is not None):
             query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
-            pages = self.pages(_PAGE_OF(query), after, last, *chosen)
+            pages = self.pages(_PAGE_OF(query), after or 0, last, *chosen)
         else:
-            query = _OF_TYPES(_OF_STREAM) if chosen else _OF_STREAM
-            pages = self._pages_at(self.select(query, after, last, stream, *chosen))
+            streams = self.streams() if stream is None else (stream,)
+            query = _OF_TYPES(_IN_STREAMS) if chosen else _IN_STREAMS
+            pages = self._pages_at(self.select(query, after or 0, last, _json(streams), *chosen))
         for page in pages:
             yield from _recorded(page)
+
+    def facts(
+        self, stream: StreamId, *, types: Collection[str], until: int
+    ) -> Iterator[tuple[int, Event]]:
+        """Yield when events of a stream were recorded, in microseconds, and the events alone.
+
+        Of hundreds of thousands of events all else takes half of the time of `read`.
+
+        Raises:
+            UnreadableEvent: An event's type, version, shape or time is unknown.
+            CannotRead: The file is damaged.
+        """
+        chosen = _json([stream]), _json(sorted(types))
+        found = self.select(_OF_TYPES(_IN_STREAMS), 0, until, *chosen)
+        for page in self._pages_at(found, _STORED):
+            for position, recorded_us, type_, schema_version, data in page:
+                event, _ = _decoded(position, recorded_us, type_, schema_version, data)
+                yield recorded_us, event
 
     def find(self, keys: Iterable[bytes], *, until: int | None = None) -> Iterator[Recorded]:
         """Yield the events with some idempotency keys, in order of position.
@@ -234,11 +258,13 @@ class LedgerReader:
                 raise CannotRead(self.path, f"positions do not increase after {after}")
             after = page[-1][0]
 
-    def _pages_at(self, found: Iterable[Columns]) -> Iterator[list[Columns]]:
+    def _pages_at(
+        self, found: Iterable[Columns], columns: str = _COLUMNS
+    ) -> Iterator[list[Columns]]:
         """Yield the rows at some positions page by page, in order of position."""
         positions = sorted(position for (position,) in found)
         for start in range(0, len(positions), _PAGE):
-            yield self.select(_AT, _json(positions[start : start + _PAGE]))
+            yield self.select(_AT(columns), _json(positions[start : start + _PAGE]))
 
 
 def _json(values: Sequence[str | int]) -> str:
@@ -246,15 +272,24 @@ def _json(values: Sequence[str | int]) -> str:
 
 
 def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
-    """Decode a page of events; decode one again that is redacted, or to find out why it fails."""
-    decoders = EVENTS.decoders
-    for position, of, version, recorded_us, link, type_, schema_version, data in page:
-        try:
-            event = decoders[type_, schema_version](data)
-            is_sound = EARLIEST_US <= recorded_us <= LATEST_US
-        except (LookupError, TypeError, ValueError):
-            is_sound = False
-        if not is_sound:
-            event = decode_stored(position, recorded_us, type_, schema_version, data)
-        redacted = not is_sound and is_tombstone(data)
+    """Decode a page of events."""
+    for position, recorded_us, type_, schema_version, data, of, version, link in page:
+        event, redacted = _decoded(position, recorded_us, type_, schema_version, data)
         yield Recorded(position, of, version, recorded_us, link, event, redacted)
+
+
+def _decoded(
+    position: int, recorded_us: int, type_: str, schema_version: int, data: bytes
+) -> tuple[Event, bool]:
+    """Decode an event, and say whether it is redacted.
+
+    It is decoded again if it is, or to find out why it cannot be.
+    """
+    try:
+        event = _DECODERS[type_, schema_version](data)
+        if EARLIEST_US <= recorded_us <= LATEST_US:
+            return event, False
+    except (LookupError, TypeError, ValueError):
+        pass
+    event = decode_stored(position, recorded_us, type_, schema_version, data)
+    return event, is_tombstone(data)

@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
 
+from immutables import Map
+
 from ledger.events import judging
 from ledger.events.imports import LedgerMerged
 from ledger.events.redaction import EventRedacted
@@ -55,14 +57,29 @@ def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None
         CannotRead: The file is damaged.
     """
     last = ledger.head.position if until is None else until
-    own = fold(tournament_of(stream), ledger.read(stream=stream, types=_SETTLING, until=last))
+    is_upset = _is_upset(ledger)
+    types = _SETTLING if is_upset else _SETTLING - _OUTCOMES
+    own = fold(tournament_of(stream), ledger.read(stream=stream, types=types, until=last))
+    if not is_upset:
+        own = replace(own, outcomes=_outcomes(ledger, stream, last))
     cells = planned_responses(own, [prompt.prompt_id for prompt in own.bank])
     missing = {cell.response_key for cell in cells}.difference(own.responses)
     state = advance(own, _of_all(ledger, own, missing, last))
     state = replace(state, newest=_newest(ledger, stream, last))
-    if not _is_upset(ledger):
+    if not is_upset:
         state.trust(queries_on_record(state))
     return state
+
+
+def _outcomes(ledger: Ledger, stream: StreamId, last: int) -> Map[judging.PairKey, judging.Outcome]:
+    """Return the outcomes as a fold does; they are most of what settles, and say all themselves."""
+    return Map(
+        {
+            each.natural_key: each.outcome
+            for _, each in ledger.facts(stream, types=_OUTCOMES, until=last)
+            if isinstance(each, judging.PairReconciled)
+        }
+    )
 
 
 class RecordedOutcomes(NamedTuple):

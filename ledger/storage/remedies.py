@@ -18,7 +18,8 @@ _REMEDIES: Final = (
 
 def cannot_write(path: Path, error: Exception) -> CannotWrite:
     """Return the error of a write that the system or SQLite refused, with what to do about it."""
-    return CannotWrite(path, str(error), _remedy(error))
+    said = getattr(error, "strerror", None) or str(error)  # without the path of a draft
+    return CannotWrite(path, said, _remedy(error))
 
 
 def _remedy(error: Exception) -> str:

@@ -25,6 +25,8 @@ from projections.tournament.settlement import recorded_settlement
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 
 _OPEN: Final = 255  # no outcome is known by its names
+_N_NAMES: Final = 4  # of a pair, with which the key of an outcome begins
+_N_QUERIES: Final = 2  # with whose keys it ends
 Codes: TypeAlias = NDArray[np.uint8]
 
 
@@ -146,9 +148,9 @@ def queries_on_record(tournament: Tournament) -> QueriesOnRecord:
     if len(_told(tournament)) > 1 or any(len(_registered_once(x)) < len(x) for x in named):
         return {}
     found: defaultdict[JudgeId, dict[PairNames, QueryKeys]] = defaultdict(dict)
-    for dimension, prompt, a, b, judge, _, *keys in tournament.outcomes:
-        forward, swapped = found[judge].setdefault((dimension, prompt, a, b), (keys[0], keys[1]))
-        if [forward, swapped] != keys:
+    for key in tournament.outcomes:
+        names, queries = key[:_N_NAMES], key[-_N_QUERIES:]
+        if found[key.judge].setdefault(names, queries) != queries:
             return {}
     return found
 

@@ -99,9 +99,9 @@ def style_of(text: str) -> Style:
     prose = "\n".join(_prose(text)) if has_fence else text
     return Style(
         len(text),
-        n_headers=len(_HEADER.findall(prose)),
+        n_headers=len(_HEADER.findall(prose)) if "#" in prose else 0,
         n_list_items=len(_LIST_ITEM.findall(prose)),
-        n_bold=len(_BOLD.findall(prose)),
+        n_bold=len(_BOLD.findall(prose)) if "**" in prose or "__" in prose else 0,
     )
 
 

@@ -11,7 +11,7 @@ from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import TOO_FAR, Scores
-from projections.ratings.bradley_terry.sandwich import sandwich
+from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,24 @@ class Fit(NamedTuple):
     log_odds: Floats
 
 
-class Robust(NamedTuple):
-    """The covariance of m figures, (m, m), and the degrees of freedom of each, (m,)."""
+class FitSpread(NamedTuple):
+    """How a fit would vary: its sandwich, and the covariance of the derivatives, (K, K).
 
-    covariance: Floats
-    freedom: Floats
+    Figures, (m, K), are linear functions of the parameters; of strengths each takes differences
+    only.
+    """
+
+    fitted: Sandwich
+    meat: Floats
+
+    def covariance(self, figures: Floats) -> Floats:
+        """Return the covariance of m figures, (m, m)."""
+        response = figures @ self.fitted.inverse
+        return np.asarray(response @ self.meat @ response.T)
+
+    def freedom(self, figures: Floats) -> Floats:
+        """Return the degrees of freedom of m figures, (m,)."""
+        return self.fitted.freedom(figures @ self.fitted.inverse)
 
 
 @dataclass(frozen=True)
@@ -104,20 +117,18 @@ class AdjustedLikelihood:
                 return Fit(parameters, log_odds)
         raise CannotRate(*TOO_FAR)
 
-    def covariance(self, fit: Fit, figures: Floats) -> Robust:
-        """Return the covariance of m linear functions of the parameters, by the sandwich.
+    def spread(self, fit: Fit) -> FitSpread:
+        """Return how a fit would vary, by the sandwich.
 
         As in projections/ratings/bradley_terry/component.py, penalties count as evidence whose
-        variance is known. figures: (m, K) coefficients; of strengths, each takes differences only.
+        variance is known.
         """
         features = self.design.features
         weights = self.units.weight * sigma(fit.log_odds) * sigma(-fit.log_odds)
         rows = np.concatenate((np.ones((len(features), 1)), features), axis=1)
         scores = Scores.logistic(self._surprise(fit.log_odds), weights, rows)
         fitted = sandwich(self.units, scores, self._information(fit.log_odds))
-        response = figures @ fitted.inverse
-        meat = fitted.meat() + np.diag(self.penalty)
-        return Robust(response @ meat @ response.T, fitted.freedom(response))
+        return FitSpread(fitted, fitted.meat() + np.diag(self.penalty))
 
     def _step(self, parameters: Floats, log_odds: Floats) -> Floats:
         gradient = self.design.transposed(self._surprise(log_odds)) - self.penalty * parameters

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
@@ -188,19 +189,60 @@ def win_rates_on(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRat
     return tuple(_win_rates(dimension, comparisons, comparisons.score))
 
 
-_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
+class PairRecord(NamedTuple):
+    """How often either of two entrants won; a comes before b in the alphabet."""
+
+    entrant_a: str
+    entrant_b: str
+    a_wins: int
+    b_wins: int
+    ties: int
+
+    @property
+    def win_rate(self) -> float | None:
+        """A's share of decided and tied pairs, ties as half; None if there are none."""
+        n = self.a_wins + self.b_wins + self.ties
+        return (self.a_wins + self.ties / 2) / n if n else None
 
 
-def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
-    """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
+def records(comparisons: Comparisons) -> tuple[PairRecord, ...]:
+    """Return the record of each pair by name: win rates without their intervals, at no cost."""
+    names, pair, status, _ = _met(comparisons)
+    pairs, number = np.unique(pair, return_inverse=True)
+    counts = np.bincount(number * len(STATUSES) + status, minlength=len(pairs) * len(STATUSES))
+    won = counts.reshape(len(pairs), len(STATUSES))[:, [CODES["a"], CODES["b"], CODES["tie"]]]
+    return tuple(
+        PairRecord(names[each // len(names)], names[each % len(names)], *row)
+        for each, row in zip(pairs.tolist(), won.tolist(), strict=True)
+    )
+
+
+class _Met(NamedTuple):
+    """Who met, in order of name: the number of the pair, and its status seen from the first."""
+
+    names: Sequence[str]
+    pair: NDArray[np.intp]
+    status: NDArray[np.uint8]
+    is_turned: NDArray[np.bool_]
+
+
+def _met(compared: Comparisons) -> _Met:
     names = sorted(compared.entrants)
     ranks = {name: rank for rank, name in enumerate(names)}
     rank = np.array([ranks[each] for each in compared.entrants], dtype=np.intp)
     a, b = rank[compared.a], rank[compared.b]
     is_turned = a > b
     status = np.where(is_turned, _TURNED[compared.status], compared.status)
+    return _Met(names, np.minimum(a, b) * len(names) + np.maximum(a, b), status, is_turned)
+
+
+_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
+
+
+def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
+    """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
+    names, pair, status, is_turned = _met(compared)
     taken = np.where(is_turned, 1.0 - share, share)
-    pair = np.minimum(a, b) * len(names) + np.maximum(a, b)
     in_order = np.argsort(pair, kind="stable")
     pairs, starts = np.unique(pair[in_order], return_index=True)
     groups = np.split(in_order, starts[1:])

@@ -7,6 +7,7 @@ effect of a feature goes to its beta, not to the entrants that have much of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,10 +16,15 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings._style_features import Features, require_independent, standardised
-from projections.ratings._style_fit import AdjustedLikelihood, Design
+from projections.ratings._style_fit import AdjustedLikelihood, Design, Fit, FitSpread
 from projections.ratings.bradley_terry.component import precision_of
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.ratings.bradley_terry.rate import (
+    BradleyTerryRatings,
+    PointRatings,
+    rate,
+    rate_points,
+)
 from projections.ratings.bradley_terry.uncertainty import (
     anchored,
     freedom_of_ratings,
@@ -37,6 +43,50 @@ class Coefficient(NamedTuple):
     lower: float | None  # None: of too few clusters
     upper: float | None
     deviation: float  # the feature's standard deviation: beta / deviation is for 1 more of it
+
+
+@dataclass(frozen=True)
+class AdjustedFit:
+    """Strengths and the effects of features, fitted together; ratings have no intervals yet.
+
+    Attributes:
+        plain: The ratings of n entrants without style control.
+        columns: The k features that were fitted.
+        likelihood: Of strengths and betas.
+        fit: Where it is highest.
+    """
+
+    plain: PointRatings
+    columns: Features
+    likelihood: AdjustedLikelihood
+    fit: Fit
+
+    @property
+    def rating(self) -> Floats:
+        """The ratings as if all responses were alike in the features, (n,)."""
+        return self.plain.scale().rating(self.fit.parameters[: self.likelihood.units.n_entrants])
+
+    @property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """The effects, in the order of the features."""
+        n, k = self.likelihood.units.n_entrants, len(self.columns.names)
+        if not k:
+            return ()
+        betas, figures = self.fit.parameters[n:], np.eye(n + k)[n:]
+        covariance, freedom = self.spread.covariance(figures), self.spread.freedom(figures)
+        bounds = np.array(t_interval(betas, covariance, freedom, self.plain.parameters.level))
+        if len(self.likelihood.units.count) < FEWEST_CLUSTERS:
+            bounds[:] = np.nan
+        effects = (betas.tolist(), *bounds.tolist(), self.columns.deviations.tolist())
+        return tuple(
+            Coefficient(name, beta, known(low), known(high), deviation)
+            for name, beta, low, high, deviation in zip(self.columns.names, *effects, strict=True)
+        )
+
+    @cached_property
+    def spread(self) -> FitSpread:
+        """How the fit would vary."""
+        return self.likelihood.spread(self.fit)
 
 
 @dataclass(frozen=True)
@@ -61,12 +111,32 @@ def rate_adjusted(
     features: Mapping[str, Floats],
     parameters: BradleyTerryParameters,
 ) -> AdjustedRatings:
-    """Rate entrants by their battles, adjusted for features.
+    """Rate entrants by their battles, adjusted for features, with intervals.
+
+    Intervals come from the sandwich covariance of strengths and betas together.
+
+    Raises:
+        CannotRate: As for `fit_adjusted`.
+        ValueError: A feature has not one value for each battle.
+    """
+    _require_sandwich(parameters)
+    plain = rate(battles, parameters)
+    found = _fitted(battles, features, plain)
+    return AdjustedRatings(
+        plain, _with_intervals(found, plain), found.coefficients, found.columns.left_out
+    )
+
+
+def fit_adjusted(
+    battles: Battles,
+    features: Mapping[str, Floats],
+    parameters: BradleyTerryParameters,
+) -> AdjustedFit:
+    """Fit strengths and the effects of features.
 
     Strengths and betas are fitted together; all components have the same betas. The likelihood is
     penalised by half the sum of beta^2, betas being per standard deviation, and strengths only by a
     prior if the parameters have one: so there is a fit wherever there is one without features.
-    Intervals come from the sandwich covariance of strengths and betas together.
 
     Args:
         battles: The battles.
@@ -80,25 +150,32 @@ def rate_adjusted(
             or as in plain ratings.
         ValueError: A feature has not one value for each battle.
     """
+    _require_sandwich(parameters)
+    return _fitted(battles, features, rate_points(battles, parameters))
+
+
+def _require_sandwich(parameters: BradleyTerryParameters) -> None:
     if (parameters.ties, parameters.interval) != ("half", "sandwich"):
         raise CannotRate(
             "style control needs ties as half and the sandwich interval", "choose these"
         )
-    plain = rate(battles, parameters)
+
+
+def _fitted(battles: Battles, features: Mapping[str, Floats], plain: PointRatings) -> AdjustedFit:
     comparable = plain.components.label[battles.a] == plain.components.label[battles.b]
     if not comparable.any():
         raise CannotRate("no two entrants can be compared", "add battles, or set a prior")
-    if parameters.unit == "battles":
+    if plain.parameters.unit == "battles":
         battles = replace(battles, cluster=np.arange(len(battles)), prompts=())
     units = single_battles(battles, comparable)
     columns = standardised(features, comparable, battles.weight)
     likelihood = _likelihood(units, columns, plain)
     require_independent(columns.names, likelihood.design, units.weight)
-    return _adjusted(likelihood, columns, plain)
+    return AdjustedFit(plain, columns, likelihood, likelihood.fit())
 
 
 def _likelihood(
-    units: ClusteredBattles, columns: Features, plain: BradleyTerryRatings
+    units: ClusteredBattles, columns: Features, plain: PointRatings
 ) -> AdjustedLikelihood:
     n, precision = units.n_entrants, precision_of(plain.parameters)
     _, first_of_components = np.unique(plain.components.label, return_index=True)
@@ -110,34 +187,16 @@ def _likelihood(
     )
 
 
-def _adjusted(
-    likelihood: AdjustedLikelihood, columns: Features, plain: BradleyTerryRatings
-) -> AdjustedRatings:
-    n, k = likelihood.units.n_entrants, len(columns.names)
-    zero, points = plain.scale()
-    figures = np.block([[points, np.zeros((n, k))], [np.zeros((k, n)), np.eye(k)]])
-    fit = likelihood.fit()
-    values, (covariance, freedom) = figures @ fit.parameters, likelihood.covariance(fit, figures)
-    covariance[:n, :n][np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
-    values[:n] += zero
+def _with_intervals(found: AdjustedFit, plain: BradleyTerryRatings) -> BradleyTerryRatings:
+    """Return the adjusted ratings; they have intervals where plain ones do."""
+    points, rating = plain.scale().points, found.rating
+    figures = np.block([points, np.zeros((len(points), len(found.columns.names)))])
+    covariance = found.spread.covariance(figures)
+    covariance[np.isnan(plain.covariance)] = np.nan  # unknown there for reasons that stay
     is_anchor = anchored(plain.entrants, plain.parameters.anchor)
-    freedom[:n] = freedom_of_ratings(plain.freedom, is_anchor)
-    lower, upper = t_interval(values, covariance, freedom, plain.parameters.level)
-    unknown = np.append(
-        np.isnan(plain.lower), np.full(k, len(likelihood.units.count) < FEWEST_CLUSTERS)
-    )
+    freedom = freedom_of_ratings(plain.freedom, is_anchor)
+    lower, upper = t_interval(rating, covariance, freedom, plain.parameters.level)
+    unknown = np.isnan(plain.lower)
     lower[unknown] = upper[unknown] = np.nan
-    lower[:n][is_anchor] = upper[:n][is_anchor] = values[:n][is_anchor]
-    bounds = np.column_stack((values, lower, upper))
-    rating, low, high = bounds[:n].T
-    ratings = replace(plain, rating=rating, lower=low, upper=high, covariance=covariance[:n, :n])
-    effects = zip(columns.names, bounds[n:], columns.deviations.tolist(), strict=True)
-    return AdjustedRatings(
-        plain,
-        ratings,
-        tuple(
-            Coefficient(name, float(beta), known(low), known(high), deviation)
-            for name, (beta, low, high), deviation in effects
-        ),
-        columns.left_out,
-    )
+    lower[is_anchor] = upper[is_anchor] = rating[is_anchor]
+    return replace(plain, rating=rating, lower=lower, upper=upper, covariance=covariance)

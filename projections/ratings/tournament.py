@@ -6,7 +6,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
-from projections.battles.columns import Battles
 from projections.battles.comparisons import Comparisons
 from projections.battles.settled import settled_battles
 from projections.intervals import Floats
@@ -120,8 +119,8 @@ def style_controlled(
     roster = tuple(roster)
     shown = {dimension: with_texts(group) for dimension, group in groups.items()}
     adjusted = {
-        dimension: adjusted_for_style(
-            settled_battles(group, ties="half"), group, features, parameters
+        dimension: rate_adjusted(
+            settled_battles(group, ties="half"), style_of_battles(group, features), parameters
         )
         for dimension, group in shown.items()
     }
@@ -131,27 +130,18 @@ def style_controlled(
     )
 
 
-def adjusted_for_style(
-    battles: Battles,
-    shown: Iterable[Settlement],
-    features: Sequence[str],
-    parameters: BradleyTerryParameters,
-) -> AdjustedRatings:
-    """Rate the battles of pairs of which both responses are shown, `with_texts`.
-
-    Raises:
-        CannotRate: As for `ratings.style.rate_adjusted`.
-    """
-    return rate_adjusted(battles, _features(shown, features), parameters)
-
-
 def with_texts(group: Iterable[Settlement]) -> list[Settlement]:
     """Return the decided and tied pairs of which both responses can be read."""
     return [each for each in decided_or_tied(group) if each.match is not None]
 
 
-def _features(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
-    """Return each battle's difference in style, a's response minus b's."""
+def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:
+    """Return features of battles `with_texts`: each difference in style, a's response minus b's.
+
+    Args:
+        group: The battles.
+        names: Some of FEATURES.
+    """
     matches = [each.match for each in group if each.match is not None]
     found = differences_in_style(
         [each.response_a.text for each in matches], [each.response_b.text for each in matches]

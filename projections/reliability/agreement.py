@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from ledger.events.judging import Outcome, Verdict
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Digest, Dimension, JudgeId, PromptId
+from ledger.identity import Dimension, JudgeId, PromptId
 from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
 from projections.tournament.compared import Compared, ComparedBattle, win_shares
 from projections.tournament.matches import Match
@@ -143,24 +143,21 @@ def compare_judges(
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Figure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
-    verdicts = {
-        key: said(key) for match in matches for key in (match.forward_key, match.swapped_key)
-    }
-    given = Counter(verdict for verdict in verdicts.values() if verdict is not None)
-    unread = (key for key, verdict in verdicts.items() if verdict is None)
+    keys = [each.forward_key for each in matches], [each.swapped_key for each in matches]
+    forward, swapped = ([*map(said, some)] for some in keys)
+    verdicts = dict(zip(chain(*keys), chain(forward, swapped), strict=True))
+    given = Counter(verdicts.values())
+    unread = (key for key in verdicts if verdicts[key] is None) if given.pop(None, 0) else ()
     failures = Counter(failure_of(tournament, key) for key in unread)
     n_replies = given.total() + sum(failures[reason] for reason in _FAULTS)
-    yield _order_consistency(matches, verdicts)
+    yield _order_consistency(Counter(zip(forward, swapped, strict=True)))
     yield rate_of("share of A", given["A"], given["A"] + given["B"])
     yield rate_of("tie rate", given["TIE"], given.total())
     for reason in _FAULTS:
         yield rate_of(f"{reason} rate", failures[reason], n_replies)
 
 
-def _order_consistency(
-    matches: Iterable[Match], verdicts: Mapping[Digest, Verdict | None]
-) -> Figure:
-    both = Counter((verdicts[each.forward_key], verdicts[each.swapped_key]) for each in matches)
+def _order_consistency(both: Mapping[tuple[Verdict | None, Verdict | None], int]) -> Figure:
     outcomes = Counter[Outcome]()
     for (forward, swapped), n in both.items():
         if forward is not None and swapped is not None:

@@ -176,7 +176,8 @@ class Account:
 
     def sentence(self) -> str:
         """Return the counts as a sum that equals the number planned."""
-        has_verdict = f"{self.planned} {self.counted} = {self.decided} decided + {self.tie} tied"
+        planned = f"{self.planned} {self.counted if self.planned != 1 else self.counted[:-1]}"
+        has_verdict = f"{planned} = {self.decided} decided + {self.tie} tied"
         if self.counted == "battles":
             return f"{has_verdict} + {self.n_failed} without a verdict"
         failed = "".join(f" + {count} {reason}" for reason, count in self.failed)

@@ -162,8 +162,9 @@ def settle(
 def _settlements(
     tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rule: policies.Rule
 ) -> Iterator[Settlement]:
+    is_recorded = rule.is_recorded
     for pairing, match in known_matches(tournament, prompts, judge):
-        if rule.is_recorded:
+        if is_recorded:
             yield _recorded(tournament, pairing, match, judge, rule.policy)
         else:
             yield from _read_again(tournament, pairing, match, judge, rule)

@@ -7,12 +7,14 @@ worst: it has no reply, or the server did not say how many tokens its reply took
 """
 
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cache
+from operator import add
 from typing import Final, NamedTuple
 
 from immutables import Map
+from msgspec.structs import astuple
 
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -23,13 +25,20 @@ from ledger.events.judging import (
     ScoreReceived,
     VerdictReceived,
 )
-from ledger.events.money import Usage, cost_usd
+from ledger.events.money import Price, Usage, cost_usd
 from ledger.events.registration import JudgeRegistered, JudgeSettings
+from ledger.events.registry import Event
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, Dimension, JudgeId, StreamId
-from ledger.recorded import Recorded
+from ledger.recorded import Recorded, moment
 from projections.fold import Projection
-from projections.tournament.requests import NO_REQUESTS, Bill, EntrantRequests, evolve_requests
+from projections.tournament.requests import (
+    NO_REQUESTS,
+    NO_TOKENS,
+    Bill,
+    EntrantRequests,
+    evolve_requests,
+)
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
 
@@ -46,7 +55,7 @@ class UnderWay(NamedTuple):
     """Where a request will be billed that has not ended, and what it may cost."""
 
     key: SpendKey
-    bill: Bill
+    worst_usd: float | None  # None: nobody knows the price
 
 
 @dataclass(frozen=True)
@@ -67,8 +76,8 @@ class Spend:
         Its process has died, or waits for the answer.
         """
         bills = dict(self.settled)
-        for key, bill in self.under_way.values():
-            bills[key] = bills.get(key, Bill()) + bill
+        for key, worst_usd in self.under_way.values():
+            bills[key] = bills.get(key, Bill()) + _perhaps(worst_usd)
         return bills
 
     @property
@@ -89,40 +98,143 @@ def spend_of(stream: StreamId) -> Projection[Spend]:
 
 def advance(spend: Spend, events: Iterable[Recorded]) -> Spend:
     """Return the spend after more events, in order."""
-    bills, dimensions, free = spend.settled.mutate(), dict(spend.dimensions), spend.free
-    entrants, under_way, stream = spend.entrants, dict(spend.under_way), spend.stream
+    draft = SpendDraft(spend)
     for recorded in events:
-        if recorded.stream != stream:
-            continue
-        match recorded.event:
-            case JudgeQuerySubmitted() | ScoreQuerySubmitted() as sent:
-                query_key, dimension = sent.query_key, _subject(sent)
-                dimensions[query_key] = dimension
-                if sent.batch_key is None and sent.worst_usd != 0.0:
-                    key = SpendKey(sent.judge, dimension, recorded.recorded_at.date())
-                    under_way[query_key] = UnderWay(key, _perhaps(sent.worst_usd))
-            case VerdictReceived() | ScoreReceived() | JudgeQueryFailed() as reply:
-                under_way.pop(reply.query_key, None)
-                bill = bill_of(reply, free)
-                if bill is not None:
-                    day = recorded.recorded_at.date()
-                    key = SpendKey(reply.judge, dimensions.get(reply.query_key), day)
-                    bills[key] = bills.get(key, Bill()) + bill
-            case RequestsSubmitted() | RequestsSettled() as step:
-                entrants = evolve_requests(entrants, step)
+        if recorded.stream == spend.stream:
+            draft.add(recorded.recorded_us, recorded.event)
+    return draft.finish()
+
+
+class SpendDraft:
+    """A spend while events of its tournament are added to it; changed in place."""
+
+    def __init__(self, spend: Spend) -> None:
+        self._spend = spend
+        self._sums: dict[SpendKey, _Sum] = {}
+        self._under_way = dict(spend.under_way)
+        self._dimensions, self._free = dict(spend.dimensions), spend.free
+        self._entrants = spend.entrants
+
+    def add(self, recorded_us: int, event: Event) -> None:
+        """Add an event that was recorded at a time, in microseconds."""
+        match event:
+            case VerdictReceived() | ScoreReceived() | JudgeQueryFailed():
+                self._answer(recorded_us, event)
+            case JudgeQuerySubmitted() | ScoreQuerySubmitted():
+                self._send(recorded_us, event)
+            case RequestsSubmitted() | RequestsSettled():
+                self._entrants = evolve_requests(self._entrants, event)
             case JudgeRegistered(judge=judge):
-                others = free - {judge.judge_id}
-                free = others | {judge.judge_id} if is_free(judge) else others
+                others = self._free - {judge.judge_id}
+                self._free = others | {judge.judge_id} if is_free(judge) else others
             case _:
                 pass
-    return replace(
-        spend,
-        settled=bills.finish(),
-        under_way=Map(under_way),
-        dimensions=dimensions,
-        free=free,
-        entrants=entrants,
-    )
+
+    def finish(self) -> Spend:
+        """Return the frozen spend."""
+        return replace(
+            self._spend,
+            settled=self._spend.settled.update(
+                {key: each.bill for key, each in self._sums.items()}
+            ),
+            under_way=Map(self._under_way),
+            dimensions=self._dimensions,
+            free=self._free,
+            entrants=self._entrants,
+        )
+
+    def _send(self, recorded_us: int, sent: QuerySubmitted) -> None:
+        self._dimensions[sent.query_key] = dimension = _subject(sent)
+        if sent.batch_key is None and sent.worst_usd != 0.0:
+            key = SpendKey(sent.judge, dimension, _day(recorded_us))
+            self._under_way[sent.query_key] = UnderWay(key, sent.worst_usd)
+
+    def _answer(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> None:
+        if self._under_way:
+            self._under_way.pop(reply.query_key, None)
+        if reply.usage is not None:
+            self._sum_of(recorded_us, reply).add(
+                reply.usage,
+                reply.price,
+                is_failed=isinstance(reply, JudgeQueryFailed),
+                is_free=reply.judge in self._free,
+            )
+        elif reply.worst_usd != 0.0 or _is_lost(reply):
+            self._sum_of(recorded_us, reply).add_perhaps(reply.worst_usd)
+
+    def _sum_of(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> "_Sum":
+        dimension = self._dimensions.get(reply.query_key)
+        key = SpendKey(reply.judge, dimension, _day(recorded_us))
+        if key not in self._sums:
+            self._sums[key] = _Sum(self._spend.settled.get(key, Bill()))
+        return self._sums[key]
+
+
+class _Sum:
+    """A bill while replies are added to it, in place: a sum of frozen ones takes several times."""
+
+    def __init__(self, bill: Bill) -> None:
+        self._before = bill
+        self._n_replies = self._n_failed = self._n_unpriced = self._n_perhaps = 0
+        self._tokens = [0] * len(astuple(NO_TOKENS))
+        self._perhaps_usd, self._usd = bill.maybe_usd, bill.usd
+        self._failed_usd, self._uncached_usd = bill.failed_usd, bill.uncached_usd
+
+    def add(self, usage: Usage, price: Price | None, *, is_failed: bool, is_free: bool) -> None:
+        """Add a reply; a free judge's needs no price."""
+        self._n_replies += 1
+        self._n_failed += is_failed
+        self._tokens = [*map(add, self._tokens, astuple(usage))]
+        if price is None:
+            self._n_unpriced += not is_free
+            return
+        usd = cost_usd(usage, price)
+        self._usd += usd
+        self._failed_usd += usd if is_failed else 0.0
+        uncached = Usage(n_input=usage.n_prompt, n_output=usage.n_output)
+        self._uncached_usd += cost_usd(uncached, price) if usage.n_cached else usd
+
+    def add_perhaps(self, worst_usd: float | None) -> None:
+        """Add a request that may have been billed."""
+        self._n_perhaps += 1
+        self._perhaps_usd += worst_usd or 0.0
+
+    @property
+    def bill(self) -> Bill:
+        """The bill with all that was added."""
+        before = self._before
+        return Bill(
+            before.n_replies + self._n_replies,
+            before.n_failed + self._n_failed,
+            before.n_unpriced + self._n_unpriced,
+            before.n_maybe_billed + self._n_perhaps,
+            self._perhaps_usd,
+            before.tokens + Usage(*self._tokens),
+            self._usd,
+            self._failed_usd,
+            self._uncached_usd,
+        )
+
+
+def _perhaps(worst_usd: float | None) -> Bill:
+    return Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
+
+
+def _is_lost(reply: ReplyRead | JudgeQueryFailed) -> bool:
+    """Say whether there is no reply, although one may have been billed."""
+    return isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed"
+
+
+_US_A_DAY: Final = 86_400_000_000
+
+
+def _day(recorded_us: int) -> date:
+    return _date(recorded_us // _US_A_DAY)
+
+
+@cache
+def _date(n_days: int) -> date:
+    return moment(n_days * _US_A_DAY).date()
 
 
 def _subject(sent: QuerySubmitted) -> Dimension:
@@ -130,33 +242,3 @@ def _subject(sent: QuerySubmitted) -> Dimension:
     if isinstance(sent, ScoreQuerySubmitted):
         return Dimension(sent.evaluation)
     return sent.dimension
-
-
-def bill_of(reply: ReplyRead | JudgeQueryFailed, free: AbstractSet[JudgeId]) -> Bill | None:
-    """Return the bill of one request; None if it has no tokens and was not billed."""
-    if reply.usage is not None:
-        return _of_reply(reply, reply.usage, free)
-    is_lost = isinstance(reply, JudgeQueryFailed) and reply.fate == "perhaps billed"
-    return _perhaps(reply.worst_usd) if is_lost or reply.worst_usd != 0.0 else None
-
-
-def _perhaps(worst_usd: float | None) -> Bill:
-    return Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
-
-
-def _of_reply(
-    reply: ReplyRead | JudgeQueryFailed, usage: Usage, free: AbstractSet[JudgeId]
-) -> Bill:
-    """Return the bill of one reply; free judges need no price."""
-    is_failed = isinstance(reply, JudgeQueryFailed)
-    uncached = Usage(n_input=usage.n_prompt, n_output=usage.n_output)
-    usd = 0.0 if reply.price is None else cost_usd(usage, reply.price)
-    return Bill(
-        n_replies=1,
-        n_failed=int(is_failed),
-        n_unpriced=int(reply.price is None and reply.judge not in free),
-        tokens=usage,
-        usd=usd,
-        failed_usd=usd if is_failed else 0.0,
-        uncached_usd=0.0 if reply.price is None else cost_usd(uncached, reply.price),
-    )

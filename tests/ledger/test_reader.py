@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.importing.merge import merge_ledger
-from ledger.errors import CannotRead
+from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.recorded import Recorded, StoredEvent, microseconds
@@ -139,11 +139,13 @@ def long_ledger() -> Iterator[Ledger]:
         yield ledger
 
 
-def n_steps(ledger: Ledger, stream: StreamId, types: set[str] | None) -> int:
-    """Count the steps that SQLite takes to find and read a stream."""
+def n_steps(
+    ledger: Ledger, stream: StreamId | None, types: set[str] | None, expected: int = 3
+) -> int:
+    """Count the steps that SQLite takes to find and read so many events."""
     steps: list[None] = []
     ledger.connection.set_progress_handler(lambda: steps.append(None), 1)
-    assert len(list(ledger.read(until=5_000, stream=stream, types=types))) == 3
+    assert len(list(ledger.read(until=5_000, stream=stream, types=types))) == expected
     ledger.connection.set_progress_handler(None, 0)
     return len(steps)
 
@@ -169,6 +171,43 @@ def test_a_long_stream_is_read_page_by_page_in_order() -> None:
 
         assert found == [*range(6, 2_101), *range(2_103, ledger.head.position + 1)]
         assert [each.position for each in some] == [*range(6, 2_101)]
+
+
+@pytest.mark.parametrize("until", [5, 2_105])
+def test_facts_are_the_events_of_a_stream_with_their_times(until: int) -> None:
+    """All else takes half of the time of reading very many."""
+    with of_two_pages() as ledger:
+        ledger.append(OTHER, verdicts(2))
+        ledger.append(STREAM, opened())
+        types = {"VerdictReceived", "TournamentOpened"}
+
+        read = ledger.read(stream=STREAM, types=types, until=until)
+
+        found = [*ledger.facts(STREAM, types=types, until=until)]
+        assert found == [(each.recorded_us, each.event) for each in read]
+
+
+def test_a_fact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    """As any event does."""
+    path = tmp_path / "tournament.db"
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, verdicts(2))
+    tamper(path, SET_TIME(2**62, 2))
+
+    with Ledger.read_only(path) as ledger, pytest.raises(UnreadableEvent, match="out of range"):
+        list(ledger.facts(STREAM, types={"VerdictReceived"}, until=2))
+
+
+def test_few_events_are_found_among_many_of_all_streams() -> None:
+    """A report looks for evaluations in every ledger, and most have none."""
+    with Ledger.in_memory() as alone, of_two_pages() as beside:
+        alone.append(STREAM, verdicts(1))
+        for ledger in (alone, beside):
+            ledger.append(OTHER, opened())
+
+        assert n_steps(beside, None, {"JudgeRegistered"}, 1) == n_steps(
+            alone, None, {"JudgeRegistered"}, 1
+        )
 
 
 def test_the_streams_with_events_of_a_type_are_found() -> None:

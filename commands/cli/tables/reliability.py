@@ -124,6 +124,7 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
         notes=(
             *_reasons(shown),
             *(said for measure, said in MEANING.items() if measure in measures),
+            *(() if shown else (_UNHEARD,)),
         ),
     )
 
@@ -138,6 +139,7 @@ def _reasons(rows: Iterable[BiasRow]) -> Iterator[str]:
         yield f"{dimension}, {judge}: no {', '.join(measures)}: {why}."
 
 
+_UNHEARD: Final = "no judge has given a verdict on a pair of different responses in both orders"
 _NOBODY: Final = (
     "no response has p_correct: only entrants with needs_uncertainty = true estimate it"
 )

@@ -185,7 +185,7 @@ def shown_battle(
         first,
         second,
         settlement.status,
-        _said(settlement.status, a, b),
+        _said(settlement.status, a, b) + ": identical responses" * match.is_identical,
         is_disputed,
         tuple(replies_of(state, match, (a, b), most)),
     )

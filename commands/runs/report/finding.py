@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from commands.errors import counted
 from commands.runs.report.text import decimal, listed, percent
 from projections.ratings.bradley_terry.comparisons import Pair, pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
@@ -33,7 +34,7 @@ def finding_of(board: Leaderboard) -> LeadFinding:
     it. At the level of the intervals, whoever is truly best is among those named.
     """
     if not any(place.n_battles for place in board.rows):
-        return _open("No pair is decided or tied yet, so nobody can be ranked.")
+        return _open("No pair is decided or tied, so nobody can be ranked.")
     tops = _groups_above_all(board)
     if len(tops) != 1:
         return _open(
@@ -57,7 +58,7 @@ def _groups_above_all(board: Leaderboard) -> list[int]:
 
 
 def _alone(place: LeaderboardRow) -> LeadFinding:
-    lost = f"{place.entrant} lost to nobody in {place.n_battles} battles"
+    lost = f"{place.entrant} lost to nobody in {counted(place.n_battles, 'battle')}"
     return LeadFinding(
         "open",
         (place.entrant,),
@@ -70,17 +71,18 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
     if best.rating is None:
         return _open("The ratings have no finite solution, so nobody can be ranked.")
     if best.rank_low is None:
+        why = best.no_interval or "it has no interval"
+        leaders = _highest(members)
+        named = listed(leaders) if len(leaders) <= _MOST_NAMED else f"{len(leaders)} entrants"
+        has = "has the highest rating" if len(leaders) == 1 else "share the highest rating"
         return LeadFinding(
-            "open",
-            (best.entrant,),
-            f"{best.entrant} has the highest rating, but too few prompts say how sure that is:"
-            f" {best.no_interval or 'it has no interval'}.",
+            "open", leaders, f"{named} {has}, but how sure that is cannot be told ({why})."
         )
     found = [each for each in pairs(board.ratings, "max-t") if each.entrant_a == best.entrant]
     surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
     gaps = {each.entrant_b: each for each in found}
-    evidence = _evidence(board, gaps.get(others[0].entrant))
     tied = tuple(each.entrant for each in others if each.entrant not in surely_worse)
+    evidence = _evidence(board, gaps.get(tied[0] if tied else others[0].entrant))
     if not tied:
         sentence = f"{best.entrant} leads: {_beaten(others)}."
         return LeadFinding("leads", (best.entrant,), sentence, evidence)
@@ -88,12 +90,18 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
     return LeadFinding("tied", (best.entrant, *tied), sentence, evidence)
 
 
+def _highest(members: Sequence[LeaderboardRow]) -> tuple[str, ...]:
+    """Return all that are rated like the first."""
+    rated = [(each.entrant, each.rating) for each in members if each.rating is not None]
+    return tuple(name for name, rating in rated if rated[0][1] - rating < _SEEN_AS_ZERO)
+
+
 def _evidence(board: Leaderboard, gap: Pair | None) -> str:
-    """Say how far the best is ahead of the second, and which differences the battles allow."""
+    """Say how far the best is ahead of another, and which differences the battles allow."""
     if gap is None or gap.low is None or gap.high is None:
         return ""
     level = f"{100 * board.ratings.parameters.level:g} %"
-    ahead = f"It is {abs(gap.difference):.0f} Elo points ahead of {gap.entrant_b}"
+    ahead = f"It is {abs(gap.difference):.0f} points ahead of {gap.entrant_b}"
     digits = int(min(abs(gap.low), abs(gap.high)) < _SEEN_AS_ZERO)  # who leads is not 0 ahead
     low, high = decimal(gap.low, digits), decimal(gap.high, digits)
     return f"{ahead}; with {level} confidence the difference lies between {low} and {high}."
@@ -118,19 +126,29 @@ def caveats_of(
     fragile: Iterable[Fragility],
     judges: Sequence[str],
     *,
+    n_prompts: int,
     drops_ties: bool,
 ) -> tuple[str, ...]:
-    """Return what a reader must know before believing the finding, the gravest first."""
+    """Return what a reader must know before believing the finding, the gravest first.
+
+    Args:
+        board: The ratings.
+        account: What became of the pairs.
+        fragile: How few prompts decide.
+        judges: Who decided.
+        n_prompts: On which some entrant was compared, the most of all.
+        drops_ties: Whether Elo does.
+    """
+    n_judged = account.decided + account.tie + account.inconsistent
     return (
-        *_on_evidence(board, account),
+        *_on_evidence(account, n_judged, n_prompts),
         *_on_fragility(board, fragile),
         *_on_ties(account, drops_ties=drops_ties),
-        *_on_judges(judges),
+        *(_on_judges(judges) if n_judged else ()),
     )
 
 
-def _on_evidence(board: Leaderboard, account: Account) -> Iterator[str]:
-    n_judged = account.decided + account.tie + account.inconsistent
+def _on_evidence(account: Account, n_judged: int, n_prompts: int) -> Iterator[str]:
     if account.inconsistent > _DOUBTFUL * n_judged:
         yield (
             f"{percent(account.inconsistent / n_judged)} of the judged pairs are inconsistent: the"
@@ -138,10 +156,12 @@ def _on_evidence(board: Leaderboard, account: Account) -> Iterator[str]:
         )
     lacking = account.n_failed + account.pending
     if lacking:
-        yield f"{lacking} of {account.planned} {account.counted} have no outcome."
-    n_prompts = board.ratings.support.n_clusters
-    if len(n_prompts) and n_prompts.max() < _THIN:
-        yield f"Thin evidence: nobody was compared on more than {n_prompts.max()} prompts."
+        pending = [("pending", account.pending)] if account.pending else []
+        why = [f"{n} {reason.replace('_', ' ')}" for reason, n in (*account.failed, *pending)]
+        yield f"{lacking} of {account.planned} {account.counted} have no outcome: {listed(why)}."
+    if 0 < n_prompts < _THIN:
+        most = counted(n_prompts, "prompt")
+        yield f"Thin evidence: nobody was compared on more than {most}."
 
 
 def _on_fragility(board: Leaderboard, fragile: Iterable[Fragility]) -> Iterator[str]:

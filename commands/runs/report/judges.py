@@ -23,7 +23,7 @@ _FAULTS: Final = frozenset({"unreadable rate", "refused rate", "truncated rate",
 _MEANT: Final = {
     "order consistency": "Pairs judged the same when the responses change places.",
     "share of A": "Verdicts for the first slot, of those for either.",
-    "tie rate": "Verdicts that are a tie.",
+    "tie rate": "Verdicts that are a tie; identical responses tie without a verdict.",
     "unreadable rate": "Replies in which no verdict was found.",
     "refused rate": "Replies in which the judge declined.",
     "truncated rate": "Replies that were cut short.",
@@ -160,7 +160,7 @@ _MOST_NAMED: Final = 3
 
 
 def fragile_rows(found: Iterable[tuple[Dimension, Fragility]]) -> tuple[FragileRow, ...]:
-    """Return a row for each two neighbours."""
+    """Return a row for each two neighbours, but of those that are rated alike."""
     return tuple(
         FragileRow(
             dimension,
@@ -171,6 +171,7 @@ def fragile_rows(found: Iterable[tuple[Dimension, Fragility]]) -> tuple[FragileR
             _which(each),
         )
         for dimension, each in found
+        if each.decisive != ()
     )
 
 

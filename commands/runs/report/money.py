@@ -52,7 +52,11 @@ def spending_of(state: Tournament, spend: Spend) -> Spending:
         entrants=dollars(answered),
         judges=dollars(judged),
         total=dollars(_sum([answered, judged])),
-        note=_note(bool(served), all(key[0] in free for key in bills)),
+        note=_note(
+            is_local=not served and all(each.loader != "endpoint" for each in state.roster),
+            is_free_of_charge=all(map(is_free, state.panel))
+            and all(key[0] in free for key in bills),
+        ),
         lines=(
             *(
                 SpendLine(
@@ -89,10 +93,17 @@ def _sum(parts: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def _note(is_served: bool, is_free_of_charge: bool) -> str:
-    local = "" if is_served else "The entrants ran on weights at hand, which cost no dollars. "
-    judged = "The judges, too, ran on the user's machine." if is_free_of_charge else ""
-    return f"{local}{judged}".strip()
+def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
+    """Say what costs no dollars."""
+    match is_local, is_free_of_charge:
+        case True, True:
+            return "Entrants and judges run on the user's machine, which costs no dollars."
+        case True, False:
+            return "The entrants run on weights at hand, which costs no dollars."
+        case False, True:
+            return "The judges run on the user's machine, which costs no dollars."
+        case _:
+            return ""
 
 
 class ValueMap(NamedTuple):

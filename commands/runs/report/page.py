@@ -31,6 +31,7 @@ from commands.runs.report.subject import RatedDimension, Subject, subject_of
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
+from projections.ratings.elo.rate import prompts_met
 from projections.ratings.fragility import Fragility
 
 _STYLE: Final = "style.css"
@@ -48,6 +49,7 @@ class DimensionView(NamedTuple):
     ratings: Ratings
     value: ValueMap | None
     account: str
+    is_rated: bool  # some pair is decided or tied
 
 
 class DigestLine(NamedTuple):
@@ -128,11 +130,13 @@ def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility])
             account,
             fragile,
             [subject.results.judge.judge_id],
+            n_prompts=int(prompts_met(rated.comparisons.battles(ties="half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
         ),
         ratings_of(rated),
         value_map_of(subject, rated),
         account.sentence(),
+        account.decided + account.tie > 0,
     )
 
 

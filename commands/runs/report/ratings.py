@@ -9,7 +9,7 @@ from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.standings import TIES, Standings, WinRate, win_rates_on
+from projections.ratings.standings import TIES, PairRecord, Standings, records
 
 _SHADES: Final = 5  # of a colour; 0 is neutral
 _EVEN: Final = 0.5
@@ -63,6 +63,7 @@ class Ratings(NamedTuple):
     engines: str  # what both engines are, and the other's order
     grid: HeatMap
     sweep: HeatMap | None
+    sweep_says: str  # whether another K orders the entrants otherwise
 
 
 _Count: TypeAlias = Counter[str]
@@ -70,7 +71,7 @@ _Count: TypeAlias = Counter[str]
 
 def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
-    rates = win_rates_on(rated.name, rated.comparisons)
+    rates = records(rated.comparisons)
     order = [place.entrant for place in rated.board.rows]
     scale = pieces.scale_of(_ends(rated.board.rows))
     return Ratings(
@@ -82,6 +83,7 @@ def ratings_of(rated: RatedDimension) -> Ratings:
         engines=_about_engines(rated),
         grid=_grid(order, rates),
         sweep=_sweep(order, rated.standings),
+        sweep_says=order_by_k(rated.standings),
     )
 
 
@@ -93,7 +95,7 @@ def _ends(places: Iterable[LeaderboardRow]) -> list[float]:
 
 def _rows(
     places: Sequence[LeaderboardRow],
-    rates: Iterable[WinRate],
+    rates: Iterable[PairRecord],
     standings: Standings,
     scale: pieces.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
@@ -128,7 +130,7 @@ def _bar(place: LeaderboardRow, scale: pieces.RoundScale | None) -> pieces.Drawi
     return embedded.interval_bar(scale, place.rating, place.lower, place.upper)
 
 
-def _totals(rates: Iterable[WinRate]) -> Mapping[str, _Count]:
+def _totals(rates: Iterable[PairRecord]) -> Mapping[str, _Count]:
     won: defaultdict[str, _Count] = defaultdict(Counter)
     for each in rates:
         won[each.entrant_a].update(won=each.a_wins, lost=each.b_wins, tied=each.ties)
@@ -172,7 +174,7 @@ def _about_engines(rated: RatedDimension) -> str:
     return " ".join(filter(None, said))
 
 
-def _grid(order: Sequence[str], rates: Iterable[WinRate]) -> HeatMap:
+def _grid(order: Sequence[str], rates: Iterable[PairRecord]) -> HeatMap:
     cells: dict[tuple[str, str], Cell] = {}
     for each in rates:
         a, b = each.entrant_a, each.entrant_b
@@ -206,4 +208,24 @@ def _sweep(order: Sequence[str], standings: Standings) -> HeatMap | None:
         for name in order
         if name in by_k[0]
     )
-    return HeatMap(tuple(f"{k:g}" for k, _ in standings.sweep), tuple(rows))
+    return HeatMap(tuple(f"K = {k:g}" for k, _ in standings.sweep), tuple(rows))
+
+
+_SAME: Final = 0.5  # Elo points: whoever is not further ahead may be shown as level
+
+
+def order_by_k(standings: Standings) -> str:
+    """Say under which K of the sweep somebody is ahead who is behind under that of the ratings."""
+    mean = standings.ratings.mean()
+    is_behind = mean[:, None] - mean < -_SAME
+    others = [
+        f"{k:g}"
+        for k, each in standings.sweep
+        if (is_behind & (each.mean()[:, None] - each.mean() > _SAME)).any()
+    ]
+    if not others:
+        return "The order is the same under every K."
+    return (
+        f"Under K = {listed(others)} the order is another than under K = {standings.k:g}: Elo"
+        " depends on K there rather than on the battles."
+    )

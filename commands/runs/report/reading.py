@@ -7,7 +7,7 @@ judges said, only the verdicts on this one's queries are read, which are looked 
 
 import gc
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,14 +35,13 @@ from ledger.events.registration import JudgeRegistered
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
-from ledger.recorded import Recorded
 from ledger.storage.tail import key_named
 from ledger.store import Ledger
 from projections.artifacts.results import Parameters, Result, Starter
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import known_matches
-from projections.tournament.spend import Spend, spend_of
+from projections.tournament.spend import Spend, SpendDraft
 from projections.verdicts.queries import RecordedVerdict
 
 _SHORT: Final = 100_000  # events: fewer are read before another process has begun
@@ -94,6 +93,7 @@ def _without_garbage() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # all of it was read just now, and is no garbage: to look takes a while
         gc.enable()
 
 
@@ -127,17 +127,12 @@ def heard_on(ledger: Ledger, stream: StreamId, until: int) -> Heard:
         LedgerError: The ledger cannot be read.
     """
     verdicts: dict[Digest, Verdict] = {}
-    events = ledger.read(stream=stream, types=_BILLED, until=until)
-    spend = fold(spend_of(stream), _noting(events, verdicts))
-    return Heard(verdicts, replace(spend, dimensions=Map()))  # the bills name them
-
-
-def _noting(events: Iterable[Recorded], verdicts: dict[Digest, Verdict]) -> Iterator[Recorded]:
-    """Pass events on, and keep the verdicts."""
-    for each in events:
-        if isinstance(event := each.event, VerdictReceived):
+    draft = SpendDraft(Spend(stream))
+    for recorded_us, event in ledger.facts(stream, types=_BILLED, until=until):
+        if isinstance(event, VerdictReceived):
             verdicts.setdefault(event.query_key, event.verdict)
-        yield each
+        draft.add(recorded_us, event)
+    return Heard(verdicts, replace(draft.finish(), dimensions=Map()))  # the bills name them
 
 
 def subject_now(

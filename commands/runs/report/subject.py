@@ -89,7 +89,5 @@ def subject_of(
     """
     stream, until = results.tournament.stream, results.publication.as_of
     spend = spend or fold(spend_of(stream), ledger.read(until=until))
-    has_evaluations = bool(ledger.streams(types=ASKED_EVENTS))  # which its index knows
-    events = ledger.read(until=until, types=ASKED_EVENTS) if has_evaluations else ()
-    known, items = fold(asked_evaluations_of(stream), events)
+    known, items = fold(asked_evaluations_of(stream), ledger.read(until=until, types=ASKED_EVENTS))
     return Subject(results, spend, tuple(map(metrics_of, known.runs)), items, is_run)

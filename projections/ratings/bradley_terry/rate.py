@@ -70,6 +70,11 @@ class PointRatings:
     support: Support
     nu: Floats
 
+    def scale(self) -> Scale:
+        """Return the scale that turned strengths into ratings."""
+        zero, points = scale_of(self.entrants, self.components.label, self.support, self.parameters)
+        return Scale(np.where(np.isnan(self.rating), np.nan, zero), points)
+
 
 @dataclass(frozen=True)
 class BradleyTerryRatings(PointRatings):
@@ -107,11 +112,6 @@ class BradleyTerryRatings(PointRatings):
             )
             for i, entrant in enumerate(self.entrants)
         )
-
-    def scale(self) -> Scale:
-        """Return the scale that turned strengths into ratings."""
-        zero, points = scale_of(self.entrants, self.components.label, self.support, self.parameters)
-        return Scale(np.where(np.isnan(self.rating), np.nan, zero), points)
 
     def zeros(self) -> tuple[frozenset[str], ...]:
         """Return what each rating is measured from, (n,): the anchor, or the mean of these."""

@@ -8,7 +8,7 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters
 from projections.intervals import Estimate, Floats, RatioTerms, Scale, estimate_ratio, wilson
 from projections.ratings.judge_bias.pairs import JudgedPairs, Places
-from projections.ratings.style import AdjustedRatings, rate_adjusted
+from projections.ratings.style import AdjustedFit, fit_adjusted
 
 SLOT: Final = "slot"
 """The feature that is 1 where a was shown first, and -1 where it was shown second."""
@@ -54,7 +54,7 @@ def flips(pairs: JudgedPairs) -> Iterator[Flips]:
         yield Flips((names[number // n], names[number % n]), share)
 
 
-def style_effects(pairs: JudgedPairs) -> AdjustedRatings:
+def style_effects(pairs: JudgedPairs) -> AdjustedFit:
     """Return what differences in style do to a verdict, beside strengths and the slot.
 
     Each order counts as a battle; those of a prompt are not independent.
@@ -66,7 +66,7 @@ def style_effects(pairs: JudgedPairs) -> AdjustedRatings:
     n = len(pairs)
     first = np.repeat((1.0, -1.0), n)
     style = {name: np.tile(column, 2) for name, column in pairs.style.items()}
-    return rate_adjusted(pairs.orders(), {SLOT: first, **style}, BradleyTerryParameters())
+    return fit_adjusted(pairs.orders(), {SLOT: first, **style}, BradleyTerryParameters())
 
 
 def _mean(values: Floats, prompt: Places, scale: Scale) -> Estimate:

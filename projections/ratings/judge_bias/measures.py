@@ -18,8 +18,8 @@ from projections.ratings.judge_bias.habits import SLOT, flips, slot_preference, 
 from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
 from projections.ratings.judge_bias.panel import Families, jury_figures
 from projections.ratings.judge_bias.transitivity import transitivity
-from projections.ratings.style import Coefficient
-from projections.ratings.tournament import adjusted_for_style, with_texts
+from projections.ratings.style import Coefficient, fit_adjusted
+from projections.ratings.tournament import style_of_battles, with_texts
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import Said
@@ -132,16 +132,16 @@ def _transitivity(battles: Battles) -> Figure:
 def _length_control(battles: Battles, shown: Sequence[Settlement]) -> Figure:
     """Return the largest change of a rating under control for length, and whose."""
     try:
-        found = adjusted_for_style(battles, shown, ("length",), _PLAIN)
+        found = fit_adjusted(battles, style_of_battles(shown, ("length",)), _PLAIN)
     except CannotRate as error:
         return missing("length control", error.why)
-    if found.left_out:
+    if found.columns.left_out:
         return missing("length control", _ALWAYS_ALIKE)
-    change = np.nan_to_num(found.ratings.rating - found.plain.rating)
+    change = np.nan_to_num(found.rating - found.plain.rating)
     most = int(np.abs(change).argmax())
     return figure(
         "length control",
         Bounded(float(change[most]), None, None),
         len(shown),
-        of=found.ratings.entrants[most],
+        of=found.plain.entrants[most],
     )

@@ -256,7 +256,7 @@ def test_of_what_was_judged_no_response_is_read(
 
     def selecting(self: Ledger, query: str, *parameters: str | bytes | int) -> list[Columns]:
         found = before(self, query, *parameters)
-        read.extend(row[5] for row in found if len(row) == N_COLUMNS)
+        read.extend(row[2] for row in found if len(row) == N_COLUMNS)
         return found
 
     monkeypatch.setattr(Ledger, "select", selecting)

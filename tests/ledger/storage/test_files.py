@@ -182,3 +182,14 @@ def test_a_place_that_refuses_a_file_is_told_as_ours(tmp_path: Path, name: str) 
         write_whole(tmp_path / name, [b"one\n"])
 
     assert contents(tmp_path) == {"file": b""}
+
+
+def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
+    """The draft beside it is ours, and nobody knows it."""
+    with pytest.raises(CannotWrite) as caught:
+        write_whole(tmp_path / "nowhere" / "events.jsonl", [b"one\n"])
+
+    assert str(caught.value) == (
+        f"cannot write {tmp_path}/nowhere/events.jsonl: No such file or directory;"
+        " this step recorded nothing: correct the path, then run the command again"
+    )

@@ -9,7 +9,14 @@ from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
 from projections.battles.comparisons import comparisons_of
 from projections.intervals import wilson
-from projections.ratings.standings import Standings, WinRate, standings, win_rates, win_rates_on
+from projections.ratings.standings import (
+    Standings,
+    WinRate,
+    records,
+    standings,
+    win_rates,
+    win_rates_on,
+)
 from projections.tournament.settlement import by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, rubric
@@ -372,4 +379,8 @@ def test_win_rates_are_the_same_in_columns(events: list[Event]) -> None:
     groups = by_dimension(state, settle(state, everything(state), state.panel[0]))
 
     for dimension, group in groups.items():
-        assert win_rates_on(dimension, comparisons_of(group)) == win_rates(group)
+        rates = win_rates(group)
+        assert win_rates_on(dimension, comparisons_of(group)) == rates
+        found = records(comparisons_of(group))
+        assert found == tuple(each[1:6] for each in rates)
+        assert [each.win_rate for each in found] == [each.win_rate for each in rates]

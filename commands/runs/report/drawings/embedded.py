@@ -69,8 +69,8 @@ class Spot(NamedTuple):
     is_frontier: bool  # nobody cheaper is rated as high
 
 
-_MAP: Final = (640, 320)
-_PLOT: Final = (56, 16, 620, 270)  # left, top, right, bottom
+_MAP: Final = (640, 336)
+_PLOT: Final = (56, 32, 620, 286)  # left, top, right, bottom
 _LOWEST: Final = _PLOT[3] + 14  # of a name: just above what the axis is marked with
 _ROW: Final = 17  # of labels
 _CHARACTER: Final = 7.2  # of a label, in pixels
@@ -104,6 +104,7 @@ def value_map(spots: Sequence[Spot], unit: str, ticks: Sequence[tuple[float, str
             yield line(x, bottom, x, bottom + 5, "tick")
             yield text(x, bottom + 20, label)
         yield text((left + right) / 2, bottom + 42, unit)
+        yield text(0, top - 18, "rating", "start")
 
     spotted = [(spot, *place(spot)) for spot in spots]
     frontier = sorted((x, y) for spot, x, y in spotted if spot.is_frontier)

@@ -43,7 +43,10 @@ def scale_of(values: Sequence[float], n_ticks: int = 4) -> RoundScale | None:
     if not values:
         return None
     low, high = min(values), max(values)
-    rough = max(high - low, 1e-9) / n_ticks
+    if low == high:
+        around = abs(low) / 20 or 0.5
+        low, high = low - around, high + around
+    rough = (high - low) / n_ticks
     power = 10 ** floor(log10(rough))
     step = next(each * power for each in _STEPS if each * power >= rough * 0.999)
     first, last = floor(low / step), ceil(high / step)

@@ -32,7 +32,7 @@
   const fits = each =>
     (!chosen("entrant").value || [each.dataset.a, each.dataset.b].includes(chosen("entrant").value)) &&
     (!chosen("outcome").value || each.dataset.outcome === chosen("outcome").value) &&
-    (!chosen("disputed").checked || "disputed" in each.dataset) &&
+    (!chosen("disputed")?.checked || "disputed" in each.dataset) &&
     each.textContent.toLowerCase().includes(chosen("text").value.toLowerCase());
   const show = () => {
     for (const each of battles) each.hidden = !fits(each);

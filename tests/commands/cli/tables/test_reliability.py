@@ -209,3 +209,12 @@ def test_a_table_of_biases_says_what_its_measures_mean_and_why_some_are_missing(
         "style, ann: no self-preference: one judge.",
     )
     assert [note.partition(":")[0] for note in table.notes[2:]] == ["Slot preference", "Flips"]
+
+
+def test_biases_of_judges_that_were_not_heard_are_no_empty_screen() -> None:
+    """A command that prints nothing looks broken."""
+    table = bias_table([])
+
+    assert rendered(table) == (
+        "no judge has given a verdict on a pair of different responses in both orders\n"
+    )

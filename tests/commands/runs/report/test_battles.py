@@ -118,6 +118,7 @@ def test_identical_responses_have_no_replies() -> None:
     (found,) = battles(*answered, outcome).shown
 
     assert found.replies == ()
+    assert found.says == "tie: identical responses"
     assert found.a.pieces == (Piece("same", False),)
 
 

@@ -60,7 +60,7 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
 @pytest.mark.parametrize(
     ("pairs", "sentence"),
     [
-        ([], "No pair is decided or tied yet, so nobody can be ranked."),
+        ([], "No pair is decided or tied, so nobody can be ranked."),
         (
             [("ann", "bob"), ("bob", "ann"), ("cleo", "dan"), ("dan", "cleo")],
             (
@@ -71,15 +71,15 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
         (
             [*RING * 3, ("zoe", "ann")],
             (
-                "zoe lost to nobody in 1 battles, so its lead has no finite rating and no interval:"
+                "zoe lost to nobody in 1 battle, so its lead has no finite rating and no interval:"
                 " more prompts would give one."
             ),
         ),
         (
             RING,
             (
-                "ann has the highest rating, but too few prompts say how sure that is:"
-                " 2 prompts: at least 6 are needed."
+                "ann, bob and cleo share the highest rating, but how sure that is cannot be told"
+                " (2 prompts: at least 6 are needed)."
             ),
         ),
     ],
@@ -135,7 +135,9 @@ def test_the_finding_is_right_in_95_percent_of_a_thousand_planted_tournaments() 
 def caveats(**fields: object) -> tuple[str, ...]:
     """Return the caveats of a clear board by two judges, with another account."""
     account = Account(**{**ACCOUNT.__dict__, **fields})
-    return caveats_of(board(played(CLEAR)), account, (), ["ann", "bob"], drops_ties=True)
+    return caveats_of(
+        board(played(CLEAR)), account, (), ["ann", "bob"], n_prompts=100, drops_ties=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def caveats(**fields: object) -> tuple[str, ...]:
         ),
         (
             {"failed": (("refused", 3),), "pending": 4},
-            ("7 of 100 pairs have no outcome.",),
+            ("7 of 100 pairs have no outcome: 3 refused and 4 pending.",),
         ),
         (
             {"tie": 100},
@@ -178,7 +180,7 @@ def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
     thin = board(played({("ann", "bob"): (12, 8, 0)}))
     decided = Fragility("ann", "bob", gap=30.0, n_prompts=20, decisive=("p7",))
 
-    said = caveats_of(thin, ACCOUNT, [decided], ["kim"], drops_ties=False)
+    said = caveats_of(thin, ACCOUNT, [decided], ["kim"], n_prompts=20, drops_ties=False)
 
     assert said == (
         "Thin evidence: nobody was compared on more than 20 prompts.",
@@ -186,7 +188,30 @@ def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
         "A single judge, kim, decided: nothing here shows what another would say.",
     )
     many = decided._replace(decisive=("p1", "p2"))
-    assert len(caveats_of(thin, ACCOUNT, [many], ["kim"], drops_ties=False)) == 2
+    found = caveats_of(thin, ACCOUNT, [many], ["kim"], n_prompts=20, drops_ties=False)
+    assert len(found) == 2
+
+
+def test_where_nothing_was_judged_no_judge_decided_and_no_prompt_is_counted() -> None:
+    """A page that is made early says what is missing, and nothing that is not so."""
+    nothing = Account(planned=3, decided=0, tie=0, inconsistent=0, failed=(), pending=3)
+
+    said = caveats_of(board([], "ann"), nothing, (), ["kim"], n_prompts=0, drops_ties=True)
+
+    assert said == ("3 of 3 pairs have no outcome: 3 pending.",)
+
+
+def test_who_is_rated_alike_shares_the_lead() -> None:
+    """Where all pairs are ties, the alphabet decides who stands first, and nobody leads."""
+    ties = {("ann", "bob"): (0, 0, 9), ("ann", "cleo"): (0, 0, 9), ("bob", "cleo"): (0, 0, 9)}
+
+    found = finding_of(board(played(ties)))
+
+    assert found.leaders == ("ann", "bob", "cleo")
+    assert found.sentence == (
+        "ann, bob and cleo share the highest rating, but how sure that is cannot be told"
+        " (all prompts agree)."
+    )
 
 
 def test_a_wider_level_makes_more_ties() -> None:

@@ -16,7 +16,7 @@ from projections.artifacts.results import results_of
 from projections.evaluations.samples import ITEMS
 from projections.tournament.requests import Bill, EntrantKey, EntrantRequests
 from projections.tournament.spend import Spend, SpendKey
-from tests.support.builders.events import STREAM, known
+from tests.support.builders.events import STREAM, entrant, judge, known, opened
 from tests.support.builders.worlds import Fate, cup, history, publication
 
 FATES: tuple[Fate, ...] = (*("a", "a", "a") * 3, "b", "b", "b")
@@ -55,12 +55,34 @@ def test_money_is_told_by_whom_and_for_what() -> None:
     assert found.note == ""
 
 
+@pytest.mark.parametrize(
+    ("loader", "provider", "note"),
+    [
+        (
+            "hf",
+            "reference",
+            "Entrants and judges run on the user's machine, which costs no dollars.",
+        ),
+        ("hf", "anthropic", "The entrants run on weights at hand, which costs no dollars."),
+        ("endpoint", "reference", "The judges run on the user's machine, which costs no dollars."),
+        ("endpoint", "anthropic", ""),
+    ],
+)
+def test_before_anything_is_asked_it_is_known_what_will_cost(
+    loader: str, provider: str, note: str
+) -> None:
+    """A judge that is paid runs nowhere else just because it was not asked yet."""
+    opening = opened(entrants=[entrant(loader=loader)], judges=[judge(provider=provider)])
+
+    assert spending_of(known(*opening), Spend(STREAM)).note == note
+
+
 def test_an_unknown_price_is_no_zero() -> None:
     """A sum with an unknown part is unknown."""
     found = spending_of(known(*cup()), spent(Bill(n_replies=1, n_unpriced=1)))
 
     assert (found.judges, found.total) == ("?", "?")
-    assert found.note == "The entrants ran on weights at hand, which cost no dollars."
+    assert found.note == "The entrants run on weights at hand, which costs no dollars."
 
 
 def test_what_ran_at_home_cost_nothing() -> None:
@@ -68,7 +90,7 @@ def test_what_ran_at_home_cost_nothing() -> None:
     found = spending_of(known(*cup()), Spend(STREAM))
 
     assert (found.total, found.lines) == ("$0.00", ())
-    assert found.note.endswith("The judges, too, ran on the user's machine.")
+    assert found.note.startswith("Entrants and judges run on the user's machine")
 
 
 def slower(event: Event) -> Event:

@@ -216,9 +216,51 @@ def test_every_dimension_has_its_own_finding() -> None:
 
     found = page(*events)
 
-    assert "factuality base lost to nobody in 1 battles" in found.text
-    assert "utility No pair is decided or tied yet, so nobody can be ranked." in found.text
-    assert "1 pairs = 1 decided + 0 tied + 0 inconsistent + 0 pending." in found.text
+    assert "factuality base lost to nobody in 1 battle," in found.text
+    assert "utility No pair is decided or tied, so nobody can be ranked." in found.text
+    assert "1 pair = 1 decided + 0 tied + 0 inconsistent + 0 pending." in found.text
+
+
+def test_a_page_without_an_outcome_has_no_empty_tables() -> None:
+    """It says that nobody can be ranked, and claims nothing of what was not done."""
+    found = page(*history(cup()))
+
+    sections = {each.get("id") for each in found.named("h2")}
+    assert sections == {"ratings", "money", "provenance"}
+    assert {each["href"] for each in found.named("a")} <= {
+        "#main",
+        *(f"#{each}" for each in sections),
+    }
+    assert "A single judge" not in found.text
+    assert "Thin evidence" not in found.text
+
+
+def test_the_evidence_is_about_the_one_that_is_tied() -> None:
+    """Of whom less is known may be tied with the best, although somebody between them is not."""
+    found = page(*history(cup(6), *FATES[:5], *FATES[:1], *FATES[:5], "a", *FATES[:5], "a"))
+
+    assert "zoe has the highest rating, but is statistically tied with kim." in found.text
+    assert "It is 136 points ahead of kim;" in found.text
+
+
+def test_neighbours_that_are_rated_alike_are_not_ahead_of_each_other() -> None:
+    """Of nothing but ties no prompt decides anything."""
+    ties: list[Fate] = ["tie"] * 6
+
+    found = page(*history(cup(), *ties))
+
+    assert "fragility" not in {each.get("id") for each in found.named("h2")}
+    assert "share the highest rating" in found.text
+
+
+def test_battles_are_called_a_sample_only_where_some_are_left_out() -> None:
+    """And are filtered by disagreement only where judges disagree."""
+    whole, agreed = page(*PLAYED), page(*history(cup(), *"aabbab"))
+
+    assert "All 5." in whole.text
+    assert "so they show what happens" not in whole.text
+    assert "disputed" in {each.get("name") for each in whole.named("input")}
+    assert "disputed" not in {each.get("name") for each in agreed.named("input")}
 
 
 def test_a_run_and_a_tournament_as_it_stands_say_how_to_check_them() -> None:

@@ -1,13 +1,22 @@
 """What the report shows of ratings."""
 
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
 from msgspec.structs import replace
 
-from commands.runs.report.ratings import Cell, Ratings, ratings_of
+from commands.runs.report.ratings import Cell, Ratings, order_by_k, ratings_of
 from commands.runs.report.subject import Subject
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
+from ledger.identity import Dimension
 from projections.artifacts.results import results_of
+from projections.battles.comparisons import comparisons_of
 from projections.evaluations.samples import ITEMS
+from projections.ratings.elo.rate import EloRatings
+from projections.ratings.standings import standings
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known
 from tests.support.builders.worlds import ELO, Fate, cup, history, publication
@@ -107,8 +116,42 @@ def test_the_sweep_shows_elo_by_k() -> None:
     sweep = ratings(*history(cup(N_PROMPTS), *FATES), elo=replace(ELO, k_sweep=(1.0, 32.0))).sweep
 
     assert sweep is not None
-    assert sweep.columns == ("1", "32")
+    assert sweep.columns == ("K = 1", "K = 32")
     shades = {row.entrant: [cell.shade for cell in row.cells if cell] for row in sweep.rows}
     assert shades["zoe"][1] > shades["zoe"][0] >= 0 >= shades["kim"][0] > shades["kim"][1]
     assert {abs(shade) for each in shades.values() for shade in each} <= {*range(6)}
     assert ratings(*history(cup(), "a"), elo=replace(ELO, k_sweep=())).sweep is None
+
+
+@pytest.mark.parametrize(
+    ("kim_by_k", "said"),
+    [
+        ({1.0: 1300.0, 32.0: 1399.0}, "The order is the same under every K."),
+        ({1.0: 1300.0, 32.0: 1400.4}, "The order is the same under every K."),
+        (
+            {1.0: 1401.0, 8.0: 1300.0, 32.0: 1402.0},
+            (
+                "Under K = 1 and 32 the order is another than under K = 16: Elo depends on K there"
+                " rather than on the battles."
+            ),
+        ),
+    ],
+    ids=["same", "level", "other"],
+)
+def test_it_is_said_whether_another_k_orders_the_entrants_otherwise(
+    kim_by_k: Mapping[float, float], said: str
+) -> None:
+    """Nobody compares five columns of twenty rows by eye."""
+
+    def rated(kim: float) -> EloRatings:
+        return EloRatings(("amy", "kim"), 1, np.array([[1400.0, kim]]))
+
+    nobody = comparisons_of([])
+    found = dataclasses.replace(
+        standings(Dimension("utility"), nobody, (), ELO),
+        k=16.0,
+        ratings=rated(1350.0),
+        sweep=tuple((k, rated(kim)) for k, kim in kim_by_k.items()),
+    )
+
+    assert order_by_k(found) == said

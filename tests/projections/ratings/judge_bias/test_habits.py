@@ -119,7 +119,7 @@ def test_a_style_that_never_differs_is_left_out() -> None:
 
     found = style_effects(plain)
 
-    assert found.left_out == ("headers",)
+    assert found.columns.left_out == ("headers",)
     assert [each.feature for each in found.coefficients] == [SLOT, "length"]
 
 

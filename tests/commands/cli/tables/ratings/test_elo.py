@@ -42,7 +42,7 @@ def test_the_account_stands_beside_the_ratings() -> None:
     """What is pending or failed is part of every claim."""
     table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
 
-    assert table.notes[1].startswith("factuality: 1 pairs = 0 decided")
+    assert table.notes[1].startswith("factuality: 1 pair = 0 decided")
 
 
 def test_whoever_judged_stands_beside_the_ratings() -> None:
