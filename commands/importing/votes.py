@@ -56,7 +56,7 @@ class BallotBox:
     ballots: tuple[Ballot, ...]
     votes: dict[Digest, CastVote] = field(default_factory=dict)
     _turn: Lock = field(default_factory=Lock)
-    _read: SetRead = SetRead()
+    _read: SetRead = field(default_factory=SetRead)
 
     @cached_property
     def _digests(self) -> tuple[Digest, ...]:
