@@ -11,6 +11,8 @@ from commands.cli import evaluate as module
 from commands.cli.evaluate import evaluate
 from commands.errors import ConfigurationError
 from commands.evaluating.samples import Inference
+from ledger import store
+from ledger.errors import NetworkFileSystem
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
 from tests.support.scripted import ScriptedGenerator
@@ -104,6 +106,20 @@ def test_weights_are_evaluated_by_themselves(
     del first
     assert '"entrant": "bb"' in second
     assert '"entrant": "a"' not in second
+
+
+def test_a_ledger_on_a_network_is_allowed_as_the_refusal_says(
+    backend: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints lie on a cluster's network, where no settings can allow the ledger."""
+    monkeypatch.setattr(store, "foreign_kind", lambda _: "nfs4")  # no test can mount a network
+    with pytest.raises(NetworkFileSystem, match="set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true"):
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+
+    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+
+    assert backend.n_asked == 5
 
 
 @pytest.mark.parametrize("limits", [(2, 5), (2, None), (5, 2)])
