@@ -36,7 +36,7 @@ def read_text(path: Path, what: str, *, key: str) -> str:
         ConfigurationError: It is missing, cannot be read, or is no text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
     except FileNotFoundError as error:
         remedy = f"correct {key} (paths start beside the settings)"
         raise ConfigurationError([f"{path}: there is no such {what}; {remedy}"]) from error
