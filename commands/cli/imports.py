@@ -62,6 +62,9 @@ def responses(
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
         say(line)
+    used = {each.file for each in (*imported.new, *imported.known, *imported.bad)}
+    for file in dict.fromkeys(each for each in files if each not in used):
+        say(f"nothing of {file} was imported: it is empty, or another file has the same responses")
     if imported.new:
         say(_CLAIM)
     writer.write(tables.imported_responses_table(imported))

@@ -444,7 +444,10 @@ def test_a_folder_is_no_name_for_a_backup(filed: Path, monkeypatch: pytest.Monke
     """It is there already, and has no name of its own."""
     monkeypatch.chdir(filed.parent)
 
-    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
+    with (
+        Ledger.read_only(filed) as ledger,
+        pytest.raises(FileTaken, match="it is a folder: name a file in it"),
+    ):
         back_up(ledger, Path())
 
 
