@@ -20,6 +20,7 @@ from commands.entrants.checkpoint import read_checkpoint
 from commands.errors import counted
 from commands.evaluating.evaluate import CODE_CHANGED, PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
+from commands.evaluating.registry import STANDALONE
 from commands.ports import OnProgress
 from commands.runs.workspace import open_for_writing
 from commands.settings.lookup import allows_network
@@ -47,7 +48,7 @@ def evaluate(
         typer.Option(
             metavar="EVALUATION",
             help="file.py:Class, module:Class, a task file of lm-evaluation-harness (.yaml), or"
-            " the name of a shipped evaluation. Repeatable.",
+            f" {' or '.join(STANDALONE)}. Repeatable.",
         ),
     ],
     adapter: Annotated[

@@ -164,6 +164,13 @@ def test_a_chat_and_a_system_prompt_are_options(backend: Answering) -> None:
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
 
 
+def test_what_needs_a_table_is_refused_with_what_there_is(backend: Answering) -> None:
+    """No option gives parameters, so no message may ask for them."""
+    with pytest.raises(ConfigurationError, match="--uses choices: it needs parameters or prompts"):
+        evaluate(weights=Path("a"), uses=["choices", "mine.py:Doses"])
+    assert backend.n_asked == 0
+
+
 def test_two_evaluations_of_one_name_are_refused(backend: Answering) -> None:
     """One's results would hide the other's."""
     with pytest.raises(ConfigurationError, match="several evaluations are called doses"):
