@@ -190,7 +190,7 @@ def _decoded(line: bytes, number: int, kind: type[Part]) -> Part:
         return msgspec.json.decode(line, type=kind)
     except ValueError as error:
         if kind is _FooterLine:
-            why = "the file ends here, without the last line of an export: it was truncated or changed"
+            why = "the file ends without the last line of an export: it was truncated or changed"
         else:
             why = f"not a line of an export: {error}"
         raise BrokenExport(number, why) from error
