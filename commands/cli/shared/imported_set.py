@@ -151,15 +151,15 @@ def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -
             named = " or ".join(f"--dimension {each}" for each in on)
             why = f"has votes on {' and '.join(on)}: add {named}"
         else:
-            why = "has no vote on responses that compete now: vote on them, `tourney annotate`"
+            why = "has no vote on responses that compete now; `tourney annotate` collects some"
         raise ConfigurationError([f"{option} {votes.name!r} {why}"])
     return VotesOnRecord(current.on, outdated_note(votes.name, current.n_outdated))
 
 
 def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:
     """Say that votes were left out since an entrant or a prompt was changed; nothing if none."""
-    of_earlier = f"of {name!r} left out: on responses that do not compete any more."
-    return (f"{counted(n_votes, 'vote')} {of_earlier}",) if n_votes else ()
+    why = "the responses, or the entrants' names, changed since"
+    return (f"{counted(n_votes, 'vote')} of {name!r} left out: {why}.",) if n_votes else ()
 
 
 def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
