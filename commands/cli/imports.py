@@ -62,7 +62,8 @@ def responses(
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
         say(line)
-    used = {each.file for each in (*imported.new, *imported.known, *imported.bad)}
+    used = {each.file for each in chain(imported.new, imported.known)}
+    used |= {each.file for each in imported.bad}
     for file in dict.fromkeys(each for each in files if each not in used):
         say(f"nothing of {file} was imported: it is empty, or another file has the same responses")
     if imported.new:
