@@ -121,7 +121,10 @@ class FileTaken(LedgerError):
     """A copy of a ledger would overwrite an existing file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} exists already; choose another name, or remove this file")
+        remedy = "choose another name, or remove this file"
+        if path.is_dir():  # perhaps with earlier copies in it
+            remedy = "it is a folder: name a file in it"
+        super().__init__(f"{path} exists already; {remedy}")
         self.path = path
 
 

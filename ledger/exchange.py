@@ -189,6 +189,8 @@ def _decoded(line: bytes, number: int, kind: type[Part]) -> Part:
     try:
         return msgspec.json.decode(line, type=kind)
     except ValueError as error:
-        raise BrokenExport(
-            number, f"not a line of an export, or the file was truncated: {error}"
-        ) from error
+        if kind is _FooterLine:
+            why = "the file ends without the last line of an export: it was truncated or changed"
+        else:
+            why = f"not a line of an export: {error}"
+        raise BrokenExport(number, why) from error

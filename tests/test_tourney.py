@@ -389,6 +389,12 @@ def test_without_a_library_of_frames_it_is_said_what_to_install(
         view.elo().to_frame("polars")
 
 
+def test_a_misspelt_library_of_frames_is_not_to_be_installed(view: tourney.TournamentView) -> None:
+    """Whoever took its name on the index would be run."""
+    with pytest.raises(tourney.TourneyError, match="library 'polar' is not known; known: pandas"):
+        view.elo().to_frame("polar")  # type: ignore[call-overload]
+
+
 def test_importing_it_imports_nothing_that_takes_time() -> None:
     """A notebook's first cell answers at once; what a method needs it imports itself."""
     code = "import sys, tourney; print(*sys.modules)"

@@ -49,7 +49,7 @@ def generate(
     mode: options.Mode = "headline",
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
-    limit: options.Limit = None,
+    limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
 ) -> None:
@@ -89,7 +89,7 @@ def judge(
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
     retry: Retry = None,
-    limit: options.Limit = None,
+    limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
 ) -> None:
     """Send all open queries to the judge.
@@ -147,7 +147,7 @@ def evaluate(
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
     retry: Retry = None,
-    limit: options.Limit = None,
+    limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
 ) -> None:

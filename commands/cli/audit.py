@@ -11,7 +11,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.ledger import head_at, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.terminal import console, progress_on_stderr
-from commands.cli.shared.workspace import ledger_to_write
+from commands.cli.shared.workspace import ledger_to_change
 from commands.cli.tables import history
 from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
@@ -191,5 +191,5 @@ def redact(
 
     Example: tourney redact 7 --why "an API key in the reply"
     """
-    with ledger_to_write(paths) as opened, console() as talk:
+    with ledger_to_change(paths) as opened, console() as talk:
         redact_with_consent(opened, position, why, agreed=yes, console=talk)

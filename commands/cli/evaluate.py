@@ -1,5 +1,7 @@
 """`tourney evaluate`: evaluate one folder of weights, without a tournament."""
 
+import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -18,11 +20,13 @@ from commands.entrants.checkpoint import read_checkpoint
 from commands.errors import counted
 from commands.evaluating.evaluate import CODE_CHANGED, PlannedEvaluation, evaluate_all
 from commands.evaluating.plan import plan_alone
+from commands.evaluating.registry import STANDALONE
 from commands.ports import OnProgress
+from commands.runs.workspace import open_for_writing
+from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
 from ledger.identity import Json, StreamId
-from ledger.store import Ledger
 from projections.evaluations.metrics import RunMetrics, metrics_of
 
 _STREAM: Final = StreamId("evaluations")
@@ -44,7 +48,7 @@ def evaluate(
         typer.Option(
             metavar="EVALUATION",
             help="file.py:Class, module:Class, a task file of lm-evaluation-harness (.yaml), or"
-            " the name of a shipped evaluation. Repeatable.",
+            f" {' or '.join(STANDALONE)}. Repeatable.",
         ),
     ],
     adapter: Annotated[
@@ -95,7 +99,7 @@ def evaluate(
         with progress_on_stderr() as on_progress:
             every, facts = _evaluated(ledger, planned, on_progress)
     writer.write(metrics_table(every, facts))
-    say(f"on record in {ledger}: see `tourney project metrics -l {ledger}`")
+    say(f"on record in {ledger}: see `tourney project metrics -l {shlex.quote(str(ledger))}`")
 
 
 class _Alone(NamedTuple):
@@ -109,7 +113,8 @@ def _evaluated(
     path: Path, planned: Sequence[PlannedEvaluation], on_progress: OnProgress
 ) -> tuple[Sequence[RunMetrics], dict[str, Json]]:
     """Observe what is missing; return all that is on record of the plans, and where."""
-    with Ledger.open(path) as opened:
+    network = allows_network(os.environ)
+    with open_for_writing(path, say, allow_network=network) as opened:
         recorder = EvaluationRecorder(opened, _STREAM)
         done = evaluate_all(recorder, planned, on_progress=on_progress)
         head = opened.head

@@ -19,7 +19,7 @@ from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.outcomes import imported_ratings_table
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
-from commands.importing.battles import BattleFile, bad_rows
+from commands.importing.battles import BattleFile, bad_rows, require_readable
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS, BattleFormat
@@ -62,6 +62,10 @@ def responses(
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
         say(line)
+    used = {each.file for each in chain(imported.new, imported.known)}
+    used |= {each.file for each in imported.bad}
+    for file in dict.fromkeys(each for each in files if each not in used):
+        say(f"nothing of {file} was imported: it is empty, or another file has the same responses")
     if imported.new:
         say(_CLAIM)
     writer.write(tables.imported_responses_table(imported))
@@ -130,6 +134,7 @@ def import_battles(
         BattleFile(file, records_of(file, of, open_parquet), into)
         for file, into in zip(files, names, strict=True)
     ]
+    require_readable(files)
     with ledger_to_write(paths) as opened:
         taken = take_in_battles(opened, chosen, of, skip_bad=skip_bad)
     for each in taken:
@@ -150,6 +155,7 @@ def import_elo_ratings(
 
     Example: tourney import elo-ratings elo_ratings.json
     """
+    require_readable([file])
     with ledger_to_write(paths) as opened:
         imported = import_ratings(opened, file, name=set_name(name))
     writer.write(imported_ratings_table({name: imported}))

@@ -133,7 +133,7 @@ def demo(
         raise MissingExtra(missing[0], "models")
     lay_out_demo(folder)
     run(config=config)
-    at = f"-c {config}"
+    at = f"-c {shlex.quote(str(config))}"
     say("Next, at no cost:")
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")

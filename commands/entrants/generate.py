@@ -36,14 +36,14 @@ def generate_missing(
     The generator is made only if a response is missing.
     """
     missing = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
-    if not missing:
-        return GenerationSummary(n_missing=0, n_generated=0, n_failed=0)
     tasks = [
         ports.GenerationTask(
             key, cell.entrant, cell.prompt.text, cell.seed, options_of(cell.entrant)
         )
         for key, cell in islice(missing.items(), limit)
     ]
+    if not tasks:
+        return GenerationSummary(len(missing), n_generated=0, n_failed=0)
     n_done = n_failed = 0
     on_progress("responses", 0, len(tasks))
     for batch in make_generator().generate(tasks):

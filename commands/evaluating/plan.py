@@ -3,7 +3,7 @@
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -13,6 +13,8 @@ from commands.errors import ConfigurationError
 from commands.evaluating import evaluate
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.registry import (
+    SHIPPED,
+    STANDALONE,
     EvaluationSources,
     table_evaluations,
     unnamed_evaluations,
@@ -87,7 +89,7 @@ def plan_evaluations(
 
 
 def plan_alone(
-    uses: Iterable[str],
+    uses: Sequence[str],
     inference: Inference,
     open_parquet: OpenParquet,
     options: EvaluationOptions,
@@ -100,6 +102,8 @@ def plan_alone(
         ConfigurationError: An evaluation cannot be made, two have one name, or the entrant does
             not support one.
     """
+    if faults := [_needs_table(each) for each in uses if each in {*SHIPPED} - {*STANDALONE}]:
+        raise ConfigurationError(faults)
     sources = EvaluationSources(Path(), (), open_parquet)
     tables = [EvaluationSection(id=Path(each).stem, uses=each) for each in uses]
     made = [each for table in tables for each in unnamed_evaluations(table, sources)]
@@ -107,6 +111,14 @@ def plan_alone(
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigurationError([f"several evaluations are called {', '.join(twice)}"])
     return tuple(evaluate.plan_evaluation(each, inference, options) for each in made)
+
+
+def _needs_table(uses: str) -> str:
+    there_are = f"{', '.join(STANDALONE)}, file.py:Class, module:Class and task files (.yaml)"
+    return (
+        f"--uses {uses}: it needs parameters or prompts, which an [[evaluations]] table names, for"
+        f" `tourney apply evaluate`; without a tournament there are {there_are}"
+    )
 
 
 def _chosen(

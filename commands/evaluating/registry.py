@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation
@@ -37,6 +38,9 @@ SHIPPED: Final[Mapping[str, type[Evaluation]]] = {
     "rollout": RolloutLayout,
     "blimp": Blimp,
 }
+
+STANDALONE: Final = ("composition", "copying")
+"""Those shipped ones that need neither parameters nor a tournament's bank."""
 
 GROUP: Final = "tourney.evaluations"
 """The entry-point group through which other packages offer evaluations."""
@@ -110,13 +114,17 @@ def _told_parameters(section: EvaluationSection) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
+        faults = map(_parameter_fault, error.errors())
         raise ConfigurationError(
-            [
-                f"evaluation {section.id!r}: parameters.{'.'.join(map(str, each['loc']))} is"
-                f" {each['input']!r}: {each['msg']}"
-                for each in error.errors()
-            ]
+            [f"evaluation {section.id!r}: {each}" for each in faults]
         ) from error
+
+
+def _parameter_fault(error: ErrorDetails) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"parameter {name!r} is missing"
+    return f"parameters.{name} is {error['input']!r}: {error['msg']}"
 
 
 def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:

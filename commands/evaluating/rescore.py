@@ -24,6 +24,9 @@ def rescore(
         ConfigurationError: The settings file is missing, or lacks an evaluation of a run.
         EvaluationFault: An evaluation's own code fails.
     """
+    if not config.exists():
+        alone = "weights evaluated by themselves are scored again by the same `tourney evaluate`"
+        raise ConfigurationError([f"--rescore needs {config}, with its [[evaluations]]; {alone}"])
     needed = {run.plan.evaluation for run in runs}
     known = _configured(needed, read_settings(config, os.environ), config.parent, open_parquet)
     if lacking := needed - known.keys():

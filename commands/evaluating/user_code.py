@@ -50,9 +50,7 @@ def class_in_file(path: Path, name: str) -> object:
         ConfigurationError: The file does not exist, or has no such class.
     """
     if not path.is_file():
-        raise ConfigurationError(
-            [f"{path}: there is no such file; correct the path (from the settings)"]
-        )
+        raise ConfigurationError([f"{path}: there is no such file; correct the path"])
     return _get_class(_run(path), name, str(path))
 
 

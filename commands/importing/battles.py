@@ -67,6 +67,19 @@ class BattleImport:
         self.judges.update(filter(None, (battle.judge_model for battle in battles)))
 
 
+def require_readable(files: Iterable[Path]) -> None:
+    """Fail early: before a ledger is made for files that are not there.
+
+    Raises:
+        ConfigurationError: A file cannot be read.
+    """
+    for file in files:
+        try:
+            file.open("rb").close()
+        except OSError as error:
+            raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
+
+
 def import_battles(
     ledger: Ledger, files: Sequence[BattleFile], of: BattleFormat, *, skip_bad: bool = False
 ) -> list[BattleImport]:

@@ -5,6 +5,7 @@ the weights, settings and prompts registered under those ids, so each response r
 of its file.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -165,7 +166,7 @@ def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
     digest = digest_of_bytes(content)
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
         if line.strip():
             try:
                 yield FoundResponse(file, number, _response(_decoded(line), registered, digest))

@@ -2,15 +2,18 @@
 
 A vote is on the disk before the next ballot is shown. It may be changed by another vote on the same
 ballot, and the last one counts, as the last import of a file does; so nothing is ever taken back.
+Several processes may record votes of one set: before each vote the others' are read.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError
+from ledger.errors import StaleVersion
 from ledger.events.imports import (
     BattlesImported,
     ImportedBattle,
@@ -22,8 +25,6 @@ from ledger.events.imports import (
 from ledger.identity import Digest, Dimension
 from ledger.store import Ledger
 from projections.battles.ballots import Ballot, CastVote, ballots_of, votes_cast
-from projections.battles.imported_sets import IMPORTED_BATTLES
-from projections.fold import fold
 from projections.tournament.state import Tournament
 
 Choice: TypeAlias = Literal["a", "b", "tie", "skip"]
@@ -37,6 +38,13 @@ DEFAULT_SEED: Final = 20260427
 _FORMAT: Final = "annotation"
 
 
+class SetRead(NamedTuple):
+    """How far a set has been read."""
+
+    position: int = 0  # of its last event
+    version: int = 0
+
+
 @dataclass
 class BallotBox:
     """The ballots of an annotator, and the votes that were cast; threads may share it."""
@@ -46,8 +54,9 @@ class BallotBox:
     annotator: str
     sample: VoteSample
     ballots: tuple[Ballot, ...]
-    votes: dict[Digest, CastVote]
+    votes: dict[Digest, CastVote] = field(default_factory=dict)
     _turn: Lock = field(default_factory=Lock)
+    _read: SetRead = field(default_factory=SetRead)
 
     @cached_property
     def _digests(self) -> tuple[Digest, ...]:
@@ -82,18 +91,38 @@ class BallotBox:
             n_before: How many votes on it whoever votes knows of: another one is a correction.
 
         Returns:
-            Whether it counts: not if somebody voted on that ballot meanwhile, as by a double click.
+            Whether it counts: not if somebody voted on that ballot meanwhile, as by a double click
+            or in another window.
 
         Raises:
+            ConfigurationError: The set was begun meanwhile, and drawn otherwise.
             LedgerError: The ledger cannot be written; nothing was recorded.
         """
+        event = self._event(number, choice, n_before + 1)
         with self._turn:
-            if self.n_cast_on(number) != n_before:
-                return False
-            event = self._event(number, choice, n_before + 1)
-            self.ledger.append(battles_stream(self.name), [event])
-            self.votes[event.file_digest] = CastVote(CHOICES[choice], n_before + 1)
-            return True
+            while True:
+                self.catch_up()
+                if self.n_cast_on(number) != n_before:
+                    return False
+                with suppress(StaleVersion):  # another process voted at this moment
+                    stream, version = battles_stream(self.name), self._read.version
+                    self.ledger.append(stream, [event], expected_version=version)
+                    self.catch_up()
+                    return True
+
+    def catch_up(self) -> None:
+        """Read the votes that were cast since, here or elsewhere.
+
+        Raises:
+            ConfigurationError: The set was drawn otherwise.
+        """
+        stream, after = battles_stream(self.name), self._read.position
+        for each in self.ledger.read(stream=stream, after=after):
+            if isinstance(each.event, BattlesImported):
+                if each.event.drawn not in {None, self.sample}:
+                    raise ConfigurationError([_drawn_otherwise(self.name, each.event.drawn)])
+                self.votes |= votes_cast([each.event])
+            self._read = SetRead(each.position, each.version)
 
     def _event(self, number: int, choice: Choice, version: int) -> BattlesImported:
         ballot = self.ballots[number]
@@ -142,19 +171,31 @@ def open_ballot_box(
     Raises:
         ConfigurationError: The set was drawn otherwise, or there is nothing to vote on.
     """
-    stream = battles_stream(name)
-    events = fold(IMPORTED_BATTLES, ledger.read(stream=stream, types={"BattlesImported"})).events
-    known = events[0].drawn if events else None
+    known = _sample_of(ledger, name)
     if seed is None:
         seed = known.seed if known else DEFAULT_SEED
     sample = VoteSample(tournament=tournament.stream, dimension=dimension, design=design, seed=seed)
-    if events and known != sample:
-        raise ConfigurationError([_drawn_otherwise(name, known)])
     ballots = ballots_of(tournament, sample)[:limit]
+    box = BallotBox(ledger, name, annotator, sample, ballots)
+    box.catch_up()
     if not ballots:
         why = "no pair has both responses" if design == "random" else "judges disagree on no pair"
         raise ConfigurationError([f"there is nothing to vote on: on {dimension!r} {why}"])
-    return BallotBox(ledger, name, annotator, sample, ballots, dict(votes_cast(events)))
+    return box
+
+
+def _sample_of(ledger: Ledger, name: str) -> VoteSample | None:
+    """Return how the pairs of a set were drawn; None: it has none yet.
+
+    Raises:
+        ConfigurationError: Its first battles were not voted on here.
+    """
+    for each in ledger.read(stream=battles_stream(name)):
+        if isinstance(each.event, BattlesImported):
+            if each.event.drawn is None:
+                raise ConfigurationError([_drawn_otherwise(name, None)])
+            return each.event.drawn
+    return None
 
 
 def _drawn_otherwise(name: str, known: VoteSample | None) -> str:

@@ -41,7 +41,7 @@ class BatchReceiver:
         self._sought_since: dict[Digest, datetime] = {}  # batches of unknown fate
         self._received: Counter[Digest] = Counter()  # answers by batch
         self._ended: list[Digest] = []
-        self._why_not = ""  # the provider's last error of a query
+        self._why_not = ""  # the provider's last error of a query of the batch that is received
         self._why_none = ""  # its last error that is not of a query
 
     def receive_earlier(self) -> None:
@@ -169,6 +169,7 @@ class BatchReceiver:
             raise BatchRefused(f"{why}: {state.failure}")
         if self._why_not:
             self._options.tell(f"the last error: {self._why_not}")
+            self._why_not = ""  # of this batch, not of the next one
         self._options.tell(
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
             f" {state.n_queries - state.n_succeeded} not"

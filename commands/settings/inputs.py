@@ -30,15 +30,15 @@ from ledger.identity import Dimension, digest_of_bytes
 
 
 def read_text(path: Path, what: str, *, key: str) -> str:
-    """Read a file that a key of the settings names.
+    """Read a file that a key of the settings names, or an option.
 
     Raises:
         ConfigurationError: It is missing, cannot be read, or is no text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
     except FileNotFoundError as error:
-        remedy = f"correct {key} (paths start beside the settings)"
+        remedy = f"correct {key}" + " (paths start beside the settings)" * key.startswith("[")
         raise ConfigurationError([f"{path}: there is no such {what}; {remedy}"]) from error
     except OSError as error:
         why = f"the {what} cannot be read: {error.strerror}; correct {key}, which names a file"

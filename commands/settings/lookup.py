@@ -78,6 +78,12 @@ def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLoc
     return _Sections(path).table("tournament", TournamentLocation, environ)
 
 
+def allows_network(environ: Mapping[str, str]) -> bool:
+    """Whether a variable alone allows a ledger on a network, where no settings are read."""
+    said = environ.get(variable(("tournament", "network_ledger")), "false")
+    return said.lower() in {"true", "1"}
+
+
 def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the path of the user's own price table; None: the settings name none.
 

@@ -89,11 +89,12 @@ def plan_cost(
 
 
 def _n_unpriced(state: Tournament) -> int:
-    """Count replies of judges behind a server that came while their model had no price."""
+    """Count its replies of judges behind a server that came while their model had no price."""
     served = {each.judge_id for each in state.judges.values() if not is_free(each)}
     return sum(
         each.judge in served and each.usage is not None and each.price is None
         for each in state.replies
+        if each.query_key in state.attempts  # others on the ledger have budgets of their own
     )
 
 

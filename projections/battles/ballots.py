@@ -6,12 +6,12 @@ one are a simple random sample.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
-from ledger.events.imports import BattlesImported, VoteSample, Winner
+from ledger.events.imports import BattlesImported, ImportedBattle, VoteSample, Winner
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import Digest, EntrantId, digest_of
+from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
 from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import settle_verdicts
 from projections.tournament.state import Tournament
@@ -28,8 +28,12 @@ class Ballot(NamedTuple):
 
     def digest(self, name: str, annotator: str) -> Digest:
         """Identify what an annotator is asked for a set: the pair, whichever side is which."""
-        texts = sorted((self.a.response_key, self.b.response_key))
-        return digest_of([name, annotator, self.pairing.battle_id, *texts])
+        return _digest(self.pairing, name, annotator)
+
+
+def _digest(pairing: Pairing, name: str, annotator: str | None) -> Digest:
+    texts = sorted((pairing.a.response_key, pairing.b.response_key))
+    return digest_of([name, annotator, pairing.battle_id, *texts])
 
 
 class CastVote(NamedTuple):
@@ -91,3 +95,58 @@ def votes_cast(events: Iterable[BattlesImported]) -> Mapping[Digest, CastVote]:
             (winner,) = event.winners.values
             cast[event.file_digest] = CastVote(winner, event.mapping_version)
     return cast
+
+
+class CurrentVotes(NamedTuple):
+    """The battles of a set that tell of a tournament's responses, by dimension."""
+
+    on: Mapping[Dimension, Sequence[BattlesImported]]
+    n_outdated: int  # votes on responses that do not compete any more
+
+
+def current_votes(
+    tournament: Tournament, name: str, events: Sequence[BattlesImported]
+) -> CurrentVotes:
+    """Return the votes of a set on responses that compete, each on its own dimension.
+
+    A vote is on two texts; once an entrant was changed, its name stands for others. Battles of a
+    file name no texts, and are on every dimension.
+    """
+    on: dict[Dimension, list[BattlesImported]] = {
+        rubric.dimension: [] for rubric in tournament.dimensions
+    }
+    planned = _planned_by_names(tournament, events)
+    n_outdated = 0
+    for event in events:
+        if event.drawn is None:
+            found = [*on]
+        else:
+            (vote,) = event.battles()
+            found = [
+                each.rubric.dimension
+                for each in planned[_names(vote)]
+                if _digest(each, name, vote.judge_model) == event.file_digest
+            ]
+            n_outdated += not found
+        for dimension in found:
+            on[dimension].append(event)
+    return CurrentVotes(on, n_outdated)
+
+
+_Names: TypeAlias = tuple[str | None, frozenset[str]]
+"""A prompt and two entrants."""
+
+
+def _names(vote: ImportedBattle) -> _Names:
+    return vote.question_id, frozenset((vote.model_a, vote.model_b))
+
+
+def _planned_by_names(
+    tournament: Tournament, events: Iterable[BattlesImported]
+) -> Mapping[_Names, Sequence[Pairing]]:
+    """Return the pairings, on all dimensions, on whose prompts people voted."""
+    prompts = {vote.question_id for each in events if each.drawn for vote in each.battles()}
+    planned: defaultdict[_Names, list[Pairing]] = defaultdict(list)
+    for each in pairings(tournament, {PromptId(prompt) for prompt in prompts if prompt}):
+        planned[each.prompt.prompt_id, frozenset(each.entrants)].append(each)
+    return planned

@@ -1,13 +1,13 @@
-"""Why judge queries are asked again: the judge's instructions or a rubric changed.
+"""Why judge queries are asked again: the judge's settings or instructions or a rubric changed.
 
 Every opening stays on the ledger, so a query can be built in its earlier words, too.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ledger.events.registration import Instructions, JudgeSettings, Rubric
+from ledger.events.registration import Instructions, JudgeSettings, Rubric, TournamentOpened
 from ledger.identity import Dimension
 from projections.tournament.remaining import OpenQuery
 from projections.tournament.state import Tournament
@@ -15,11 +15,12 @@ from projections.verdicts.queries import build_query
 
 
 class Rewording(NamedTuple):
-    """Open queries that were asked in other words before, and what changed since."""
+    """Open queries that were asked otherwise before, and what changed since."""
 
     instructions_changed: bool
     changed_rubric: Dimension | None  # None: their rubrics are the same
     n_queries: int
+    changed_settings: tuple[str, ...] = ()  # of the judge, such as max_tokens
 
     @property
     def sentence(self) -> str:
@@ -27,53 +28,76 @@ class Rewording(NamedTuple):
         changed = [
             *(["the judge's instructions"] if self.instructions_changed else []),
             *([f"the rubric of {self.changed_rubric}"] if self.changed_rubric else []),
+            *(f"the judge's {name}" for name in self.changed_settings),
         ]
         queries = "query is" if self.n_queries == 1 else "queries are"
         return f"{' and '.join(changed)} changed: {self.n_queries:,} {queries} asked again"
 
 
 class _Wording(NamedTuple):
-    """What the judge is told about a dimension."""
+    """Who is asked about a dimension, and in what words."""
 
+    judge: JudgeSettings
     instructions: Instructions
     rubric: Rubric
+
+
+class _Change(NamedTuple):
+    instructions_changed: bool
+    changed_rubric: Dimension | None
+    changed_settings: tuple[str, ...]
 
 
 def rewordings(
     tournament: Tournament, queries: Sequence[OpenQuery], judge: JudgeSettings
 ) -> tuple[Rewording, ...]:
-    """Count the open queries that were asked in other words before, by what changed since."""
+    """Count the open queries that were asked otherwise before, by what changed since."""
     if tournament.opening is None:
         return ()
     wordings = {
         rubric.dimension: (
-            _Wording(tournament.opening.instructions, rubric),
-            _earlier_wordings(tournament, rubric.dimension),
+            _Wording(judge, tournament.opening.instructions, rubric),
+            _earlier_wordings(tournament, judge, rubric.dimension),
         )
         for rubric in tournament.dimensions
     }
-    changes: Counter[tuple[bool, Dimension | None]] = Counter()
+    changes: Counter[_Change] = Counter()
     for query in queries:
         now, earlier = wordings[query.match.pairing.rubric.dimension]
-        before = _last_asked(tournament, query, judge, earlier)
+        before = _last_asked(tournament, query, earlier)
         if before is not None:
             changes[_change(before, now)] += 1
-    return tuple(Rewording(*change, n) for change, n in changes.items())
+    return tuple(
+        Rewording(each.instructions_changed, each.changed_rubric, n, each.changed_settings)
+        for each, n in changes.items()
+    )
 
 
-def _earlier_wordings(tournament: Tournament, dimension: Dimension) -> tuple[_Wording, ...]:
-    """Return the wordings of earlier openings, each once, the newest first."""
+def _earlier_wordings(
+    tournament: Tournament, judge: JudgeSettings, dimension: Dimension
+) -> tuple[_Wording, ...]:
+    """Return the wordings of earlier openings, each once, the newest first.
+
+    The judge of an opening is the one of the same name, if it has one.
+    """
     wordings = (
-        _Wording(opening.instructions, tournament.rubrics[reference])
+        _Wording(_named_alike(tournament, opening, judge), opening.instructions, rubric)
         for opening in reversed(tournament.replaced_openings)
         for reference in opening.rubrics
-        if reference.label == dimension and reference in tournament.rubrics
+        if reference.label == dimension and (rubric := tournament.rubrics.get(reference))
     )
     return tuple(dict.fromkeys(wordings))
 
 
+def _named_alike(
+    tournament: Tournament, opening: TournamentOpened, judge: JudgeSettings
+) -> JudgeSettings:
+    known = (tournament.judges.get(each) for each in opening.judges if each.label == judge.judge_id)
+    return next(filter(None, known), judge)
+
+
 def _last_asked(
-    tournament: Tournament, query: OpenQuery, judge: JudgeSettings, earlier: Sequence[_Wording]
+    tournament: Tournament, query: OpenQuery, earlier: Sequence[_Wording]
 ) -> _Wording | None:
     """Return the wording in which a query was last asked; None: never, or as it is now."""
     match, asked, _ = query
@@ -81,19 +105,26 @@ def _last_asked(
         return None
     a, b, prompt = match.response_a.text, match.response_b.text, match.pairing.prompt
     for wording in earlier:
-        former = build_query(judge, *wording, prompt, a=a, b=b, order=asked.order)
+        former = build_query(*wording, prompt, a=a, b=b, order=asked.order)
         if tournament.was_asked(former.query_key):
             return wording
     return None
 
 
-def _change(before: _Wording, now: _Wording) -> tuple[bool, Dimension | None]:
-    """Say whether the instructions changed, and name the rubric if it did."""
+def _change(before: _Wording, now: _Wording) -> _Change:
+    """Say whether the instructions changed, and name the rubric and the settings that did."""
     has_new_rubric = _shown(before.rubric) != _shown(now.rubric)
-    return (
+    was, is_now = _settings(before.judge), _settings(now.judge)
+    return _Change(
         before.instructions.guidance != now.instructions.guidance,
         now.rubric.dimension if has_new_rubric else None,
+        tuple(name for name in sorted({*was, *is_now}) if was.get(name) != is_now.get(name)),
     )
+
+
+def _settings(judge: JudgeSettings) -> Mapping[str, object]:
+    """Return by name what determines a judge's replies, as its digest does."""
+    return {"provider": judge.company, "model": judge.model, **dict(judge.parameters)}
 
 
 def _shown(rubric: Rubric) -> tuple[str, bool, bool]:

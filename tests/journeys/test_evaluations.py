@@ -180,8 +180,12 @@ def test_scoring_again_needs_the_evaluation(place: Path, tourney: Tourney) -> No
 
     done = tourney("project", "metrics", "--rescore")
 
-    assert done.returncode == 2
+    settings.unlink()
+    without = tourney("project", "metrics", "--rescore")
+
+    assert (done.returncode, without.returncode) == (2, 2)
     assert "has no [[evaluations]] with id echo" in done.stderr
+    assert "scored again by the same `tourney evaluate`" in without.stderr
 
 
 def test_a_fault_in_an_evaluations_own_code_is_told_as_its_own(

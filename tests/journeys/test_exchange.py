@@ -498,7 +498,16 @@ def test_a_broken_file_takes_nothing_in(place: Path, tourney: Tourney, spoil: st
     assert head_of(place / "tournament.db") == head
 
 
-@pytest.mark.parametrize("words", ["import events none.jsonl", "import events .", "merge none.db"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "import events none.jsonl",
+        "import events .",
+        "import battles none.csv",
+        "import elo-ratings none.json",
+        "merge none.db",
+    ],
+)
 def test_a_missing_file_is_the_users_to_name(place: Path, tourney: Tourney, words: str) -> None:
     """Nothing is begun, not even an empty ledger."""
     done = tourney(*words.split(), "-l", "new.db")

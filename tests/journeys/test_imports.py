@@ -90,6 +90,20 @@ def shown(tourney: Tourney) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_cache_of_nothing_is_told_of(
+    place: Path, tourney: Tourney, caches: dict[str, str]
+) -> None:
+    """Of several files each is seen to have been looked at."""
+    name = next(iter(caches.values()))
+    (place / "responses_none.jsonl").touch()
+
+    done = tourney("import", "responses", name, "responses_none.jsonl")
+
+    assert done.returncode == 0, done.stderr
+    assert "nothing of responses_none.jsonl was imported: it is empty" in done.stderr
+    assert f"nothing of {name}" not in done.stderr
+
+
 def test_a_bad_line_is_listed_and_may_be_left_out(
     place: Path, tourney: Tourney, caches: dict[str, str]
 ) -> None:

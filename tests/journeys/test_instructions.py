@@ -173,7 +173,12 @@ def test_one_changed_line_asks_every_query_again_and_a_plan_says_why(trivia: Tri
     assert "the judge's instructions changed: 6 queries are asked again" in words
     assert plan["n_owed"] == N_QUERIES
     assert plan["asked_again"] == [
-        {"instructions_changed": True, "changed_rubric": None, "n_queries": N_QUERIES}
+        {
+            "instructions_changed": True,
+            "changed_rubric": None,
+            "n_queries": N_QUERIES,
+            "changed_settings": [],
+        }
     ]
 
 

@@ -194,7 +194,17 @@ def test_a_backup_never_overwrites(path: Path, tourney: Tourney, to: str, why: s
     assert head_of(path) == head
 
 
-@pytest.mark.parametrize("command", ["checkpoint", "verify", "status", "export events"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "checkpoint",
+        "verify",
+        "status",
+        "export events",
+        "annotate --annotator ann",
+        "redact 1 --why x",
+    ],
+)
 def test_where_no_ledger_is_a_reader_says_so(tmp_path: Path, command: str) -> None:
     """A mistyped place is the user's to put right, and must not be created by reading it."""
     done = launch(tmp_path, *command.split(), "-l", "none.db")

@@ -150,6 +150,23 @@ def test_every_fault_of_the_settings_is_said_at_once(place: Path, tourney: Tourn
     assert "judge.tie_band" in done.stderr
 
 
+def test_settings_with_a_secret_are_replaced_as_the_refusal_says(
+    place: Path, tourney: Tourney
+) -> None:
+    """Whoever has just published a key has no time for a remedy that is none."""
+    redact = ("redact", "1", "--why", "a key in the description", "--yes")
+    opened = tourney("apply", "generate", "--limit", "0")
+    refused = tourney(*redact)
+    replaced("tournament.toml", "Four configurations", "Configurations")(place)
+    again = tourney("apply", "judge", "--limit", "0")
+    done = tourney(*redact)
+
+    assert (opened.returncode, again.returncode, done.returncode) == (0, 0, 0), done.stderr
+    assert "0 generated" in opened.stderr
+    assert refused.returncode != 0
+    assert "`tourney apply generate --limit 0`" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv takes root's powers away")
 def test_a_read_only_folder_is_refused(place: Path) -> None:
     """Where nothing can be recorded, nothing may be generated."""

@@ -180,7 +180,7 @@ def test_a_file_without_its_last_lines_is_refused(lines: list[bytes], n_left: in
     refusal = refusal_of(lines[:n_left])
 
     assert refusal.line == n_left
-    assert "or the file was truncated" in refusal.why
+    assert "it was truncated or changed" in refusal.why
     assert str(refusal).endswith("; export or download the file again")
 
 
@@ -444,7 +444,10 @@ def test_a_folder_is_no_name_for_a_backup(filed: Path, monkeypatch: pytest.Monke
     """It is there already, and has no name of its own."""
     monkeypatch.chdir(filed.parent)
 
-    with Ledger.read_only(filed) as ledger, pytest.raises(FileTaken):
+    with (
+        Ledger.read_only(filed) as ledger,
+        pytest.raises(FileTaken, match="it is a folder: name a file in it"),
+    ):
         back_up(ledger, Path())
 
 

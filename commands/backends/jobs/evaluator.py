@@ -1,5 +1,6 @@
 """`Evaluator`: run evaluations from Python, of a model in training or of a checkpoint."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -36,6 +37,7 @@ from commands.evaluating.samples import Inference
 from commands.evaluating.values import require_reduce
 from commands.ports import OnProgress, no_progress
 from commands.settings.inputs import read_bank
+from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import Reduce
 from ledger.errors import NoLedger
@@ -223,7 +225,11 @@ class Evaluator:
     def _run(self, on_progress: OnProgress) -> int:
         self.spec.folder.mkdir(parents=True, exist_ok=True)
         stream = StreamId(self.spec.name)
-        with Ledger.open(self.spec.folder / _LEDGER) as ledger, self._subject.in_evaluation_mode():
+        path, network = self.spec.folder / _LEDGER, allows_network(os.environ)
+        with (
+            Ledger.open(path, allow_network=network) as ledger,
+            self._subject.in_evaluation_mode(),
+        ):
             recorder, planned = EvaluationRecorder(ledger, stream), self._planned()
             done = evaluate_all(recorder, planned, on_progress=on_progress)
             results = results_of(

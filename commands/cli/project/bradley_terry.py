@@ -3,7 +3,8 @@
 With soft scores, which say by how much a response won, they are JudgeArena's soft Elo.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from commands.cli.project import bt_options
 from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, facts_of
@@ -14,15 +15,16 @@ from commands.cli.shared.imported_set import (
     read_set,
     require_no_tournament,
     votes_of,
+    votes_on_record,
 )
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import table_command, with_source
 from commands.cli.tables.ratings.bradley_terry import notes as said
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import require_anchor
+from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.settled import BY_SCORES
@@ -95,11 +97,11 @@ def _corrected(
 ) -> RatedBoards:
     """Rate the entrants on each dimension by the judge, corrected by people's votes."""
     require_anchor(parameters, source.roster)
-    _require_sample(human_set(selection, truth, "--truth"), [*source.settlements])
-    votes = votes_of(selection, truth, "--truth")
+    votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
+    _require_random(truth, chain.from_iterable(votes.on[name] for name in source.settlements))
     found: dict[str, CorrectedRatings] = {
-        dimension: rate_with_votes(with_votes(judged_battles(group), votes), parameters)
-        for dimension, group in source.settlements.items()
+        name: rate_with_votes(with_votes(judged_battles(group), votes.battles(name)), parameters)
+        for name, group in source.settlements.items()
     }
     return RatedBoards(
         [board_of(name, each.ratings, source.roster) for name, each in found.items()],
@@ -107,27 +109,22 @@ def _corrected(
         notes=(
             *notes_of(source),
             *(note for each in found.items() for note in said.truth_notes(*each, truth)),
+            *votes.notes,
         ),
         facts=facts_of(source) | {"truth": truth} | said.truth_facts(found),
     )
 
 
-def _require_sample(votes: SelectedSet, dimensions: Sequence[str]) -> None:
-    """Require that votes are on the only dimension, and on pairs that were drawn at random.
+def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:
+    """Require that no pair that people voted on was drawn by disagreement.
 
     Raises:
-        ConfigurationError: They are known to be on others.
+        ConfigurationError: Some were, perhaps in a ledger that was merged.
     """
-    drawn = votes.drawn
-    if drawn is None:
-        return
-    what, on = f"--truth {votes.name!r} has votes", drawn.dimension
-    if [*dimensions] != [on]:
-        raise ConfigurationError([f"{what} on {on}: add --dimension {on}"])
-    if drawn.design != "random":
-        why = "on pairs of which judges disagree, which say nothing of the others"
+    if any(each.drawn and each.drawn.design != "random" for each in votes):
+        what = f"--truth {name!r} has votes on pairs of which judges disagree"
         remedy = "draw at random: `tourney annotate` without --disagreement"
-        raise ConfigurationError([f"{what} {why}; {remedy}"])
+        raise ConfigurationError([f"{what}, which say nothing of the others; {remedy}"])
 
 
 def _require_scores(selection: Selection, *, is_plain: bool) -> None:

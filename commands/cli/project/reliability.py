@@ -3,8 +3,8 @@
 `tourney project agreement`, `fragility`, `bias`, `calibration` and `temperature`.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -12,9 +12,12 @@ from commands.cli.project.bt_options import MadeAtOption, require_temperature
 from commands.cli.shared import options
 from commands.cli.shared.imported_set import (
     SetOptions,
+    human_set,
+    outdated_note,
     read_set,
     require_no_tournament,
     votes_of,
+    votes_on_record,
 )
 from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import (
@@ -39,12 +42,15 @@ from commands.runs.reading.results import bias_rows, fragility_rows
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles import settled
+from projections.battles.ballots import current_votes
 from projections.battles.soft_scores import TEMPERATURE
 from projections.reliability.agreement import VotesByAnnotator
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
 from projections.reliability.jurors import jury_agreement, votes_by_annotator
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
+
+_Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
 
 
 @battles_view
@@ -65,22 +71,24 @@ def agreement(
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    votes = {} if truth is None else _votes_of(source, truth)
+    votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
     measures = agreement_of(source.state, prompts, source.state.panel, source.rule, votes)
     named = source.named_judge
     shown = (each for each in measures if named is None or named in each.judges)
-    return agreement_table(shown, by_order=source.rule.policy == CONCATENATE)
+    return agreement_table(shown, by_order=source.rule.policy == CONCATENATE, notes=notes)
 
 
-def _votes_of(source: JudgedTournament, name: str) -> Mapping[Dimension, VotesByAnnotator]:
-    """Return what people voted, on the dimension that they voted on; else on each."""
+def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str]]:
+    """Return what people voted, by dimension, and what is to be said of it."""
     with Ledger.read_only(source.ledger) as opened:
         found = imported_set(opened, name, source.until or opened.head.position)
-    drawn, votes = found.drawn, votes_by_annotator(name, found.events)
-    if not votes:
-        raise ConfigurationError([f"--truth {name!r} names nobody who voted"])
-    dimensions = [rubric.dimension for rubric in source.state.dimensions]
-    return {each: votes for each in dimensions if drawn is None or each == drawn.dimension}
+    current = current_votes(source.state, name, found.events)
+    votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
+    notes = outdated_note(name, current.n_outdated)
+    if not any(votes.values()):
+        why = " ".join(notes) or f"--truth {name!r} names nobody who voted"
+        raise ConfigurationError([why])
+    return votes, notes
 
 
 @battles_view
@@ -166,10 +174,13 @@ def temperature(
 
 def _of_tournament(selection: Selection, against: str) -> Table:
     source = read_verdicts(selection._replace(**settled.BY_SCORES._asdict()))
-    votes = votes_of(selection, against, "--against")
+    votes = votes_on_record(source, human_set(selection, against, "--against"), "--against")
     found = [
-        settled.calibrate_judge(dimension, settled.scored_orders(source.state, group), votes)
+        settled.calibrate_judge(
+            dimension, settled.scored_orders(source.state, group), votes.battles(dimension)
+        )
         for dimension, group in source.settlements.items()
     ]
+    notes = [*notes_of(source), *votes.notes]
     facts = {"judge": source.judge_id, "against": against}
-    return with_source(temperature_table(found, notes=notes_of(source), facts=facts), source)
+    return with_source(temperature_table(found, notes=notes, facts=facts), source)

@@ -9,7 +9,7 @@ from commands.cli.shared.command import command
 from commands.cli.shared.imported_set import set_name
 from commands.cli.shared.ledger import read_tournament, stream_of
 from commands.cli.shared.output import say, write_lines
-from commands.cli.shared.workspace import ledger_to_write
+from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box
 from commands.runs.choices import on_dimension
@@ -73,7 +73,7 @@ def annotate(
 
     Example: tourney annotate --annotator ann --limit 60
     """
-    with ledger_to_write(paths) as opened:
+    with ledger_to_change(paths) as opened:
         state = read_tournament(opened, tournament, None, paths.config)
         box = open_ballot_box(
             opened,

@@ -1,6 +1,7 @@
 """An imported set of battles, as the shared options select it."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -8,11 +9,15 @@ import typer
 from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at
 from commands.cli.shared.reading import Selection, read_rated, read_verdicts
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
-from commands.runs.judged_tournament import OutcomeSource, RatedSource
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, RatedSource
+from ledger.events.imports import BattlesImported
+from ledger.identity import Dimension
 from ledger.store import Ledger
+from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
+from projections.battles.imported import table_of
 from projections.battles.selection import COLUMNS, Where
 from projections.battles.unread import Unread
 from projections.verdicts.policies import RECORDED
@@ -119,6 +124,42 @@ def votes_of(selection: Selection, name: str, option: str) -> Battles:
     """
     table = human_set(selection, name, option).battles
     return table.where(table.is_human).battles(soft=False)
+
+
+class VotesOnRecord(NamedTuple):
+    """Human votes on a tournament's responses, by dimension, and a note on those left out."""
+
+    on: Mapping[Dimension, Sequence[BattlesImported]]
+    notes: tuple[str, ...]
+
+    def battles(self, dimension: Dimension) -> Battles:
+        """Return the votes on a dimension as battles."""
+        table = table_of(self.on[dimension])
+        return table.where(table.is_human).battles(soft=False)
+
+
+def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:
+    """Return the human votes of a set on responses that compete in a tournament, at least one.
+
+    Raises:
+        ConfigurationError: On one of the tournament's dimensions there is none.
+    """
+    current = current_votes(source.state, votes.name, votes.events)
+    on = [dimension for dimension, events in current.on.items() if events]
+    if not set(source.settlements) <= set(on):
+        if on:
+            named = " or ".join(f"--dimension {each}" for each in on)
+            why = f"has votes on {' and '.join(on)}: add {named}"
+        else:
+            why = "has no vote on responses that compete now; `tourney annotate` collects some"
+        raise ConfigurationError([f"{option} {votes.name!r} {why}"])
+    return VotesOnRecord(current.on, outdated_note(votes.name, current.n_outdated))
+
+
+def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:
+    """Say that votes were left out since an entrant or a prompt was changed; nothing if none."""
+    why = "the responses, or the entrants' names, changed since"
+    return (f"{counted(n_votes, 'vote')} of {name!r} left out: {why}.",) if n_votes else ()
 
 
 def human_set(selection: Selection, name: str, option: str) -> SelectedSet:

@@ -62,6 +62,12 @@ Evaluation: TypeAlias = Annotated[
     str | None, typer.Option(autocompletion=completion.evaluations, help="Only this evaluation.")
 ]
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
+AskingLimit: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", min=0, help="At most this many, in order. 0: only record the settings."
+    ),
+]
 NoWait: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from commands.backends.wiring import fetch_snapshot
 from commands.cli.shared import options
@@ -10,8 +10,9 @@ from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
 from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
-from commands.settings.toml import variable
+from commands.settings.lookup import allows_network
 from commands.settings.version import package_versions
+from ledger.errors import NoLedger
 from ledger.events.registration import Provider
 from ledger.store import Ledger
 
@@ -36,7 +37,17 @@ def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Work
 def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
     """Open the ledger that the options name, for writing."""
     found = tournament_section(paths.config)  # which may allow a network file system
-    said = os.environ.get(variable(("tournament", "network_ledger")), "false")
-    network = found.network_ledger if found else said.lower() in {"true", "1"}
+    network = found.network_ledger if found else allows_network(os.environ)
     with open_for_writing(paths.of_ledger, say, allow_network=network) as opened:
         yield opened
+
+
+def ledger_to_change(paths: options.Paths) -> AbstractContextManager[Ledger]:
+    """Open the ledger that the options name, for writing; none is made.
+
+    Raises:
+        NoLedger: There is none.
+    """
+    if not paths.of_ledger.exists():
+        raise NoLedger(paths.of_ledger)
+    return ledger_to_write(paths)

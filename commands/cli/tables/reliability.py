@@ -39,7 +39,9 @@ _CHANCE: Final[Mapping[str, str]] = {
 }
 
 
-def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> Table:
+def agreement_table(
+    measures: Iterable[Measure], *, by_order: bool = False, notes: Iterable[str] = ()
+) -> Table:
     """Return a row for each measure of one judge, or of several, over pairs or single orders."""
     measures = tuple(measures)
     names = {each.name for each in measures}
@@ -69,6 +71,7 @@ def agreement_table(measures: Iterable[Measure], *, by_order: bool = False) -> T
             *([_SLOTS] if "share of A" in names else []),
             *((definition, *kappas) if kappas else ()),
             *([_RECORDED] if AS_RECORDED in names else []),
+            *notes,
         ),
     )
 

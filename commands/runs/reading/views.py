@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
+from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
 from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import (
@@ -102,8 +103,11 @@ class Rows(Sequence[RowType]):
             library: The library of the frame; None: pandas if it is installed, else polars.
 
         Raises:
+            ConfigurationError: It is another library.
             ModuleNotFoundError: The library is not installed; None: neither is.
         """
+        if library not in {None, *_LIBRARIES}:  # whose name may be anybody's: do not install it
+            raise ConfigurationError([f"library {library!r} is not known; known: pandas, polars"])
         chosen = next(
             (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
         )

@@ -9,6 +9,7 @@ from commands.runs.report.battles import word_difference
 from commands.runs.viewing.exchange import Access, PageReply, PageRequest, moved_to, page, plain
 from commands.runs.viewing.frame import policy, render
 from commands.runs.viewing.server import serve_until_interrupted
+from ledger.errors import TourneyError
 
 _SCRIPT: Final = "annotate.js"
 _SAID: Final = {
@@ -87,9 +88,11 @@ def _take(request: PageRequest, box: BallotBox) -> PageReply:
     n_before = form.get("n_before", "")
     if request.path != "/vote" or number is None or choice is None or not n_before.isdecimal():
         return plain(HTTPStatus.BAD_REQUEST, "This is no vote.")
-    if not box.cast(number, choice, n_before=int(n_before)):
-        return moved_to(f"/ballot/{number + 1}")  # shows the vote that counts
-    return moved_to("/")
+    try:
+        counts = box.cast(number, choice, n_before=int(n_before))
+    except TourneyError as error:
+        return plain(HTTPStatus.INTERNAL_SERVER_ERROR, f"This vote is not recorded: {error}")
+    return moved_to("/" if counts else f"/ballot/{number + 1}")  # shows the vote that counts
 
 
 def _choice(said: str) -> Choice | None:

@@ -35,7 +35,7 @@ def read_prompts(path: Path) -> PromptTable:
         ConfigurationError: It cannot be read, has no column of prompts or no rows, or rows without
             a prompt or with that of another row.
     """
-    text = read_text(path, "CSV file", key="--from-csv").removeprefix("\ufeff")
+    text = read_text(path, "CSV file", key="--from-csv")
     csv.field_size_limit(_LONGEST_CELL)
     rows = csv.DictReader(StringIO(text, newline=""), strict=True, delimiter=_separator(text))
     names = {name.strip().casefold(): name for name in rows.fieldnames or () if name}

@@ -11,6 +11,8 @@ from commands.cli import evaluate as module
 from commands.cli.evaluate import evaluate
 from commands.errors import ConfigurationError
 from commands.evaluating.samples import Inference
+from ledger import store
+from ledger.errors import NetworkFileSystem
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
 from tests.support.scripted import ScriptedGenerator
@@ -106,6 +108,20 @@ def test_weights_are_evaluated_by_themselves(
     assert '"entrant": "a"' not in second
 
 
+def test_a_ledger_on_a_network_is_allowed_as_the_refusal_says(
+    backend: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints lie on a cluster's network, where no settings can allow the ledger."""
+    monkeypatch.setattr(store, "foreign_kind", lambda _: "nfs4")  # no test can mount a network
+    with pytest.raises(NetworkFileSystem, match="set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true"):
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+
+    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+
+    assert backend.n_asked == 5
+
+
 @pytest.mark.parametrize("limits", [(2, 5), (2, None), (5, 2)])
 def test_what_is_on_record_is_not_asked_again(
     backend: Answering, capsys: pytest.CaptureFixture[str], limits: tuple[int, int | None]
@@ -146,6 +162,13 @@ def test_a_chat_and_a_system_prompt_are_options(backend: Answering) -> None:
     assert (plain.entrant.chosen.system, chat.entrant.chosen.system) == (None, "Short.")
     with pytest.raises(ConfigurationError, match="plain text has no place for it"):
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
+
+
+def test_what_needs_a_table_is_refused_with_what_there_is(backend: Answering) -> None:
+    """No option gives parameters, so no message may ask for them."""
+    with pytest.raises(ConfigurationError, match="--uses choices: it needs parameters or prompts"):
+        evaluate(weights=Path("a"), uses=["choices", "mine.py:Doses"])
+    assert backend.n_asked == 0
 
 
 def test_two_evaluations_of_one_name_are_refused(backend: Answering) -> None:

@@ -10,7 +10,7 @@ from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.registry import SHIPPED, EvaluationSources, table_evaluations
+from commands.evaluating.registry import SHIPPED, STANDALONE, EvaluationSources, table_evaluations
 from commands.evaluating.shipped.synthetic import Copying
 from commands.evaluating.user_code import class_in_file
 from commands.settings.sections import EvaluationSection
@@ -66,6 +66,19 @@ def test_every_shipped_evaluation_is_a_finished_class() -> None:
     """A name that cannot be used should not be offered."""
     assert all(issubclass(each, Evaluation) for each in SHIPPED.values())
     assert not [each for each in SHIPPED.values() if each.__abstractmethods__]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_needs_a_table_is_known(name: str, folder: Path) -> None:
+    """Weights by themselves have no parameters and no bank."""
+    section = EvaluationSection(id="one", uses=name)
+    try:
+        (found,) = table_evaluations(section, EvaluationSources(folder, (), open_parquet))
+        is_alone = len(found) > 0
+    except ConfigurationError:
+        is_alone = False
+
+    assert is_alone == (name in STANDALONE)
 
 
 def test_a_class_in_a_file_beside_the_settings_is_made_with_its_parameters(folder: Path) -> None:
@@ -161,6 +174,7 @@ def test_values_of_another_type_are_told_at_once(folder: Path) -> None:
         "evaluation 'one': parameters.n_items is 'many'",
         "evaluation 'one': parameters.seed is -1",
     ]
+    assert refusals("choices", folder) == ("evaluation 'one': parameter 'file' is missing",)
 
 
 @pytest.mark.parametrize("kind", ["Documents", "Otherwise"])

@@ -118,6 +118,14 @@ def test_a_later_line_replaces_an_earlier(recorder: Recorder, file: Path) -> Non
     assert [each.file for each in imported.new] == [other]
 
 
+def test_the_mark_of_an_editor_on_windows_spoils_no_line(recorder: Recorder, file: Path) -> None:
+    """The first line is a response as well."""
+    write(file, record())
+    file.write_text(file.read_text(encoding="utf-8"), encoding="utf-8-sig")
+
+    assert len(take_in(recorder, file).new) == 1
+
+
 def test_an_import_made_twice_is_made_once(ledger: Ledger, recorder: Recorder, file: Path) -> None:
     """A cache that has grown since adds what it grew by."""
     write(file, record(), record("poe"))

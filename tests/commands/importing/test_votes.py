@@ -95,6 +95,41 @@ def test_nobody_votes_twice_without_knowing_of_the_first(ledger: Ledger) -> None
     assert winners(ledger) == ["model_a"]
 
 
+def test_two_windows_of_one_annotator_are_one(ledger: Ledger) -> None:
+    """Each is a process of its own, which was begun before the other's votes."""
+    first, second = opened_box(ledger), opened_box(ledger)
+    first.cast(0, "a", n_before=0)
+
+    assert not second.cast(0, "b", n_before=0)
+
+    assert second.next_open == first.next_open == 1
+    assert second.cast(0, "b", n_before=1)
+    assert winners(ledger) == ["model_b"]
+
+
+def test_two_annotators_vote_at_once(ledger: Ledger) -> None:
+    """Each on the same pairs, in a process of their own."""
+    ann, bob = opened_box(ledger), opened_box(ledger, annotator="bob")
+
+    assert ann.cast(0, "a", n_before=0)
+    assert bob.cast(0, "b", n_before=0)
+    assert ann.cast(1, "tie", n_before=0)
+
+    assert winners(ledger) == ["model_a", "model_b", "tie"]
+    assert (ann.n_done, bob.n_done) == (2, 1)
+
+
+def test_a_set_that_two_begin_at_once_has_one_sample(ledger: Ledger) -> None:
+    """Pairs that were drawn by disagreement would pass for a random sample."""
+    ann, bob = opened_box(ledger), opened_box(ledger, annotator="bob", design="disagreement")
+    ann.cast(0, "a", n_before=0)
+
+    with pytest.raises(ConfigurationError, match=r"drawn otherwise \(random"):
+        bob.cast(0, "a", n_before=0)
+
+    assert winners(ledger) == ["model_a"]
+
+
 def test_all_voted_on_is_done(ledger: Ledger) -> None:
     """A limit is the size of the sample."""
     box = opened_box(ledger, limit=2)

@@ -77,6 +77,25 @@ def test_what_the_provider_rejects_among_others_is_not_asked_again(
     assert {each.reason for each in recorder.state.query_failures.values()} == {"rejected"}
 
 
+def test_an_error_is_told_of_the_batch_that_has_it(recorder: Recorder, clock: Clock) -> None:
+    """Said of the next one, too, it looks as if trying again had failed."""
+    turns = count()
+    port = ScriptedBatchJudge(
+        lambda each: (
+            NoReply(each.query_key, "errored", "busy") if not next(turns) else "VERDICT: A"
+        ),
+        now=clock.now,
+    )
+    told: list[str] = []
+
+    judged(recorder, port, batching(clock, tell=told.append), retries=1)
+
+    ended = [line for line in told if " ended: " in line]
+    assert len(ended) == 2
+    assert told.count("the last error: busy") == 1
+    assert told.index("the last error: busy") < told.index(ended[0])
+
+
 def test_a_batch_that_is_rejected_whole_burns_no_query(
     recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:

@@ -69,6 +69,23 @@ def test_blank_lines_and_other_line_ends_are_tolerated(tmp_path: Path) -> None:
     assert [prompt.prompt_id for prompt in prompts] == ["p1", "p2"]
 
 
+def test_the_mark_of_an_editor_on_windows_is_no_part_of_a_text(tmp_path: Path) -> None:
+    """The version on the first line is there for all to see, and every text is as without it."""
+    bank = write_bank(tmp_path / "bank.jsonl", [record("p1")])
+    rubric, instructions = write_rubric(tmp_path / "factuality.md"), tmp_path / "judge.md"
+    instructions.write_text("<!-- version: 1 -->\n\nJudge.\n", encoding="utf-8")
+
+    def read() -> object:
+        of = Dimension("factuality")
+        return read_bank(bank), read_rubric(rubric, of), read_instructions(instructions)
+
+    without = read()
+    for file in (bank, rubric, instructions):
+        file.write_text(file.read_text(encoding="utf-8"), encoding="utf-8-sig")
+
+    assert read() == without
+
+
 def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
     """Rewording a note must not ask every entrant again."""
     with_note, without = read_as_bank(tmp_path, line("p1", _provenance={"by": "us"}), line("p2"))

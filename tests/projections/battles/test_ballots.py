@@ -6,8 +6,8 @@ import pytest
 
 from ledger.events.imports import BattlesImported, ImportedBattle, SampleDesign, VoteSample, Winner
 from ledger.identity import Dimension
-from projections.battles.ballots import Ballot, CastVote, ballots_of, votes_cast
-from tests.support.builders.events import STREAM, key, known, opened
+from projections.battles.ballots import Ballot, CastVote, ballots_of, current_votes, votes_cast
+from tests.support.builders.events import STREAM, entrant, key, known, opened
 from tests.support.builders.worlds import RUBRICS, SLOT_A, court, cup, heard, history
 from tests.support.builders.worlds import A as A_WINS
 from tests.support.builders.worlds import B as B_WINS
@@ -116,6 +116,61 @@ def test_battles_of_a_file_are_no_votes() -> None:
     )
 
     assert votes_cast([event]) == {}
+
+
+def cast(ballot: Ballot) -> BattlesImported:
+    """Return ann's vote on a ballot of the set `votes`."""
+    prompt = ballot.pairing.prompt.prompt_id
+    battle = ImportedBattle(ballot.entrant_a, ballot.entrant_b, "tie", None, prompt, "human", "ann")
+    return BattlesImported.of(
+        [battle],
+        file_digest=ballot.digest("votes", "ann"),
+        mapping=("annotation", 1),
+        chunk=1,
+        n_skipped=0,
+        drawn=sample(dimension=ballot.pairing.rubric.dimension),
+    )
+
+
+def test_votes_are_on_the_dimension_that_was_asked_about() -> None:
+    """Also where a merge brought votes on several into one set."""
+    tournament = known(*history(opened(rubrics=RUBRICS)))
+    votes = {
+        dimension: cast(ballots_of(tournament, sample(dimension=dimension))[0])
+        for dimension in ("factuality", "utility")
+    }
+
+    found = current_votes(tournament, "votes", [*votes.values()])
+
+    assert found == ({name: [vote] for name, vote in votes.items()}, 0)
+
+
+def test_votes_on_responses_of_earlier_settings_are_outdated() -> None:
+    """The name stands for other texts now, of which nobody said anything."""
+    before = known(*history(opened(entrants=[entrant("zoe"), entrant("amy"), entrant("kim")])))
+    changed = entrant("zoe", temperature=0.5)
+    now = known(*history(opened(entrants=[changed, entrant("amy"), entrant("kim")])))
+    votes = [cast(ballot) for ballot in ballots_of(before, sample())]
+
+    found = current_votes(now, "votes", votes)
+
+    (kept,) = found.on[Dimension("factuality")]
+    assert {*kept.entrants} == {"amy", "kim"}
+    assert found.n_outdated == 2
+    assert current_votes(before, "votes", votes).n_outdated == 0
+
+
+def test_battles_of_a_file_name_no_texts_and_are_on_every_dimension() -> None:
+    """People voted elsewhere, and the prompts and names are all that there is to go by."""
+    tournament = known(*history(opened(rubrics=RUBRICS)))
+    battle = ImportedBattle("zoe", "amy", "tie", None, None, "human", "ann")
+    event = BattlesImported.of(
+        [battle], file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
+    )
+
+    found = current_votes(tournament, "votes", [event])
+
+    assert found == ({"factuality": [event], "utility": [event]}, 0)
 
 
 def test_a_vote_is_on_one_pair() -> None:

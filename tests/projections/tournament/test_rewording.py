@@ -78,6 +78,20 @@ def test_a_new_version_of_the_same_words_asks_nothing_again() -> None:
     assert asked_again(*BEFORE, *opening(relabelled, rubric("style", version="2"), number=2)) == ()
 
 
+def test_new_settings_of_a_judge_ask_everything_again() -> None:
+    """They determine its replies, so it is another judge of the same name."""
+    before = judge("ann", parameters=(("max_tokens", 100), ("protocol", "line")))
+    longer = judge("ann", parameters=(("max_tokens", 200), ("protocol", "line")))
+    asked = judged(*answered(opened(prompts=[prompt()], rubrics=[FACTS], judges=[before])))
+    state = known(*asked, *opened(prompts=[prompt()], rubrics=[FACTS], judges=[longer], opening=2))
+    queries = open_queries(state, everything(state), longer, ANY_QUESTION)
+
+    (found,) = rewordings(state, queries, longer)
+
+    assert found == Rewording(False, None, len(queries), ("max_tokens",))
+    assert found.sentence == "the judge's max_tokens changed: 2 queries are asked again"
+
+
 def test_only_queries_that_were_asked_are_asked_again() -> None:
     """The others are asked for the first time."""
     before = judged(*answered(opening()), n_pairs=1)

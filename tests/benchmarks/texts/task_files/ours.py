@@ -54,7 +54,7 @@ def planned_files(
     inference: Inference, files: Sequence[Path], options: EvaluationOptions = DEFAULT
 ) -> tuple[PlannedEvaluation, ...]:
     """Read task files and their data."""
-    return plan_alone(map(str, files), inference, open_parquet, options)
+    return plan_alone([*map(str, files)], inference, open_parquet, options)
 
 
 def evaluated(planned: Sequence[PlannedEvaluation], ledger: Path) -> dict[str, TaskResults]:

@@ -21,7 +21,8 @@ from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import Reduce
-from ledger.errors import CannotWrite
+from ledger import store
+from ledger.errors import CannotWrite, NetworkFileSystem
 from ledger.store import Ledger
 from tests.docs.evaluations import blocks
 from tests.support.builders.evaluating import Capitals, Endings, Letters
@@ -145,6 +146,21 @@ def test_a_run_writes_results_and_is_done(training: Training, spec: ExecutionSpe
     }
     assert written["results"].keys() == {"capitals", "endings", "letters"}
     assert written["results"]["endings"] == evaluator.evaluate()["endings"]
+
+
+def test_a_job_on_a_network_is_allowed_as_the_refusal_says(
+    training: Training, spec: ExecutionSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job has no settings that could allow it."""
+    monkeypatch.setattr(store, "foreign_kind", lambda _: "lustre")  # no test can mount a network
+    evaluator = Evaluator.from_trainer(training, [ATLAS], spec, FLOAT32)
+    with pytest.raises(NetworkFileSystem, match="set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true"):
+        evaluator()
+
+    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    evaluator()
+
+    assert evaluator.done
 
 
 def test_other_weights_are_not_done(training: Training, spec: ExecutionSpec) -> None:

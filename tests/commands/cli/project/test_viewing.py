@@ -1,9 +1,11 @@
 """`tourney view` and `annotate` find what they show, and votes are there for every projection."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from commands.cli.imports import merge
 from commands.cli.project.bradley_terry import bt
 from commands.cli.project.reliability import agreement
 from commands.cli.project.viewing import annotate, view
@@ -23,6 +25,13 @@ OPENING = opened(
     rubrics=RUBRICS,
 )
 
+CHANGED = opened(
+    prompts=[prompt(f"p{n:02}") for n in range(12)],
+    entrants=[entrant("zoe", temperature=0.5), entrant("amy")],
+    rubrics=RUBRICS,
+    opening=2,
+)
+
 FATES: tuple[Fate, ...] = (*("a", "a", "b", "b") * 5, *("inconsistent", "inconsistent") * 2)
 
 
@@ -34,12 +43,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def vote(place: Path, name: str, design: SampleDesign = "random") -> None:
+def vote(
+    place: Path, name: str, design: SampleDesign = "random", dimension: str = "utility"
+) -> None:
     """Let ann prefer what stands left, on each pair that is drawn."""
     with Ledger.open(place / "tournament.db") as ledger:
         state = fold(tournament_of(STREAM), ledger.read())
         box = open_ballot_box(
-            ledger, state, name, "ann", dimension=Dimension("utility"), design=design
+            ledger, state, name, "ann", dimension=Dimension(dimension), design=design
         )
         for number in range(len(box.ballots)):
             box.cast(number, "a", n_before=0)
@@ -75,6 +86,39 @@ def test_votes_correct_what_they_are_on_and_were_drawn_for(place: Path) -> None:
         bt(ledger=ledger, truth="votes")
     with pytest.raises(ConfigurationError, match="draw at random: `tourney annotate` without"):
         bt(ledger=ledger, truth="hard", dimension="utility")
+
+
+def test_votes_on_two_dimensions_that_a_merge_brings_together_stay_apart(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two people at two machines, each with a copy, and one name of the set by default."""
+    there = tmp_path / "there"
+    there.mkdir()
+    shutil.copy(place / "tournament.db", there)
+    vote(place, "votes")
+    vote(there, "votes", dimension="factuality")
+    ledger = place / "tournament.db"
+
+    merge(other=there / "tournament.db", ledger=ledger)
+    capsys.readouterr()
+    bt(ledger=ledger, truth="votes")
+
+    rated = capsys.readouterr().out
+    assert "factuality: 12 votes of 'votes' on 12 prompts" in rated
+    assert "utility: 12 votes of 'votes' on 12 prompts" in rated
+
+
+def test_votes_on_an_entrant_that_was_changed_since_are_left_out(place: Path) -> None:
+    """Its new responses are other texts, on which nobody has voted."""
+    vote(place, "votes")
+    ledger = place / "tournament.db"
+    with Ledger.open(ledger) as held:
+        held.append(STREAM, history(CHANGED, *FATES)[: 2 * len(FATES)])
+
+    with pytest.raises(ConfigurationError, match="no vote on responses that compete now"):
+        bt(ledger=ledger, truth="votes", dimension="utility")
+    with pytest.raises(ConfigurationError, match="12 votes of 'votes' left out"):
+        agreement(ledger=ledger, truth="votes")
 
 
 def test_what_cannot_be_shown_is_told(place: Path) -> None:

@@ -13,7 +13,7 @@ from commands.judging.preview import RequestPreview
 from ledger.identity import Dimension
 from projections.tournament.rewording import Rewording
 from tests.support.builders.events import judge
-from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, world
+from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, put, world
 from tests.support.builders.worlds import matches_of
 from tests.support.specification import after
 
@@ -47,11 +47,14 @@ def test_a_plan_after_replies_is_no_guess() -> None:
 
 def test_replies_of_unknown_price_are_told_beside_what_is_spent() -> None:
     """They cost something, and "$0.00 spent" would deny it."""
-    question = matches_of(after(*world()))[0].forward
-    cost = cost_of(*world(), paid(question.query_key, USED, None, by="opus"))
+    match = matches_of(after(*world()))[0]
+    sent = put(match, match.forward, by="opus")
+    reply = paid(match.forward.query_key, USED, None, by="opus")
+    cost, of_another = cost_of(*world(), sent, reply), cost_of(*world(), reply)
 
     assert "$0.00 spent, and 1 reply of unknown price, no cap" in cost_notes(cost)
     assert cost_fields(cost)["n_unpriced"] == 1
+    assert cost_fields(of_another)["n_unpriced"] == 0
 
 
 def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:

@@ -106,6 +106,26 @@ def test_a_double_click_votes_once(box: BallotBox) -> None:
     assert "Your vote: <b>A is better</b>" in get(box, "/ballot/1").body.decode()
 
 
+def test_a_vote_that_cannot_be_recorded_is_said_to_be_none(box: BallotBox) -> None:
+    """Where the page only breaks off, people believe that they have voted."""
+    other = open_ballot_box(
+        box.ledger,
+        known(*history(cup(), "a", "b")),
+        "votes",
+        "bob",
+        dimension=Dimension("factuality"),
+        design="random",
+        seed=5,
+    )
+    form = fields(get(box).body)
+    other.cast(0, "a", n_before=0)
+
+    reply = send(box, form | {"choice": "a"})
+
+    assert reply.status is HTTPStatus.INTERNAL_SERVER_ERROR
+    assert reply.body.startswith(b"This vote is not recorded: set 'votes' was drawn otherwise")
+
+
 def test_a_form_of_another_site_votes_on_nothing(box: BallotBox) -> None:
     """It can be sent by any page that is open in the same browser."""
     form = fields(get(box).body) | {"choice": "a"}

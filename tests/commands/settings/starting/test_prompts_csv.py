@@ -86,5 +86,5 @@ def test_a_prompt_may_be_a_whole_book(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the option that names it."""
-    with pytest.raises(ConfigurationError, match="there is no such CSV file; correct --from-csv"):
+    with pytest.raises(ConfigurationError, match=r"there is no such CSV file; correct --from-csv$"):
         read_prompts(tmp_path / "none.csv")
