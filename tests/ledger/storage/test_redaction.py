@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.importing.merge import merge_ledger
-from ledger.audit import ChainAudit, Redaction, audit, audit_chain
+from ledger.auditing.audit import ChainAudit, Redaction, audit, audit_chain
 from ledger.chain import payload_digest
 from ledger.counts import counts_of
 from ledger.errors import CannotRedact, InvalidEvent, KeyConflict, NotErased

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from ledger.audit import (
+from ledger.auditing.audit import (
     Fault,
     _audit_apart,
     audit,
@@ -348,7 +348,7 @@ def test_a_long_ledger_is_audited_by_several_processes(
     path: Path, n_spared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred thousand events are looked at before every run: nobody should wait for it."""
-    monkeypatch.setattr("ledger.audit._SHORT", N_LONG // 2)
+    monkeypatch.setattr("ledger.auditing.audit._SHORT", N_LONG // 2)
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(N_LONG))
     tampered = [2, N_LONG - 1, N_LONG]
