@@ -1,12 +1,13 @@
 """The files of a run with a line for each pair: matches, verdicts with their replies, battles.
 
 Lines are as Python's `json` writes them. A text stands in many lines: it is encoded once, and they
-are put together of what is encoded.
+are pieces of what is encoded, which nobody needs to join who hashes them.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -51,19 +52,25 @@ _TOKENS: Final = (
     b' "output_tokens": %d}'
 )
 _NOT_COUNTED: Final = _TOKENS.replace(b"%d", b"null")
-_NO_REPLIES: Final = (b'[], "basis": "identical"',)
+_FIRST: Final = b'%b[{"cache_key": %b, "pair": {'
+_SECOND: Final = b', {"cache_key": %b, "pair": {'
+_NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
 
-def line_files(results: SettledPairs) -> dict[str, bytes]:
+Pieces: TypeAlias = list[bytes]
+"""What joined is a file, or a line of it: a pair's texts stand in many lines, and are one piece."""
+
+
+def line_files(results: SettledPairs) -> dict[str, Pieces]:
     """Return the files with lines for each pair; those of a section are a section of the run's."""
     lines = PairLines(results)
     return {
-        "matches/matches.jsonl": b"".join(lines.matches()),
+        "matches/matches.jsonl": [*chain.from_iterable(lines.matches())],
         **{
-            f"verdicts/{dimension}.jsonl": b"".join(lines.verdicts(dimension))
+            f"verdicts/{dimension}.jsonl": [*chain.from_iterable(lines.verdicts(dimension))]
             for dimension in results.settlements
         },
-        "battles.jsonl": b"".join(lines.battles()),
+        "battles.jsonl": [*chain.from_iterable(lines.battles())],
     }
 
 
@@ -75,14 +82,15 @@ class PairLines:
         self._json = cache(_encode)  # of texts that stand in several lines
         self._moment = cache(_moment)  # what is appended together has one time
         self._judgment, self._reading = cache(_judgment), cache(_reading)
+        self._dimension = cache(_dimension)
         self._pairs: dict[tuple[str, ...], bytes] = {}  # by prompt and entrants
 
-    def matches(self) -> Iterator[bytes]:
+    def matches(self) -> Iterator[Pieces]:
         """Yield every pair that could be judged, with both responses."""
         for settlement in self._in_match_order():
             if settlement.match is not None:
-                dimension, pair = self._json(settlement.dimension), self._pair(settlement.match)
-                yield b"".join((b'{"dimension": ', dimension, b", ", pair[1:], b"\n"))
+                dimension = self._dimension(settlement.dimension)
+                yield [dimension, self._pair(settlement.match), b"\n"]
 
     def _in_match_order(self) -> Iterator[Settlement]:
         """Yield settlements in match order: prompts in bank order, then dimensions, then pairs."""
@@ -91,22 +99,23 @@ class PairLines:
         yield from sorted(settled, key=lambda each: order[each.pairing.prompt.prompt_id])
 
     def _pair(self, match: Match) -> bytes:
-        """Return a pair with its texts, which is the same on every dimension."""
+        """Return a pair's texts, but for how the object begins: the same on every dimension."""
         _, *names = match.pairing.names
         pair = self._pairs.get(name := tuple(names))
         if pair is None:
             values = map(self._json, _texts_of(match))
             fields = map(b"".join, zip(_PAIR_NAMES, values, strict=True))
-            pair = self._pairs[name] = b"{%b}" % b", ".join(fields)
+            pair = self._pairs[name] = b"%b}" % b", ".join(fields)
         return pair
 
-    def verdicts(self, dimension: Dimension) -> Iterator[bytes]:
+    def verdicts(self, dimension: Dimension) -> Iterator[Pieces]:
         """Yield every reconciled pair of a dimension, with both complete replies."""
         for settlement in self._results.settlements[dimension]:
             match, status = settlement.match, settlement.status
             if match is not None and status in _JUDGED:
                 prompt_id, a, b = map(self._json, match.pairing.names[1:])
-                judged = (
+                line = _VERDICT % (
+                    prompt_id,
                     self._json(dimension),
                     a,
                     b,
@@ -114,40 +123,37 @@ class PairLines:
                     _TRUTH[status == "inconsistent"],
                     self._json(status),
                 )
-                # joined once: `%` would copy long texts several times
-                yield b"".join((_VERDICT % (prompt_id, *judged), *self._asked(match), b"}\n"))
+                yield self._with_replies(line, match)
 
-    def _asked(self, match: Match) -> Iterable[bytes]:
-        """Return both orders' replies; identical responses may have tied without being asked."""
+    def _with_replies(self, line: bytes, match: Match) -> Pieces:
+        """Add both orders' replies; identical responses may have tied without being asked."""
         if match.is_identical and match.forward_key not in self._results.tournament.verdicts:
-            return _NO_REPLIES
+            return [line, _NO_REPLIES]
         pair, ((_, forward), (_, swapped)) = self._pair(match), match.keys
         version = match.pairing.rubric.version
-        return (
-            b"[",
-            *self._reply(forward, pair, version, is_swapped=False),
-            b", ",
-            *self._reply(swapped, pair, version, is_swapped=True),
-            b"]",
-        )
-
-    def _reply(
-        self, query_key: Digest, pair: bytes, version: str, *, is_swapped: bool
-    ) -> tuple[bytes, ...]:
-        verdict, recorded_us = self._results.tournament.verdicts[query_key]
-        return (
-            b'{"cache_key": ',
-            _encode(query_key),
-            b', "pair": ',
+        return [
+            _FIRST % (line, _encode(forward)),
             pair,
-            self._judgment(version, verdict.model, is_swapped, verdict.verdict),
-            _encode(verdict.reply),
-            self._reading(verdict.parser, verdict.stop_reason),
-            self._moment(recorded_us),
-            _tokens(verdict.usage),
+            self._reply(forward, version, is_swapped=False),
+            _SECOND % _encode(swapped),
+            pair,
+            self._reply(swapped, version, is_swapped=True),
+            b"]}\n",
+        ]
+
+    def _reply(self, query_key: Digest, version: str, *, is_swapped: bool) -> bytes:
+        verdict, recorded_us = self._results.tournament.verdicts[query_key]
+        return b"".join(
+            (
+                self._judgment(version, verdict.model, is_swapped, verdict.verdict),
+                _encode(verdict.reply),
+                self._reading(verdict.parser, verdict.stop_reason),
+                self._moment(recorded_us),
+                _tokens(verdict.usage),
+            )
         )
 
-    def battles(self) -> Iterator[bytes]:
+    def battles(self) -> Iterator[Pieces]:
         """Yield decided and tied pairs in JudgeArena's battle format."""
         known: dict[Hashable, tuple[bytes, bytes]] = {}
         for each in self._in_match_order():
@@ -156,7 +162,7 @@ class PairLines:
                 if alike not in known:
                     known[alike] = self._around_prompt(each)
                 before, after = known[alike]
-                yield b"%b%b%b" % (before, self._json(each.prompt_id), after)
+                yield [before, self._json(each.prompt_id), after]
 
     def _around_prompt(self, settlement: Settlement) -> tuple[bytes, bytes]:
         """Return what stands before and after the prompt's id in a pair's battle."""
@@ -182,6 +188,10 @@ def _texts_of(match: Match) -> tuple[str | None, ...]:
         prompt.gold_answer,
         prompt.expected_behavior,
     )
+
+
+def _dimension(name: Dimension) -> bytes:
+    return b'{"dimension": %b, ' % _encode(name)
 
 
 def _judgment(*said: str | bool) -> bytes:

@@ -1,5 +1,6 @@
 """Make the sections of a run: what some prompts add to its files, here and in other processes."""
 
+import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -18,7 +19,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, PromptId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.artifacts.lines import line_files
+from projections.artifacts.lines import Pieces, line_files
 from projections.artifacts.results import BankSection, Parameters, Result, settlements_of
 from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.tournament.folding import advance
@@ -32,7 +33,7 @@ _FEW: Final = 8  # sections: they are made before another process has begun
 class RunSection(NamedTuple):
     """What some prompts add to the files of a run, and to its ratings."""
 
-    lines: dict[str, bytes]  # by path
+    lines: dict[str, Pieces]  # by path
     comparisons: dict[Dimension, Comparisons]
 
 
@@ -140,6 +141,7 @@ _AT_WORK: Final[list[tuple[Ledger, SectionMaker]]] = []  # in a process of a cre
 
 
 def _begin(path: Path, maker: SectionMaker) -> None:
+    gc.disable()  # sections leave no garbage, and much would be gone through
     _AT_WORK.append((Ledger.read_only(path), maker))
 
 

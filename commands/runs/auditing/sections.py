@@ -107,8 +107,9 @@ class SectionedTournament:
         divided = [*self._divided(terms.prompts)]
         with crew(maker, self._ledger, len(divided)) as makers:
             for section in makers.sections(divided):
-                for path, lines in section.lines.items():
-                    hashes[path].update(lines)
+                for path, pieces in section.lines.items():
+                    for piece in pieces:
+                        hashes[path].update(piece)
                 for dimension, comparisons in section.comparisons.items():
                     parts[dimension].append(comparisons)
             compared = {dimension: joined(each) for dimension, each in parts.items()}
