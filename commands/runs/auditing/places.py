@@ -19,20 +19,20 @@ Numbers: TypeAlias = NDArray[np.uint64]
 _ASKED, _GENERATED, _SAID, _OTHER, _SWAPPED = range(5)
 _of_response: Final = attrgetter("response_key")
 _of_query: Final = attrgetter("query_key")
-_KEYS: Final[Mapping[type[Event], tuple[tuple[int, Callable[[Event], Digest]], ...]]] = {
-    judging.JudgeQuerySubmitted: ((_ASKED, _of_query),),
-    ResponseGenerated: ((_GENERATED, _of_response),),
-    ResponseFailed: ((_OTHER, _of_response),),
-    judging.VerdictReceived: ((_SAID, _of_query),),
-    judging.JudgeQueryFailed: ((_OTHER, _of_query),),
-    judging.PairReconciled: ((_OTHER, attrgetter("forward")), (_SWAPPED, attrgetter("swapped"))),
+_KEYS: Final[Mapping[type[Event], tuple[int, Callable[[Event], Digest]]]] = {
+    judging.JudgeQuerySubmitted: (_ASKED, _of_query),
+    ResponseGenerated: (_GENERATED, _of_response),
+    ResponseFailed: (_OTHER, _of_response),
+    judging.VerdictReceived: (_SAID, _of_query),
+    judging.JudgeQueryFailed: (_OTHER, _of_query),
+    judging.PairReconciled: (_OTHER, attrgetter("forward")),
 }
 KEYED: Final = frozenset(_KEYS)
 """The events with the key of a response or of a query."""
 
 
 class KeyNotes:
-    """Notes of keys, in columns; an event that names two has two."""
+    """Notes of keys, in columns; an outcome names two."""
 
     def __init__(self) -> None:
         self.keys, self.positions = array("Q"), array("Q")
@@ -44,13 +44,18 @@ class KeyNotes:
         Raises:
             ValueError: A key is not a digest.
         """
-        for kind, key_of in _KEYS[type(event)]:
-            key = int(key_of(event)[:_N_HEX], 16)
-            if key < 0:
-                raise ValueError(key)
-            self.keys.append(key)
-            self.positions.append(position)
-            self.kinds.append(kind)
+        kind, key_of = _KEYS[type(event)]
+        self._add(kind, key_of(event), position)
+        if isinstance(event, judging.PairReconciled):
+            self._add(_SWAPPED, event.swapped, position)
+
+    def _add(self, kind: int, key: Digest, position: int) -> None:
+        number = int(key[:_N_HEX], 16)
+        if number < 0:
+            raise ValueError(key)
+        self.keys.append(number)
+        self.positions.append(position)
+        self.kinds.append(kind)
 
 
 class KeyPlaces(NamedTuple):
