@@ -60,7 +60,7 @@ _OF_SCORES: Final = (
 )
 _LONG: Final = 200_000  # events: fewer are counted before a thread has begun
 _RANGE: Final = 500_000  # events
-_N_READERS: Final = 4  # at a time: the index lies scattered on the disk, which serves several
+_N_READERS: Final = 8  # at a time: the index lies scattered on the disk, which serves several
 
 
 class _Part(NamedTuple):
