@@ -63,7 +63,7 @@ _RANGE: Final = 500_000  # events
 _N_READERS: Final = 8  # at a time: the index lies scattered on the disk, which serves several
 
 
-class _Part(NamedTuple):
+class _TypeRange(NamedTuple):
     """Events of a stream and a type in a range of positions."""
 
     stream: StreamId
@@ -72,7 +72,7 @@ class _Part(NamedTuple):
     until: int
 
 
-Counted: TypeAlias = list[tuple[_Part, list[Columns]]]
+Counted: TypeAlias = list[tuple[_TypeRange, list[Columns]]]
 
 
 def counts_of(
@@ -91,41 +91,43 @@ def counts_of(
     Raises:
         CannotRead: The file is damaged.
     """
-    parts = [each for stream in streams for each in _parts(stream, until)]
-    if until < long or not ledger.path.exists():  # or it is in memory
-        found = _counted(ledger, parts)
-    else:
-        with ThreadPoolExecutor(_N_READERS) as pool:
-            shares = (parts[n::_N_READERS] for n in range(_N_READERS))
-            found = [*chain.from_iterable(pool.map(partial(_counted_apart, ledger.path), shares))]
+    ranges = [each for stream in streams for each in _ranges_of(stream, until)]
+    is_long = until >= long and ledger.path.exists()  # else it may be in memory
+    found = _counted_by_threads(ledger.path, ranges) if is_long else _counted(ledger, ranges)
     of: defaultdict[StreamId, dict[str, Counter[Any]]]
     of = defaultdict(lambda: defaultdict(Counter))
-    for part, rows in found:
-        of[part.stream][part.type].update(dict(rows))
-    return {each: _counts(ledger, each, until, of[each]) for each in streams}
+    for each, rows in found:
+        of[each.stream][each.type].update(dict(rows))
+    return {stream: _counts(ledger, stream, until, of[stream]) for stream in streams}
 
 
-def _parts(stream: StreamId, until: int) -> Iterator[_Part]:
+def _ranges_of(stream: StreamId, until: int) -> Iterator[_TypeRange]:
     for type_ in _COUNTED_TYPES:
-        yield _Part(stream, type_, 0, until)
+        yield _TypeRange(stream, type_, 0, until)
     for type_ in _OTHER_TYPES:
         for after in range(0, until, _RANGE):
-            yield _Part(stream, type_, after, min(until, after + _RANGE))
+            yield _TypeRange(stream, type_, after, min(until, after + _RANGE))
 
 
-def _counted(ledger: LedgerReader, parts: Iterable[_Part]) -> Counted:
+def _counted(ledger: LedgerReader, ranges: Iterable[_TypeRange]) -> Counted:
     return [
         (
             each,
             ledger.select(_BY_WHAT_IS_COUNTED if each.type in _COUNTED_TYPES else _IN_RANGE, *each),
         )
-        for each in parts
+        for each in ranges
     ]
 
 
-def _counted_apart(path: Path, parts: Iterable[_Part]) -> Counted:
+def _counted_by_threads(path: Path, ranges: Sequence[_TypeRange]) -> Counted:
+    with ThreadPoolExecutor(_N_READERS) as pool:
+        shares = (ranges[n::_N_READERS] for n in range(_N_READERS))
+        return [*chain.from_iterable(pool.map(partial(_counted_apart, path), shares))]
+
+
+def _counted_apart(path: Path, ranges: Iterable[_TypeRange]) -> Counted:
     with Ledger.read_only(path) as again:
-        return _counted(again, parts)
+        return _counted(again, ranges)
 
 
 def _counts(
