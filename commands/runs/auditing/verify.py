@@ -91,7 +91,7 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     with ThreadPoolExecutor(max_workers=1) as beside:
         file_audit = beside.submit(_audit_file, ledger)
         stretches = [*_stretches(ledger, head, [each.as_of for each in ours], on_progress)]
-        faults += file_audit.result()
+        faults = [*file_audit.result(), *faults]
     chain = joined(ledger, head, [found for each in stretches for found in each.found])
     found = _faults_of_meaning(ledger, head, ours, stretches)
     unmade = tuple(each for each in found if isinstance(each, Difference))
