@@ -6,7 +6,7 @@ could still be wrong is that an answer is there twice, which its key tells.
 """
 
 from array import array
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from commands.runs.auditing.places import KEYED, KeyNotes, Numbers
 from ledger.chain import remaining_payload
 from ledger.events.judging import JudgeBatchPlanned, JudgeBatchSubmitted
-from ledger.events.registry import EVENTS
+from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.reader import Columns
@@ -62,9 +62,7 @@ class FirstLook:
             self._again.append(position)
             return
         try:
-            payload = remaining_payload(data)
-            redacted = payload is not data
-            event, stream = decode(payload), StreamId(of.decode())
+            stream, (event, redacted) = StreamId(of.decode()), _decoded(decode, data)
             seen = Recorded(position, stream, version, recorded_us, link, event, redacted)
             is_doubtful = self._is_doubtful(seen) or not EARLIEST_US <= recorded_us <= LATEST_US
         except (AttributeError, TypeError, ValueError):  # it is damaged
@@ -86,3 +84,11 @@ class FirstLook:
         """Return what was seen."""
         self._again.extend(self._last.values())
         return Seen(self._notes, np.array(self._again))
+
+
+def _decoded(decode: Callable[[bytes], Event], data: bytes) -> tuple[Event, bool]:
+    """Return an event, and whether it is redacted: nearly none is, so that is found out last."""
+    try:
+        return decode(data), False
+    except ValueError:
+        return decode(remaining_payload(data)), True
