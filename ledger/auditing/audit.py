@@ -7,6 +7,7 @@ compare the ledger's head with one that was noted elsewhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -135,11 +136,12 @@ def _matched(found: Tombstone, event: EventRedacted, at: int) -> Redaction | Fau
 def read_with_faults(
     ledger: Ledger, until: int, types: Collection[str] | None = None, *, after: int = 0
 ) -> Iterator[Recorded | Fault]:
-    """Yield every event, or all of some types; a fault in place of each unreadable one."""
+    """Yield every event, or all of some rare types; a fault in place of each unreadable one."""
+    read = ledger.read if types is None else partial(ledger.read_rare, types)
     position = after
     while position < until:
         try:
-            for recorded in ledger.read(after=position, until=until, types=types):
+            for recorded in read(after=position, until=until):
                 position = recorded.position
                 yield recorded
         except UnreadableEvent as error:
