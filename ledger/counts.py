@@ -1,11 +1,17 @@
 """Counts of what a stream has on record, made by SQLite without decoding events."""
 
 from collections import Counter, defaultdict
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ledger.identity import StreamId
-from ledger.reader import LedgerReader
+from ledger.reader import Columns, LedgerReader
 from ledger.storage.schema import COUNTED
+from ledger.store import Ledger
 
 
 class StreamCounts(NamedTuple):
@@ -29,43 +35,119 @@ class StreamCounts(NamedTuple):
         return self.reconciled - self.tied - self.inconsistent
 
 
-_COUNTS: Final = (
-    f"SELECT type, {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
-    " WHERE stream = ? AND position <= ? GROUP BY type, counted"
+_COUNTED_TYPES: Final = ("PairReconciled", "ResponseGenerated")  # of which more is told than that
+_OTHER_TYPES: Final = (
+    "VerdictReceived",
+    "SampleObserved",
+    "ResponseFailed",
+    "JudgeQueryFailed",
+    "SampleUnscorable",
+    "JudgeBatchPlanned",
+    "ScoreQuerySubmitted",
+)
+_BY_WHAT_IS_COUNTED: Final = (
+    f"SELECT {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
+    " WHERE stream = ? AND type = ? AND position > ? AND position <= ? GROUP BY counted"
+)
+_IN_RANGE: Final = (
+    f"SELECT NULL, count(*) FROM event WHERE stream = ? AND type = ? AND {COUNTED} IS NULL"  # noqa: S608
+    " AND position > ? AND position <= ?"
 )
 _OF_SCORES: Final = (
     "SELECT count(*) FROM event WHERE stream = ?1 AND position <= ?2 AND type = 'JudgeQueryFailed'"
     " AND CAST(data AS TEXT) ->> '$.query_key' IN (SELECT CAST(data AS TEXT) ->> '$.query_key'"
     " FROM event WHERE stream = ?1 AND type = 'ScoreQuerySubmitted')"
 )
+_LONG: Final = 200_000  # events: fewer are counted before a thread has begun
+_RANGE: Final = 500_000  # events
+_N_READERS: Final = 8  # at a time: the index lies scattered on the disk, which serves several
 
 
-def counts_of(ledger: LedgerReader, stream: StreamId, until: int) -> StreamCounts:
-    """Count a stream's events up to a position.
+class _TypeRange(NamedTuple):
+    """Events of a stream and a type in a range of positions."""
+
+    stream: StreamId
+    type: str
+    after: int
+    until: int
+
+
+Counted: TypeAlias = list[tuple[_TypeRange, list[Columns]]]
+
+
+def counts_of(
+    ledger: LedgerReader, streams: Sequence[StreamId], until: int, *, long: int = _LONG
+) -> dict[StreamId, StreamCounts]:
+    """Count the events of some streams up to a position.
 
     Outcomes that a later correction replaced still count.
+
+    Args:
+        ledger: Open; a long one is read by several threads.
+        streams: The streams.
+        until: The position.
+        long: The fewest events of a long ledger.
 
     Raises:
         CannotRead: The file is damaged.
     """
-    counted: defaultdict[str, dict[Any, int]] = defaultdict(dict)
-    for type_, what, n_events in ledger.select(_COUNTS, stream, until):
-        counted[type_][what] = n_events
-    of = Counter({type_: sum(each.values()) for type_, each in counted.items()})
-    outcomes, failed = counted["PairReconciled"], of["JudgeQueryFailed"]
-    if failed and of["ScoreQuerySubmitted"]:
+    ranges = [each for stream in streams for each in _ranges_of(stream, until)]
+    is_long = until >= long and ledger.path.exists()  # else it may be in memory
+    found = _counted_by_threads(ledger.path, ranges) if is_long else _counted(ledger, ranges)
+    of: defaultdict[StreamId, dict[str, Counter[Any]]]
+    of = defaultdict(lambda: defaultdict(Counter))
+    for each, rows in found:
+        of[each.stream][each.type].update(dict(rows))
+    return {stream: _counts(ledger, stream, until, of[stream]) for stream in streams}
+
+
+def _ranges_of(stream: StreamId, until: int) -> Iterator[_TypeRange]:
+    for type_ in _COUNTED_TYPES:
+        yield _TypeRange(stream, type_, 0, until)
+    for type_ in _OTHER_TYPES:
+        for after in range(0, until, _RANGE):
+            yield _TypeRange(stream, type_, after, min(until, after + _RANGE))
+
+
+def _counted(ledger: LedgerReader, ranges: Iterable[_TypeRange]) -> Counted:
+    return [
+        (
+            each,
+            ledger.select(_BY_WHAT_IS_COUNTED if each.type in _COUNTED_TYPES else _IN_RANGE, *each),
+        )
+        for each in ranges
+    ]
+
+
+def _counted_by_threads(path: Path, ranges: Sequence[_TypeRange]) -> Counted:
+    with ThreadPoolExecutor(_N_READERS) as pool:
+        shares = (ranges[n::_N_READERS] for n in range(_N_READERS))
+        return [*chain.from_iterable(pool.map(partial(_counted_apart, path), shares))]
+
+
+def _counted_apart(path: Path, ranges: Iterable[_TypeRange]) -> Counted:
+    with Ledger.read_only(path) as again:
+        return _counted(again, ranges)
+
+
+def _counts(
+    ledger: LedgerReader, stream: StreamId, until: int, of: Mapping[str, Counter[Any]]
+) -> StreamCounts:
+    outcomes, responses = of["PairReconciled"], of["ResponseGenerated"]
+    failed = of["JudgeQueryFailed"].total()
+    if failed and of["ScoreQuerySubmitted"].total():
         [(of_scores,)] = ledger.select(_OF_SCORES, stream, until)
         failed -= of_scores
     return StreamCounts(
-        responses=of["ResponseGenerated"],
-        responses_failed=of["ResponseFailed"],
-        tokens=sum(n * times for n, times in counted["ResponseGenerated"].items()),
-        verdicts=of["VerdictReceived"],
+        responses=responses.total(),
+        responses_failed=of["ResponseFailed"].total(),
+        tokens=sum(n * times for n, times in responses.items()),
+        verdicts=of["VerdictReceived"].total(),
         without_verdict=failed,
-        reconciled=of["PairReconciled"],
-        tied=outcomes.get("tie", 0),
-        inconsistent=outcomes.get("inc", 0),
-        samples=of["SampleObserved"],
-        unscorable=of["SampleUnscorable"],
-        batches=of["JudgeBatchPlanned"],
+        reconciled=outcomes.total(),
+        tied=outcomes["tie"],
+        inconsistent=outcomes["inc"],
+        samples=of["SampleObserved"].total(),
+        unscorable=of["SampleUnscorable"].total(),
+        batches=of["JudgeBatchPlanned"].total(),
     )

@@ -73,7 +73,8 @@ def holds_texts(path: str) -> bool:
 
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
-    files = rating_files(results) | line_files(results)
+    lines = {path: b"".join(pieces) for path, pieces in line_files(results).items()}
+    files = rating_files(results) | lines
     return dict(sorted(files.items(), key=_place))
 
 

@@ -1,16 +1,16 @@
 """The files of a run with a line for each pair: matches, verdicts with their replies, battles.
 
 Lines are as Python's `json` writes them. A text stands in many lines: it is encoded once, and they
-are put together of what is encoded.
+are pieces of what is encoded, which nobody needs to join who hashes them.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
 import msgspec
 
-from ledger.events.judging import Order
 from ledger.events.money import Usage
 from ledger.identity import Digest, Dimension
 from ledger.recorded import moment
@@ -24,85 +24,54 @@ _encode: Final = msgspec.json.Encoder().encode
 _JUDGED: Final = frozenset({"a", "b", "tie", "inconsistent"})
 _NOBODY: Final = b"null"
 _TRUTH: Final = (b"false", b"true")
-
-
-class _Object:
-    """JSON objects with some fields, put together of their encoded values."""
-
-    def __init__(self, *names: str) -> None:
-        beginnings = [
-            b"%b%b: " % (b", " if n else b"{", _encode(each)) for n, each in enumerate(names)
-        ]
-        self._parts = [part for each in beginnings for part in (each, b"")] + [b"}"]
-
-    def __call__(self, *values: bytes) -> bytes:
-        """Return the object with these values."""
-        parts = self._parts.copy()
-        parts[1::2] = values  # `%` would copy long texts several times
-        return b"".join(parts)
-
-
-_PAIR_FIELDS: Final = (
-    "prompt_id",
-    "source",
-    "prompt_text",
-    "entrant_a",
-    "entrant_b",
-    "response_a",
-    "response_b",
-    "gold_answer",
-    "expected_behavior",
+_PAIR_NAMES: Final = tuple(
+    b'"%b": ' % name
+    for name in (
+        b"prompt_id",
+        b"source",
+        b"prompt_text",
+        b"entrant_a",
+        b"entrant_b",
+        b"response_a",
+        b"response_b",
+        b"gold_answer",
+        b"expected_behavior",
+    )
 )
-_PAIR: Final = _Object(*_PAIR_FIELDS)
-_MATCH: Final = _Object("dimension", *_PAIR_FIELDS)
+_VERDICT: Final = (
+    b'{"prompt_id": %b, "dimension": %b, "entrant_a": %b, "entrant_b": %b, "winner": %b,'
+    b' "inconsistent": %b, "outcome": %b, "raw": '
+)
+# A reply, with what is the same in many in one piece:
+_JUDGMENT: Final = (
+    b', "rubric_version": %b, "judge_model": %b, "position_swap": %b, "verdict": %b, "reasoning": '
+)
+_READING: Final = b', "parser": %b, "stop_reason": %b, "timestamp": '
 _TOKENS: Final = (
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-    "input_tokens",
-    "output_tokens",
+    b', "cache_creation_input_tokens": %d, "cache_read_input_tokens": %d, "input_tokens": %d,'
+    b' "output_tokens": %d}'
 )
-_NOT_COUNTED: Final = (b"null",) * len(_TOKENS)
-_REPLY: Final = _Object(
-    "cache_key",
-    "pair",
-    "rubric_version",
-    "judge_model",
-    "position_swap",
-    "verdict",
-    "reasoning",
-    "parser",
-    "stop_reason",
-    "timestamp",
-    *_TOKENS,
-)
-_VERDICT: Final = _Object(
-    "prompt_id",
-    "dimension",
-    "entrant_a",
-    "entrant_b",
-    "winner",
-    "inconsistent",
-    "outcome",
-    "raw",
-)
-_NO_REPLIES: Final = b'[], "basis": "identical"'
+_NOT_COUNTED: Final = _TOKENS.replace(b"%d", b"null")
+_FIRST: Final = b'%b[{"cache_key": %b, "pair": {'
+_SECOND: Final = b', {"cache_key": %b, "pair": {'
+_NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
 
-def line_files(results: SettledPairs) -> dict[str, bytes]:
+Pieces: TypeAlias = list[bytes]
+"""What joined is a file, or a line of it: a pair's texts stand in many lines, and are one piece."""
+
+
+def line_files(results: SettledPairs) -> dict[str, Pieces]:
     """Return the files with lines for each pair; those of a section are a section of the run's."""
     lines = PairLines(results)
     return {
-        "matches/matches.jsonl": _lines(lines.matches()),
+        "matches/matches.jsonl": [*chain.from_iterable(lines.matches())],
         **{
-            f"verdicts/{dimension}.jsonl": _lines(lines.verdicts(dimension))
+            f"verdicts/{dimension}.jsonl": [*chain.from_iterable(lines.verdicts(dimension))]
             for dimension in results.settlements
         },
-        "battles.jsonl": _lines(lines.battles()),
+        "battles.jsonl": [*chain.from_iterable(lines.battles())],
     }
-
-
-def _lines(objects: Iterable[bytes]) -> bytes:
-    return b"".join([part for each in objects for part in (each, b"\n")])
 
 
 class PairLines:
@@ -112,13 +81,16 @@ class PairLines:
         self._results = results
         self._json = cache(_encode)  # of texts that stand in several lines
         self._moment = cache(_moment)  # what is appended together has one time
+        self._judgment, self._reading = cache(_judgment), cache(_reading)
+        self._dimension = cache(_dimension)
+        self._pairs: dict[tuple[str, ...], bytes] = {}  # by prompt and entrants
 
-    def matches(self) -> Iterator[bytes]:
+    def matches(self) -> Iterator[Pieces]:
         """Yield every pair that could be judged, with both responses."""
         for settlement in self._in_match_order():
             if settlement.match is not None:
-                dimension = self._json(settlement.dimension)
-                yield _MATCH(dimension, *self._pair(settlement.match))
+                dimension = self._dimension(settlement.dimension)
+                yield [dimension, self._pair(settlement.match), b"\n"]
 
     def _in_match_order(self) -> Iterator[Settlement]:
         """Yield settlements in match order: prompts in bank order, then dimensions, then pairs."""
@@ -126,62 +98,62 @@ class PairLines:
         settled = [each for group in self._results.settlements.values() for each in group]
         yield from sorted(settled, key=lambda each: order[each.pairing.prompt.prompt_id])
 
-    def _pair(self, match: Match) -> tuple[bytes, ...]:
-        pairing, prompt = match.pairing, match.pairing.prompt
-        said = (
-            prompt.prompt_id,
-            prompt.source,
-            prompt.text,
-            pairing.a.entrant.entrant_id,
-            pairing.b.entrant.entrant_id,
-            match.response_a.text,
-            match.response_b.text,
-            prompt.gold_answer,
-            prompt.expected_behavior,
-        )
-        return tuple(map(self._json, said))
+    def _pair(self, match: Match) -> bytes:
+        """Return a pair's texts, but for how the object begins: the same on every dimension."""
+        _, *names = match.pairing.names
+        pair = self._pairs.get(name := tuple(names))
+        if pair is None:
+            values = map(self._json, _texts_of(match))
+            fields = map(b"".join, zip(_PAIR_NAMES, values, strict=True))
+            pair = self._pairs[name] = b"%b}" % b", ".join(fields)
+        return pair
 
-    def verdicts(self, dimension: Dimension) -> Iterator[bytes]:
+    def verdicts(self, dimension: Dimension) -> Iterator[Pieces]:
         """Yield every reconciled pair of a dimension, with both complete replies."""
         for settlement in self._results.settlements[dimension]:
-            match = settlement.match
-            if match is not None and settlement.status in _JUDGED:
-                pair = self._pair(match)
-                prompt_id, _, _, a, b, *_ = pair
-                yield _VERDICT(
+            match, status = settlement.match, settlement.status
+            if match is not None and status in _JUDGED:
+                prompt_id, a, b = map(self._json, match.pairing.names[1:])
+                line = _VERDICT % (
                     prompt_id,
                     self._json(dimension),
                     a,
                     b,
-                    {"a": a, "b": b}.get(settlement.status, _NOBODY),
-                    _TRUTH[settlement.status == "inconsistent"],
-                    self._json(settlement.status),
-                    self._asked(match, _PAIR(*pair)),
+                    {"a": a, "b": b}.get(status, _NOBODY),
+                    _TRUTH[status == "inconsistent"],
+                    self._json(status),
                 )
+                yield self._with_replies(line, match)
 
-    def _asked(self, match: Match, pair: bytes) -> bytes:
-        """Return both orders' replies; identical responses may have tied without being asked."""
+    def _with_replies(self, line: bytes, match: Match) -> Pieces:
+        """Add both orders' replies; identical responses may have tied without being asked."""
         if match.is_identical and match.forward_key not in self._results.tournament.verdicts:
-            return _NO_REPLIES
-        return b"[%b]" % b", ".join([self._reply(match, pair, *each) for each in match.keys])
-
-    def _reply(self, match: Match, pair: bytes, order: Order, query_key: Digest) -> bytes:
-        verdict, recorded_us = self._results.tournament.verdicts[query_key]
-        return _REPLY(
-            _encode(query_key),
+            return [line, _NO_REPLIES]
+        pair, ((_, forward), (_, swapped)) = self._pair(match), match.keys
+        version = match.pairing.rubric.version
+        return [
+            _FIRST % (line, _encode(forward)),
             pair,
-            self._json(match.pairing.rubric.version),
-            self._json(verdict.model),
-            _TRUTH[order == "swapped"],
-            self._json(verdict.verdict),
-            _encode(verdict.reply),
-            self._json(verdict.parser),
-            self._json(verdict.stop_reason),
-            self._moment(recorded_us),
-            *_tokens(verdict.usage),
+            self._reply(forward, version, is_swapped=False),
+            _SECOND % _encode(swapped),
+            pair,
+            self._reply(swapped, version, is_swapped=True),
+            b"]}\n",
+        ]
+
+    def _reply(self, query_key: Digest, version: str, *, is_swapped: bool) -> bytes:
+        verdict, recorded_us = self._results.tournament.verdicts[query_key]
+        return b"".join(
+            (
+                self._judgment(version, verdict.model, is_swapped, verdict.verdict),
+                _encode(verdict.reply),
+                self._reading(verdict.parser, verdict.stop_reason),
+                self._moment(recorded_us),
+                _tokens(verdict.usage),
+            )
         )
 
-    def battles(self) -> Iterator[bytes]:
+    def battles(self) -> Iterator[Pieces]:
         """Yield decided and tied pairs in JudgeArena's battle format."""
         known: dict[Hashable, tuple[bytes, bytes]] = {}
         for each in self._in_match_order():
@@ -190,7 +162,7 @@ class PairLines:
                 if alike not in known:
                     known[alike] = self._around_prompt(each)
                 before, after = known[alike]
-                yield b"%b%b%b" % (before, self._json(each.prompt_id), after)
+                yield [before, self._json(each.prompt_id), after]
 
     def _around_prompt(self, settlement: Settlement) -> tuple[bytes, bytes]:
         """Return what stands before and after the prompt's id in a pair's battle."""
@@ -199,17 +171,44 @@ class PairLines:
         encoded = [b"%b: %b" % (_encode(name), _encode(value)) for name, value in fields.items()]
         at = [*fields].index("question_id")
         before, after = b", ".join(encoded[:at]), b", ".join(encoded[at + 1 :])
-        return b'{%b, "question_id": ' % before, b", %b}" % after
+        return b'{%b, "question_id": ' % before, b", %b}\n" % after
+
+
+def _texts_of(match: Match) -> tuple[str | None, ...]:
+    """Return the values of a pair's fields."""
+    pairing, prompt = match.pairing, match.pairing.prompt
+    return (
+        prompt.prompt_id,
+        prompt.source,
+        prompt.text,
+        pairing.a.entrant.entrant_id,
+        pairing.b.entrant.entrant_id,
+        match.response_a.text,
+        match.response_b.text,
+        prompt.gold_answer,
+        prompt.expected_behavior,
+    )
+
+
+def _dimension(name: Dimension) -> bytes:
+    return b'{"dimension": %b, ' % _encode(name)
+
+
+def _judgment(*said: str | bool) -> bytes:
+    return _JUDGMENT % tuple(map(_encode, said))
+
+
+def _reading(*names: str) -> bytes:
+    return _READING % tuple(map(_encode, names))
 
 
 def _moment(recorded_us: int) -> bytes:
     return _encode(moment(recorded_us).isoformat())
 
 
-def _tokens(usage: Usage | None) -> tuple[bytes, ...]:
-    """Return a reply's tokens, in the order of their names; an offline judge counts none."""
+def _tokens(usage: Usage | None) -> bytes:
+    """Return a reply's tokens; an offline judge counts none."""
     if usage is None:
         return _NOT_COUNTED
     written = usage.n_cache_write_5m + usage.n_cache_write_1h
-    counts = (written, usage.n_cache_read, usage.n_input, usage.n_output)
-    return tuple([b"%d" % count for count in counts])
+    return _TOKENS % (written, usage.n_cache_read, usage.n_input, usage.n_output)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.evaluations import SampleObserved
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (

@@ -15,7 +15,7 @@ from commands.decisions.recorder import Recorder
 from commands.importing.battles import BattleFile, import_battles
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.imports import MAX_BATTLES, BattlesImported
 from ledger.events.registry import Event
 from ledger.storage.writer import EventWriter

@@ -23,7 +23,7 @@ from commands.cli.shared.workspace import workspace
 from commands.judging.batches import fitting_prefix
 from commands.judging.judge import answer_command
 from commands.spending.till import LedgerTill
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.events.requests import Charge, RequestsSettled
 from ledger.identity import Digest

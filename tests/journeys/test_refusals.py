@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.store import Ledger
 from tests.support.builders.games import play
 from tests.support.command_line.launching import Tourney, launch

@@ -15,7 +15,7 @@ from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from commands.spending.consent import no_price
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger

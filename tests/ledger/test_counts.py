@@ -1,8 +1,10 @@
 """What a stream has on record, counted by SQLite: always what its events say one by one."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -37,7 +39,7 @@ def counts(*events: Event) -> StreamCounts:
     """Return the counts of a stream of these events."""
     with Ledger.in_memory() as ledger:
         ledger.append(STREAM, events)
-        return counts_of(ledger, STREAM, ledger.head.position)
+        return counts_of(ledger, [STREAM], ledger.head.position)[STREAM]
 
 
 def one_by_one(events: Sequence[Event]) -> StreamCounts:
@@ -92,7 +94,7 @@ def test_counts_are_those_of_the_events(
 
         for stream in (STREAM, OTHER):
             read = [each.event for each in ledger.read(stream=stream, until=until)]
-            found = counts_of(ledger, stream, until)
+            found = counts_of(ledger, [STREAM, OTHER], until)[stream]
             outcomes = [each.outcome for each in read if isinstance(each, PairReconciled)]
             assert found == one_by_one(read)
             assert found.decided == outcomes.count("a") + outcomes.count("b")
@@ -184,6 +186,18 @@ def test_counting_reads_no_event(ledger: Ledger) -> None:
     loosen(ledger.connection)
     ledger.connection.execute("UPDATE event SET data = x'ff' WHERE type = 'VerdictReceived'")
 
-    found = counts_of(ledger, STREAM, ledger.head.position)
+    found = counts_of(ledger, [STREAM], ledger.head.position)[STREAM]
 
     assert (found.verdicts, found.decided) == (2, 1)
+
+
+def test_threads_count_a_long_ledger_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of a few ranges of it, where the disk is slow to give what lies scattered."""
+    monkeypatch.setattr("ledger.counts._RANGE", 7)
+    with Ledger.open(path) as ledger:
+        for stream in (STREAM, OTHER):
+            ledger.append(stream, history(cup(), "a", "b", "a", "tie", "inconsistent"))
+        for until in range(ledger.head.position + 1):
+            whole = counts_of(ledger, [STREAM, OTHER], until)
+
+            assert counts_of(ledger, [STREAM, OTHER], until, long=0) == whole

@@ -18,7 +18,7 @@ from hypothesis import given
 from typing_extensions import override
 
 from commands.importing.merge import merge_ledger
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.chain import GENESIS, leaf_hash, link_hash
 from ledger.errors import BrokenExport, CannotWrite, FileTaken, InvalidEvent, LedgerError
 from ledger.events.registry import Event

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.chain import GENESIS
 from ledger.errors import CannotRead, CannotWrite, KeyConflict, StaleVersion, UnreadableEvent
 from ledger.events.judging import VerdictReceived

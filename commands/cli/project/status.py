@@ -30,11 +30,11 @@ def _on_record(ledger: Ledger) -> Table:
     """Count the events; read batches and imported sets only if there are any."""
     until, streams = ledger.head.position, ledger.streams()
     tournaments = [stream for stream in streams if set_of(stream) is None]
-    counts = {stream: counts_of(ledger, stream, until) for stream in tournaments}
+    counts = counts_of(ledger, tournaments, until)
     batches: Iterable[Recorded] = ()
     if any(each.batches for each in counts.values()):
-        batches = ledger.read(until=until, types=BATCH_EVENTS)
+        batches = ledger.read_rare(BATCH_EVENTS, until=until)
     imported: Sequence[Recorded] = ()
     if len(tournaments) < len(streams):
-        imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
+        imported = [*ledger.read_rare(IMPORTED_EVENTS, until=until)]
     return status_table(ledger, counts, open_batches(batches), imported_sets(imported), utc_now())

@@ -8,7 +8,7 @@ from commands.errors import counted, first_lines
 from commands.importing.merge import MergeCounts
 from commands.runs.auditing.replay import Replayed
 from commands.runs.auditing.verify import Verification
-from ledger.audit import Redaction
+from ledger.auditing.audit import Redaction
 from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent

@@ -1,8 +1,10 @@
 """Make the sections of a run: what some prompts add to its files, here and in other processes."""
 
+import gc
 import os
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +20,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, PromptId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.artifacts.lines import line_files
+from projections.artifacts.lines import Pieces, line_files
 from projections.artifacts.results import BankSection, Parameters, Result, settlements_of
 from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.tournament.folding import advance
@@ -27,12 +29,13 @@ from projections.tournament.state import Tournament
 
 ReadAt: TypeAlias = Callable[[Iterable[int]], Iterator[Recorded]]
 _FEW: Final = 8  # sections: they are made before another process has begun
+_AHEAD: Final = 2  # sections that another process is making, or will make next
 
 
 class RunSection(NamedTuple):
     """What some prompts add to the files of a run, and to its ratings."""
 
-    lines: dict[str, bytes]  # by path
+    lines: dict[str, Pieces]  # by path
     comparisons: dict[Dimension, Comparisons]
 
 
@@ -102,14 +105,26 @@ class Crew:
     def sections(self, divided: Iterable[frozenset[PromptId]]) -> Iterator[RunSection]:
         """Yield the section of each part of a bank, in order; few wait for their turn.
 
+        The others always have some to make. This process makes one where the next is not made yet.
+
         Raises:
             LookupError: The terms of the run name something that is not there.
         """
         coming = iter(divided)
-        while some := [*islice(coming, 1 + self._n_others)]:
-            made = [self._others.submit(_made_apart, each).result for each in some[1:]]
-            yield self._maker.section(some[0], self._ledger.at)
-            yield from (each() for each in made)
+        made = deque[Future[RunSection]]()
+        while True:
+            n_wanted = _AHEAD * self._n_others - sum(not each.done() for each in made)
+            made.extend(
+                self._others.submit(_made_apart, each) for each in islice(coming, max(0, n_wanted))
+            )
+            is_next_made = bool(made) and made[0].done()
+            prompts = None if is_next_made else next(coming, None)
+            if prompts is not None:
+                made.append(_done(self._maker.section(prompts, self._ledger.at)))
+            elif made:
+                yield made.popleft().result()
+            else:
+                return
 
     def start(
         self,
@@ -122,6 +137,12 @@ class Crew:
         if next(self._turns) % (1 + self._n_others) == self._n_others:
             return partial(compute, *args, **kwargs)
         return self._others.submit(compute, *args, **kwargs).result
+
+
+def _done(section: RunSection) -> Future[RunSection]:
+    future = Future[RunSection]()
+    future.set_result(section)
+    return future
 
 
 @contextmanager
@@ -140,6 +161,7 @@ _AT_WORK: Final[list[tuple[Ledger, SectionMaker]]] = []  # in a process of a cre
 
 
 def _begin(path: Path, maker: SectionMaker) -> None:
+    gc.disable()  # sections leave no garbage, and much would be gone through
     _AT_WORK.append((Ledger.read_only(path), maker))
 
 

@@ -1,58 +1,118 @@
 """Where the events with the key of a response or of a query are, noted as they are gone through."""
 
 from array import array
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events import judging
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest
-from ledger.recorded import Recorded
 
 _N_HEX: Final = 16  # of a key are noted: that two share them is rare, and does no harm
+Numbers: TypeAlias = NDArray[np.uint64]
+
+_ASKED, _GENERATED, _SAID, _OTHER, _SWAPPED = range(5)
+_of_response: Final = attrgetter("response_key")
+_of_query: Final = attrgetter("query_key")
+_KEYS: Final[Mapping[type[Event], tuple[int, Callable[[Event], Digest]]]] = {
+    judging.JudgeQuerySubmitted: (_ASKED, _of_query),
+    ResponseGenerated: (_GENERATED, _of_response),
+    ResponseFailed: (_OTHER, _of_response),
+    judging.VerdictReceived: (_SAID, _of_query),
+    judging.JudgeQueryFailed: (_OTHER, _of_query),
+    judging.PairReconciled: (_OTHER, attrgetter("forward")),
+}
+KEYED: Final = frozenset(_KEYS)
+"""The events with the key of a response or of a query."""
 
 
-class KeyPlaces:
-    """The positions of the events with the key of a response or of a query."""
+class KeyNotes:
+    """Notes of keys, in columns; an outcome names two."""
 
     def __init__(self) -> None:
-        self._keys, self._positions = array("Q"), array("Q")
-        self._n_sorted = 0
-        self._sorted = self._in_order()
+        self.keys, self.positions = array("Q"), array("Q")
+        self.kinds = bytearray()
 
-    def note(self, events: Iterable[Recorded]) -> None:
-        """Take note of more events."""
-        for recorded in events:
-            match recorded.event:
-                case ResponseGenerated(response_key=key) | ResponseFailed(response_key=key):
-                    self._add(key, recorded.position)
-                case (
-                    judging.VerdictReceived(query_key=key) | judging.JudgeQueryFailed(query_key=key)
-                ):
-                    self._add(key, recorded.position)
-                case judging.PairReconciled(forward=key):
-                    self._add(key, recorded.position)
-                case _:
-                    pass
+    def note(self, event: Event, position: int) -> None:
+        """Take note of an event's keys.
 
-    def _add(self, key: Digest, position: int) -> None:
-        self._keys.append(int(key[:_N_HEX], 16))
-        self._positions.append(position)
+        Raises:
+            ValueError: A key is not a digest.
+        """
+        kind, key_of = _KEYS[type(event)]
+        self._add(kind, key_of(event), position)
+        if isinstance(event, judging.PairReconciled):
+            self._add(_SWAPPED, event.swapped, position)
+
+    def _add(self, kind: int, key: Digest, position: int) -> None:
+        number = int(key[:_N_HEX], 16)
+        if number < 0:
+            raise ValueError(key)
+        self.keys.append(number)
+        self.positions.append(position)
+        self.kinds.append(kind)
+
+
+class KeyPlaces(NamedTuple):
+    """The positions of the events with some keys, in order of their keys."""
+
+    keys: Numbers
+    places: Numbers
+    kinds: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, notes: Iterable[KeyNotes]) -> "KeyPlaces":
+        """Put notes in order, those of earlier events first."""
+        all_notes = [KeyNotes(), *notes]
+        keys = np.concatenate([np.array(each.keys) for each in all_notes])
+        order = np.argsort(keys, kind="stable")
+        places = np.concatenate([np.array(each.positions) for each in all_notes])
+        kinds = np.concatenate([np.frombuffer(each.kinds, np.uint8) for each in all_notes])
+        return cls(keys[order], places[order], kinds[order])
+
+    def found_by_key(self, until: int) -> "KeyPlaces":
+        """Return where to find what settles a pair, up to a position."""
+        chosen = (self.kinds != _ASKED) & (self.kinds != _SWAPPED) & (self.places <= until)
+        return KeyPlaces(self.keys[chosen], self.places[chosen], self.kinds[chosen])
 
     def positions(self, keys: Iterable[Digest]) -> list[int]:
         """Return the positions of the events with some keys, and perhaps of a few others."""
-        if self._n_sorted < len(self._keys):
-            self._sorted, self._n_sorted = self._in_order(), len(self._keys)
-        noted, positions = self._sorted
         sought = np.array([int(key[:_N_HEX], 16) for key in keys], dtype=np.uint64)
-        first, last = (noted.searchsorted(sought, side) for side in ("left", "right"))
-        found = {at for a, b in zip(first, last, strict=True) for at in positions[a:b].tolist()}
+        first, last = (self.keys.searchsorted(sought, side) for side in ("left", "right"))
+        found = {at for a, b in zip(first, last, strict=True) for at in self.places[a:b].tolist()}
         return sorted(found)
 
-    def _in_order(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        keys, positions = (np.array(each) for each in (self._keys, self._positions))
-        order = np.argsort(keys, kind="stable")
-        return keys[order], positions[order]
+    def to_compare(self, doubtful: Numbers) -> Numbers:
+        """Return the positions of all events that must be looked at together.
+
+        Those are doubtful events, answers that are there twice, and whatever shares a key with
+        them, directly or not.
+
+        Args:
+            doubtful: The positions of events that may not follow from those before them.
+        """
+        twice = [_repeated(self.keys[self.kinds == kind]) for kind in (_GENERATED, _SAID)]
+        keys = np.unique(np.concatenate([*twice, self.keys[_among(self.places, doubtful)]]))
+        n_keys, positions = -1, doubtful
+        while len(keys) > n_keys:
+            n_keys = len(keys)
+            positions = np.unique(self.places[_among(self.keys, keys)])
+            keys = np.unique(self.keys[_among(self.places, positions)])
+        return positions
+
+
+def _repeated(in_order: Numbers) -> Numbers:
+    return np.asarray(in_order[1:][in_order[1:] == in_order[:-1]])
+
+
+def _among(numbers: Numbers, chosen: Numbers) -> NDArray[np.bool_]:
+    """Say of each number whether it is one of the chosen, which are in order."""
+    if not len(chosen):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    nearest = np.minimum(chosen.searchsorted(numbers), len(chosen) - 1)
+    return np.asarray(chosen[nearest] == numbers)

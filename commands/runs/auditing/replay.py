@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from commands.errors import NotFound, shortened
 from commands.runs.auditing.places import KeyPlaces
 from commands.runs.auditing.sections import SectionedTournament
-from ledger.audit import read_with_faults
+from ledger.auditing.audit import read_with_faults
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
@@ -153,28 +153,30 @@ class CheckedRun(NamedTuple):
 
 
 def checked_runs(
-    ledger: Ledger, events: Iterator[Recorded], claims: Sequence[Claim]
+    ledger: Ledger, events: Iterator[Recorded], claims: Sequence[Claim], places: KeyPlaces
 ) -> Iterator[CheckedRun]:
-    """Go through the events once, and yield each claim in the order of as-of.
+    """Go through events once, and yield each claim in the order of as-of.
 
     Its files are made a section at a time, and never whole.
+
+    Args:
+        ledger: Where the claims are.
+        events: All but those that are found by key, and the last of them as of each claim.
+        claims: What to check.
+        places: Where the others are.
     """
-    places = KeyPlaces()
-    tournaments = {
-        claim.stream: SectionedTournament(claim.stream, places, ledger) for claim in claims
-    }
+    tournaments = {claim.stream: SectionedTournament(claim.stream, ledger) for claim in claims}
     for group in _as_they_come(claims):
         for page in _pages_up_to(group[0].as_of, events):
-            places.note(page)
             for each in tournaments.values():
                 each.advance(page)
         for claim in group:
-            yield _checked(tournaments[claim.stream], claim)
+            yield _checked(tournaments[claim.stream], claim, places)
 
 
-def _checked(tournament: SectionedTournament, claim: Claim) -> CheckedRun:
+def _checked(tournament: SectionedTournament, claim: Claim, places: KeyPlaces) -> CheckedRun:
     try:
-        digests = tournament.digests(claim.ratings.publication)
+        digests = tournament.digests(claim.ratings.publication, places)
     except LookupError:
         return CheckedRun(claim, {})
     return CheckedRun(claim, digests, tournament.state.redactions.positions)

@@ -43,7 +43,6 @@ class SectionedTournament:
     def __init__(
         self,
         stream: StreamId,
-        places: KeyPlaces,
         ledger: Ledger,
         *,
         prompts_at_once: int = PROMPTS_AT_ONCE,
@@ -52,17 +51,15 @@ class SectionedTournament:
 
         Args:
             stream: The tournament.
-            places: Where events with a key are: of as many as the tournament goes through.
-            ledger: Where they are.
+            ledger: Where it is.
             prompts_at_once: How many prompts a section has.
         """
         self.state = Tournament(stream)  # without what is found by key
-        self._places = places
         self._ledger = ledger
         self._prompts_at_once = prompts_at_once
 
     def advance(self, events: Iterable[Recorded]) -> None:
-        """Go through more events, which are noted, too."""
+        """Go through more events."""
         self.state = replace(
             advance(self.state, self._needed(events)),
             responses=Map(),
@@ -91,8 +88,12 @@ class SectionedTournament:
             or last[type(each.event), each.stream] == each.position
         ]
 
-    def digests(self, publication: Publication) -> dict[str, Digest]:
+    def digests(self, publication: Publication, places: KeyPlaces) -> dict[str, Digest]:
         """Return the digest of each file of a run.
+
+        Args:
+            publication: Of the run.
+            places: Where the events with a key are.
 
         Raises:
             LookupError: Its terms name something that is not there.
@@ -101,12 +102,14 @@ class SectionedTournament:
         nothing = BankSection(self.state, judge, by_dimension(self.state, ()))
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
         parts: defaultdict[Dimension, list[Comparisons]] = defaultdict(list)
-        maker = SectionMaker(self.state, judge, terms.policy, self._places)
+        found_by_key = places.found_by_key(publication.as_of)
+        maker = SectionMaker(self.state, judge, terms.policy, found_by_key)
         divided = [*self._divided(terms.prompts)]
         with crew(maker, self._ledger, len(divided)) as makers:
             for section in makers.sections(divided):
-                for path, lines in section.lines.items():
-                    hashes[path].update(lines)
+                for path, pieces in section.lines.items():
+                    for piece in pieces:
+                        hashes[path].update(piece)
                 for dimension, comparisons in section.comparisons.items():
                     parts[dimension].append(comparisons)
             compared = {dimension: joined(each) for dimension, each in parts.items()}

@@ -1,7 +1,7 @@
 """Refuse a damaged ledger; apart, since who only exports needs no settings."""
 
 from commands.errors import AuditDisagrees
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.store import Ledger
 
 

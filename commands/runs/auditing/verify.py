@@ -4,11 +4,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from errno import EISDIR, ENAMETOOLONG, ENOENT
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
+from commands.runs.auditing.first_look import FirstLook, Seen
+from commands.runs.auditing.places import KeyPlaces, Numbers
 from commands.runs.auditing.replay import (
     Claim,
     Difference,
@@ -16,16 +21,17 @@ from commands.runs.auditing.replay import (
     claims_in,
     differences_from_claim,
 )
-from ledger.audit import (
-    ChainAudit,
-    Fault,
+from ledger.auditing.audit import (
     Redaction,
-    audit_chain,
     audit_file,
+    joined,
     read_with_faults,
     require_columns,
 )
+from ledger.auditing.stretches import Fault, Stretch, Tombstone, audited_stretches
 from ledger.chain import Head, find_heads
+from ledger.events.responses import ResponseGenerated
+from ledger.events.values import type_name
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.event_consistency import ConsistencyCheck
@@ -50,9 +56,6 @@ def noted_heads(name: str) -> tuple[Head, ...]:
     if not found:
         raise ConfigurationError([f"{path}: it holds no head hash, such as DIGEST@POSITION"])
     return found
-
-
-_PROGRESS_EVERY: Final = 10_000  # events
 
 
 class Verification(NamedTuple):
@@ -86,26 +89,32 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     faults = [*_faults_of_heads(ledger, head, noted)]
     faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
     with ThreadPoolExecutor(max_workers=1) as beside:
-        bytes_audit = beside.submit(_audit_bytes, ledger, head)
-        found = _faults_of_meaning(ledger, head, ours, on_progress)
-        faults_of_file, chain = bytes_audit.result()
+        file_audit = beside.submit(_audit_file, ledger)
+        stretches = [*_stretches(ledger, head, [each.as_of for each in ours], on_progress)]
+        faults = [*file_audit.result(), *faults]
+    chain = joined(ledger, head, [found for each in stretches for found in each.found])
+    found = _faults_of_meaning(ledger, head, ours, stretches)
     unmade = tuple(each for each in found if isinstance(each, Difference))
-    faults = [*faults_of_file, *faults, *chain.faults]
-    faults += [each for each in found if isinstance(each, Fault)]
+    faults += [*chain.faults, *(each for each in found if isinstance(each, Fault))]
     in_order = tuple(sorted(faults, key=lambda fault: fault.position))
     return Verification(head, len(ours), len(foreign), in_order, chain.redactions, unmade)
 
 
-def _audit_bytes(ledger: Ledger, head: Head) -> tuple[tuple[Fault, ...], ChainAudit]:
-    """Audit the chain, then the file: in other processes, and in SQLite, which runs beside Python.
-
-    The file is audited on a connection of its own, so that events can be read meanwhile.
-    """
-    chain = audit_chain(ledger, head, n_spared=1)
+def _audit_file(ledger: Ledger) -> Sequence[Fault]:
+    """Audit the file on a connection of its own, so that events can be read meanwhile."""
     if not ledger.path.exists():  # it is in memory
-        return tuple(audit_file(ledger)), chain
+        return [*audit_file(ledger)]
     with Ledger.read_only(ledger.path) as again:
-        return tuple(audit_file(again)), chain
+        return [*audit_file(again)]
+
+
+def _stretches(
+    ledger: Ledger, head: Head, stops: Sequence[int], on_progress: OnProgress
+) -> Iterator[Stretch[Seen]]:
+    """Audit the chain, and look at each event for the first time."""
+    for each in audited_stretches(ledger, head, partial(FirstLook, stops)):
+        on_progress("events", each.last, head.position)
+        yield each
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
@@ -127,17 +136,25 @@ def _unfounded(claim: Claim) -> Fault:
 
 
 def _faults_of_meaning(
-    ledger: Ledger, head: Head, claims: Sequence[Claim], on_progress: OnProgress
+    ledger: Ledger, head: Head, claims: Sequence[Claim], stretches: Sequence[Stretch[Seen]]
 ) -> Sequence[Fault | Difference]:
-    """Check each event against those before it, and each claim against the fold, in one pass.
+    """Check doubtful events against those before them, and each claim against the fold.
 
     Returns:
         The faults, and the differences that are none.
     """
     faults: list[Fault] = []
     differences: list[Fault | Difference] = []
-    events = _sound(ledger, head, faults, on_progress)
-    for checked in checked_runs(ledger, events, claims):
+    seen = [each.heard for each in stretches if each.heard]
+    places = KeyPlaces.of(each.notes for each in seen)
+    if _is_in_sight(stretches):
+        stops = np.array([each.as_of for each in claims], dtype=np.uint64)
+        doubtful = np.unique(np.concatenate([stops, *(each.again for each in seen)]))
+        again = np.union1d(doubtful, places.to_compare(doubtful))
+    else:
+        again = np.arange(1, head.position + 1, dtype=np.uint64)
+    events = _sound(ledger, again, faults)
+    for checked in checked_runs(ledger, events, claims, places):
         differences += [
             Fault(checked.claim.position, f"{each.run}/{each.path} {each.why}")
             if each.is_fault
@@ -148,19 +165,36 @@ def _faults_of_meaning(
     return [*faults, *differences]
 
 
-def _sound(
-    ledger: Ledger, head: Head, faults: list[Fault], on_progress: OnProgress
-) -> Iterator[Recorded]:
-    """Yield the events that can be read; collect the faults of all."""
+_RESPONSE: Final = type_name(ResponseGenerated)
+
+
+def _is_in_sight(stretches: Sequence[Stretch[Seen]]) -> bool:
+    """Say whether the keys tell which events belong together.
+
+    Not where some cannot be read, nor where a response is redacted: what was asked about it is
+    found by its prompt.
+    """
+    found = [each for stretch in stretches for each in stretch.found]
+    redacted = {each.type for each in found if isinstance(each, Tombstone)}
+    return all(each.heard for each in stretches) and _RESPONSE not in redacted
+
+
+def _sound(ledger: Ledger, positions: Numbers, faults: list[Fault]) -> Iterator[Recorded]:
+    """Yield the events at some positions that can be read; collect the faults of all."""
     meaning = ConsistencyCheck()
-    last = head.position
-    for each in read_with_faults(ledger, last):
-        position = each.position
-        if position % _PROGRESS_EVERY == 0 or position == last:
-            on_progress("events", position, last)
-        if isinstance(each, Fault):
-            faults.append(each)
-        else:
-            if found := meaning.faults_of(each):
-                faults += [Fault(position, why) for why in found]
-            yield each
+    for after, last in _ranges(positions):
+        for each in read_with_faults(ledger, last, after=after):
+            if isinstance(each, Fault):
+                faults.append(each)
+            else:
+                if found := meaning.faults_of(each):
+                    faults += [Fault(each.position, why) for why in found]
+                yield each
+
+
+def _ranges(positions: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the ranges that positions form, each as the position before it and its last."""
+    edges = np.flatnonzero(np.diff(positions) != 1) + 1
+    for group in np.split(positions, edges):
+        if len(group):
+            yield int(group[0]) - 1, int(group[-1])

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 from immutables import Map
 
-from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.places import KEYED, KeyNotes, KeyPlaces
 from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -247,14 +247,15 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
 
 def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
-    places = KeyPlaces()
-    tournament = SectionedTournament(stream, places, ledger)
+    notes, tournament = KeyNotes(), SectionedTournament(stream, ledger)
     events = ledger.read(stream=stream)
     while some := list(islice(events, _AT_ONCE)):
-        places.note(some)
+        for each in some:
+            if type(each.event) in KEYED:
+                notes.note(each.event, each.position)
         tournament.advance(some)
     publication = _publication(tournament.state)
-    digests = tournament.digests(publication)
+    digests = tournament.digests(publication, KeyPlaces.of([notes]))
     artifacts = tuple(ArtifactDigest(path=path, digest=each) for path, each in digests.items())
     ledger.append(stream, [RatingsPublished(publication=publication, artifacts=artifacts)])
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from commands.ports import no_progress
 from commands.runs.auditing.verify import verify
-from ledger.audit import audit_chain
+from ledger.auditing.audit import audit_chain
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.rounds import interleaved, seconds

@@ -13,7 +13,7 @@ from commands.decisions.recorder import Recorder
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import no_progress
 from commands.runs.auditing.verify import Verification, verify
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
 from ledger.events.imports import LedgerMerged
 from ledger.events.judging import VerdictReceived

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from commands.importing.merge import MergeCounts, merge_ledger
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import CannotWrite, KeyConflict, UnreadableEvent
 from ledger.events.evaluations import EvaluationCompleted, SampleObserved, SampleUnscorable
 from ledger.events.imports import LedgerMerged

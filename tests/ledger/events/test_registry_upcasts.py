@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import BrokenUpcasts, KeyConflict
 from ledger.events.registry import EVENTS, Event, Registry, Upcast
 from ledger.events.values import Fact

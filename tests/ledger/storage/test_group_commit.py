@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from ledger import store
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import CannotWrite, InvalidEvent, KeyConflict, StaleVersion
 from ledger.events.registry import Event
 from ledger.identity import StreamId

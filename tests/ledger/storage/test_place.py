@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ledger import store
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import HardLinked, LedgerMoved, NetworkFileSystem
 from ledger.storage.files import beside, wal_of
 from ledger.storage.lock import FileLock

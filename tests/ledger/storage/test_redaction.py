@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.importing.merge import merge_ledger
-from ledger.audit import ChainAudit, Redaction, audit, audit_chain
+from ledger.auditing.audit import ChainAudit, Redaction, audit, audit_chain
 from ledger.chain import payload_digest
 from ledger.counts import counts_of
 from ledger.errors import CannotRedact, InvalidEvent, KeyConflict, NotErased
@@ -177,13 +177,13 @@ def test_only_texts_are_removed(event: Event) -> None:
     later = [opened(opening=9)[0]]
     with Ledger.in_memory() as ledger:
         ledger.append(STREAM, [event, *later])
-        counts = counts_of(ledger, STREAM, 2)
+        counts = counts_of(ledger, [STREAM], 2)
 
         ledger.redact(1, "a key")
 
         first, *_ = ledger.read()
         assert audit(ledger) == ()
-        assert counts_of(ledger, STREAM, 2) == counts
+        assert counts_of(ledger, [STREAM], 2) == counts
     assert first.redacted
     assert first.event.natural_key == event.natural_key
     kept, all_of = set(leaves_of(first.event.fields)), set(leaves_of(event.fields))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ledger.audit import Fault, audit, audit_file
+from ledger.auditing.audit import audit, audit_file
+from ledger.auditing.stretches import Fault
 from ledger.errors import AlteredSchema
 from ledger.storage import schema
 from ledger.storage.connection import connect_for_writing, differences

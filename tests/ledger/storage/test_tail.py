@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.storage import schema

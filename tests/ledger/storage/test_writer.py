@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import CannotWrite, FromTheFuture
 from ledger.events.judging import PairReconciled
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId

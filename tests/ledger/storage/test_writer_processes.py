@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.judging import VerdictReceived
 from ledger.identity import StreamId
 from ledger.store import Ledger

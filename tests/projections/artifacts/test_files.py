@@ -288,13 +288,13 @@ JUDGMENT = {
 
 def matches(found: Results) -> list[dict[str, object]]:
     """Return the matches."""
-    return [json.loads(line) for line in PairLines(found).matches()]
+    return [json.loads(b"".join(line)) for line in PairLines(found).matches()]
 
 
 def judged(found: Results) -> list[dict[str, object]]:
     """Return the verdicts of the first dimension."""
     (dimension, *_) = found.settlements
-    return [json.loads(line) for line in PairLines(found).verdicts(dimension)]
+    return [json.loads(b"".join(line)) for line in PairLines(found).verdicts(dimension)]
 
 
 def test_matches_are_in_the_order_of_the_match_list() -> None:
@@ -414,7 +414,7 @@ def test_battles_are_what_was_won_or_tied() -> None:
     """JudgeArena knows three winners; an inconsistent pair is none of them."""
     found = results(*history(cup(), "a", "b", "tie", "inconsistent", "refused", "pending"))
 
-    rows = [json.loads(line) for line in PairLines(found).battles()]
+    rows = [json.loads(b"".join(line)) for line in PairLines(found).battles()]
 
     assert [(row["model_a"], row["model_b"], row["winner"]) for row in rows] == [
         ("zoe", "amy", "model_a"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name

@@ -19,7 +19,7 @@ from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
 from commands.spending.price_table import price_table
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.judging import JudgeQueryFailed, ReplyRead, VerdictReceived
 from ledger.events.money import Usage, cost_usd
 from ledger.identity import Digest, StreamId

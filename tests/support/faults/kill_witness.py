@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.judging import VerdictReceived
 from ledger.store import Ledger
 from tests.support.faults.appender import Place, Told, batch_of, name_in, places_of

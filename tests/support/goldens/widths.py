@@ -85,7 +85,7 @@ def drawings() -> Mapping[str, Draw]:
     """Return what draws each screen, all of one tournament of two dimensions."""
     with Ledger.in_memory(now=lambda: NOON) as ledger:
         ledger.append(STREAM, events())
-        counts = {STREAM: counts_of(ledger, STREAM, ledger.head.position)}
+        counts = counts_of(ledger, [STREAM], ledger.head.position)
         tables = {
             **_readings(known(*events())),
             "status": status_table(ledger, counts, (), {}, NOON),

@@ -34,7 +34,7 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.events.registration import Entrant
 from ledger.identity import canonical_json
 from ledger.store import Ledger

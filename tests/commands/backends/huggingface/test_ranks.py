@@ -17,7 +17,7 @@ from torch.distributed import distributed_c10d
 from commands.backends.huggingface import ranks
 from commands.backends.huggingface.ranks import on_first_rank
 from commands.errors import ReplicaFailed
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.store import Ledger
 from tests.support.patience import PATIENCE_S
 

@@ -33,7 +33,7 @@ def test_outcomes_are_said_to_be_all_that_are_on_record(
 ) -> None:
     """After the instructions changed there are more outcomes than pairs."""
     ledger.append(STREAM, events)
-    counts = {STREAM: counts_of(ledger, STREAM, ledger.head.position)}
+    counts = counts_of(ledger, [STREAM], ledger.head.position)
 
     table = status_table(ledger, counts, (), {}, NOON)
 

@@ -14,7 +14,7 @@ from commands.runs.auditing.redact import redact_with_consent
 from commands.runs.auditing.replay import replay
 from commands.runs.auditing.verify import verify
 from commands.runs.parameters import settings_of
-from ledger.audit import audit
+from ledger.auditing.audit import audit
 from ledger.errors import CannotRedact
 from ledger.events.redaction import EventRedacted
 from ledger.events.registration import TournamentOpened

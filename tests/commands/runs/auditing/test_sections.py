@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.runs.auditing.makers import SectionMaker, crew
-from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.places import KEYED, KeyNotes, KeyPlaces
 from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.ratings import Publication
 from ledger.events.registration import Registered, TournamentOpened
@@ -32,13 +32,20 @@ OTHER = StreamId("other")
 
 def gone_through(ledger: Ledger, *, prompts_at_once: int = 1) -> SectionedTournament:
     """Go through a ledger two events at a time."""
-    places = KeyPlaces()
-    tournament = SectionedTournament(STREAM, places, ledger, prompts_at_once=prompts_at_once)
+    tournament = SectionedTournament(STREAM, ledger, prompts_at_once=prompts_at_once)
     events = [*ledger.read()]
     for start in range(0, len(events), 2):
-        places.note(events[start : start + 2])
         tournament.advance(events[start : start + 2])
     return tournament
+
+
+def places_of(events: Iterable[Recorded]) -> KeyPlaces:
+    """Note the keys of events."""
+    notes = KeyNotes()
+    for each in events:
+        if type(each.event) in KEYED:
+            notes.note(each.event, each.position)
+    return KeyPlaces.of([notes])
 
 
 def maker_of(state: Tournament, places: KeyPlaces) -> SectionMaker:
@@ -71,7 +78,9 @@ def test_sections_together_are_the_run(
                 ledger.append(stream, [event])
         claim = publication(whole(ledger))
 
-        found = gone_through(ledger, prompts_at_once=prompts_at_once).digests(claim)
+        found = gone_through(ledger, prompts_at_once=prompts_at_once).digests(
+            claim, places_of(ledger.read())
+        )
 
         assert found == digests(whole(ledger), claim)
 
@@ -84,7 +93,9 @@ def test_what_was_redacted_is_missing_in_its_section(ledger: Ledger, kind: str) 
     ledger.redact(at, "a key")
     claim = publication(whole(ledger))
 
-    assert gone_through(ledger).digests(claim) == digests(whole(ledger), claim)
+    assert gone_through(ledger).digests(claim, places_of(ledger.read())) == digests(
+        whole(ledger), claim
+    )
 
 
 def test_a_run_of_no_prompt_has_its_files(ledger: Ledger) -> None:
@@ -92,7 +103,9 @@ def test_a_run_of_no_prompt_has_its_files(ledger: Ledger) -> None:
     ledger.append(STREAM, opened(prompts=[], rubrics=RUBRICS))
     claim = publication(whole(ledger))
 
-    assert gone_through(ledger).digests(claim) == digests(whole(ledger), claim)
+    assert gone_through(ledger).digests(claim, places_of(ledger.read())) == digests(
+        whole(ledger), claim
+    )
 
 
 def test_terms_that_name_what_is_not_there_are_an_error(ledger: Ledger) -> None:
@@ -100,7 +113,7 @@ def test_terms_that_name_what_is_not_there_are_an_error(ledger: Ledger) -> None:
     claim = publication(known(*cup()))
 
     with pytest.raises(LookupError):
-        gone_through(ledger).digests(claim)
+        gone_through(ledger).digests(claim, places_of(ledger.read()))
 
 
 def test_a_section_reads_its_own_events_alone(ledger: Ledger) -> None:
@@ -108,7 +121,7 @@ def test_a_section_reads_its_own_events_alone(ledger: Ledger) -> None:
     prompts = [prompt(f"p{n}") for n in range(5)]
     ledger.append(STREAM, history(opened(prompts=prompts), "a", "a", "a", "a", "a"))
     tournament = gone_through(ledger)
-    maker = maker_of(tournament.state, tournament._places)
+    maker = maker_of(tournament.state, places_of(ledger.read()))
     read = list[set[str]]()
 
     def reading(positions: Iterable[int]) -> Iterator[Recorded]:
@@ -128,7 +141,7 @@ def test_other_processes_make_the_same_sections(tmp_path: Path) -> None:
         prompts = [prompt(f"p{n}") for n in range(5)]
         ledger.append(STREAM, history(opened(prompts=prompts), "a", "b", "tie", "a", "a"))
         tournament = gone_through(ledger)
-        maker = maker_of(tournament.state, tournament._places)
+        maker = maker_of(tournament.state, places_of(ledger.read()))
         divided = [frozenset({each.prompt_id}) for each in prompts]
 
         with crew(maker, ledger, len(divided), few=0) as makers:
@@ -141,10 +154,9 @@ def test_other_processes_make_the_same_sections(tmp_path: Path) -> None:
 def test_keys_with_the_same_beginning_do_no_harm() -> None:
     """What is read too much has another key, by which nobody asks for it."""
     events = recorded(history(cup(), "a"))
-    places = KeyPlaces()
-    assert places.positions([key("unknown")]) == []
+    assert KeyPlaces.of([]).positions([key("unknown")]) == []
 
-    places.note(events)
+    places = places_of(events)
 
     answers = [each for each in events if isinstance(each.event, ResponseGenerated)]
     sought = {each.event.natural_key[0]: each.position for each in answers}

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from ledger.audit import (
-    Fault,
-    _audit_apart,
+from ledger.auditing.audit import (
     audit,
     audit_chain,
     audit_file,
     read_with_faults,
 )
+from ledger.auditing.stretches import Fault
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
 from ledger.recorded import StoredEvent
@@ -137,7 +136,6 @@ MISTYPED = [
     (field, value)
     for field, value in product(StoredEvent._fields[1:], ("NULL", "7", "'text'", "x'ff'", "1.5"))
 ]  # a position is always a number: SQLite keeps it apart
-N_LONG = 2_005
 
 
 def faults_of(path: Path) -> list[tuple[int, str]]:
@@ -321,45 +319,6 @@ def test_an_audit_lists_every_fault_not_the_first(filed: Path) -> None:
     faults = faults_of(filed)
 
     assert [position for position, _ in faults] == [1, 1, 2, 3]
-
-
-@pytest.mark.parametrize("cut", range(N_FILED + 1))
-@pytest.mark.parametrize(
-    "statements", [(), SWAP, *((each,) for each, _ in TAMPERED.values())], ids=lambda _: ""
-)
-def test_stretches_audited_apart_find_what_the_whole_audit_finds(
-    filed: Path, statements: tuple[str, ...], cut: int
-) -> None:
-    """Processes share a long ledger; a fault at the edge must not be lost between two."""
-    tamper(filed, *statements)
-    with Ledger.read_only(filed) as ledger:
-        head = ledger.head
-        whole = audit_chain(ledger, head).faults
-
-    apart = _audit_apart(filed, 0, cut) + _audit_apart(filed, cut, head.position)
-
-    assert set(whole) <= set(apart)
-    assert bool(whole) == bool(apart)
-    assert len(set(apart)) == len(apart)
-
-
-@pytest.mark.parametrize("n_spared", [0, 1_000])
-def test_a_long_ledger_is_audited_by_several_processes(
-    path: Path, n_spared: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hundred thousand events are looked at before every run: nobody should wait for it."""
-    monkeypatch.setattr("ledger.audit._SHORT", N_LONG // 2)
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, verdicts(N_LONG))
-    tampered = [2, N_LONG - 1, N_LONG]
-    tamper(path, "UPDATE event SET leaf = zeroblob(32) WHERE position IN (2, 2004, 2005)")
-
-    with Ledger.read_only(path) as ledger:
-        faults = audit_chain(ledger, ledger.head, n_spared=n_spared).faults
-
-    assert [(at, why) for at, why in faults if why == CONTENT] == [
-        (each, CONTENT) for each in tampered
-    ]
 
 
 def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> None:

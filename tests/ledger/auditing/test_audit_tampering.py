@@ -20,7 +20,8 @@ from sqlite_utils import Database
 
 from commands.ports import no_progress
 from commands.runs.auditing.verify import verify
-from ledger.audit import Fault, audit, audit_chain
+from ledger.auditing.audit import audit, audit_chain
+from ledger.auditing.stretches import Fault
 from ledger.chain import Head, tombstone
 from ledger.errors import LedgerError
 from ledger.events.registry import EVENTS

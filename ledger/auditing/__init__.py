@@ -1,0 +1,1 @@
+"""Auditing: is every event there, in order and unchanged?"""
