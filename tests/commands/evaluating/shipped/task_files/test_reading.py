@@ -147,8 +147,9 @@ def test_a_system_prompt_and_a_description_are_joined_as_examples_are(
             assert settings.get("between", "\n\n") == between
             assert "between" not in found.settings(asked, EvaluationOptions())
 
-    shown = {each.messages[0] for each in (*generator.asked, *reader.asked)}
-    assert shown == {("system", f"Short.{between}Of sums.")}
+    expected = {("system", f"Short.{between}Of sums.")}
+    assert {each.messages[0] for each in generator.asked} == expected
+    assert {each.messages[0] for each in reader.asked} == expected
 
 
 def test_a_split_of_examples_goes_before_examples_in_the_file(tmp_path: Path) -> None:
