@@ -51,6 +51,7 @@ def judge_on(
     """Return a judge in float32 on the CPU."""
     return HfJudge(
         folder,
+        folder.name,
         dtype="float32",
         max_tokens=max_tokens,
         batch_tokens=batch_tokens,
