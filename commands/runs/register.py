@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
@@ -106,7 +106,7 @@ def _configuration(settings: Settings) -> bytes:
     }
     jury = {n: {"revision"} for n, each in enumerate(settings.jury) if each.revision is None}
     judge = {"revision"} if settings.judge.revision is None else set[str]()
-    without = {"entrants": unnamed, "jury": jury, "judge": judge}
+    without: dict[str, Any] = {"entrants": unnamed, "jury": jury, "judge": judge}
     without |= {} if settings.evaluations else {"evaluations": True}
     return canonical_json(settings.model_dump(mode="json", exclude=without))
 
