@@ -41,7 +41,7 @@ class GenerationTask:
     prompt_text: str
     seed: int
     options: GenerationOptions = GenerationOptions()
-    messages: Messages = ()  # of a chat, in place of the prompt's text
+    messages: Messages = ()  # of a chat, in place of the system prompt and the prompt's text
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Continuation:
     text: str
     rolls: bool = False  # split a text that is too long into windows instead of failing
     bos: bool = True  # begin with BOS, or as the template does; False: as the tokenizer does
-    messages: Messages = ()  # of a chat, in place of the context
+    messages: Messages = ()  # of a chat, with its system prompt, in place of the context
 
 
 @dataclass(frozen=True)

@@ -287,7 +287,8 @@ def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
         from commands.backends.huggingface.judge import HfJudge
     parameters = dict(judge.parameters)
     return HfJudge(
-        weights_of(settings, judge, folder),
+        weights_of(settings, judge, folder, fetch_snapshot),
+        judge.model,
         dtype=str(parameters["dtype"]),
         max_tokens=int(parameters["max_tokens"]),
         batch_tokens=settings.generation.batch_tokens,

@@ -111,7 +111,7 @@ def judge(
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     settings, folder = place.settings, place.folder
-    chosen = chosen_judge(state, settings, folder, JudgingOptions(mode, judge))
+    chosen = chosen_judge(state, settings, JudgingOptions(mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, chosen)
         _show(preview_requests(state, show_prompt, chosen, build), writer)

@@ -22,7 +22,8 @@ class Turn(NamedTuple):
 
 
 Chat: TypeAlias = tuple[Turn, ...]
-_BETWEEN: Final = "\n\n"  # two texts of the system
+BETWEEN: Final = "\n\n"
+"""Stands between a system prompt and what follows it in the same turn, if nothing else is said."""
 
 
 def user_turn(text: str) -> Chat:
@@ -62,21 +63,29 @@ def as_json(messages: Messages) -> list[dict[str, str]]:
     return [{"role": role, "content": content} for role, content in messages]
 
 
-def after_system(system: str | None, messages: Messages) -> Messages:
-    """Put a system prompt before messages; one that is there already follows it."""
+def after_system(system: str | None, messages: Messages, between: str = BETWEEN) -> Messages:
+    """Put a system prompt before messages; what the system says already follows behind `between`.
+
+    No space is added to one that is there.
+    """
     if not system:
         return messages
     if messages[0][0] != "system":
         return (("system", system), *messages)
     there = messages[0][1]
     touches = system[-1:].isspace() or there[:1].isspace()
-    return (("system", f"{system}{'' if touches else _BETWEEN}{there}"), *messages[1:])
+    return (("system", f"{system}{'' if touches else between}{there}"), *messages[1:])
+
+
+def prompt_messages(system: str | None, prompt_text: str) -> Messages:
+    """Return the chat of a prompt, behind a system prompt."""
+    return after_system(system, (("user", prompt_text),))
 
 
 def without_system(messages: Messages) -> Messages:
     """Put the system's text before the user's, for templates without a place for it."""
     (_, system), (_, user), *others = messages
-    return (("user", f"{system}{_BETWEEN}{user}"), *others)
+    return (("user", f"{system}{BETWEEN}{user}"), *others)
 
 
 def shortened(messages: Messages, n_characters: int) -> Messages:

@@ -92,7 +92,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the continuations after their prefix, then, for PMI, without it."""
         prefix, texts, _ = self.item(sample.index)
-        messages = self.chat_messages(sample.index)
+        messages = self.chat_messages(sample.index, entrant.chosen.system)
         conditional = (
             Continuation(
                 f"{sample.item}:{index}", entrant, prefix, each, bos=self.bos, messages=messages

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from msgspec.structs import replace
 
-from commands.entrants.chats import Chat, ChatForm, messages_of
+from commands.entrants.chats import BETWEEN, Chat, ChatForm, after_system, messages_of
 from commands.errors import ConfigurationError, DeferredFailures
 from commands.evaluating.samples import (
     Inference,
@@ -44,6 +44,7 @@ class Evaluation(ABC):
     kind: ClassVar[EvaluationKind]
     higher_is_better: ClassVar[bool] = True
     bos: bool = True  # begin texts with the BOS token; False: if the tokenizer does so by itself
+    between: str = BETWEEN  # a system prompt and what the system's turn of a chat says itself
     _id: str | None = None  # of the table that it is made from
     _chat_form: ChatForm | None = None  # None: as the class has it
 
@@ -85,10 +86,15 @@ class Evaluation(ABC):
         """Return an item's examples and question as turns of a chat."""
         raise NotImplementedError(index)
 
-    def chat_messages(self, index: int) -> Messages:
-        """Return what a chat template is to show for an item; nothing if it is plain text."""
+    def chat_messages(self, index: int, system: str | None = None) -> Messages:
+        """Return what a chat template is to show for an item; nothing if it is plain text.
+
+        A system prompt goes before it, which is no part of the item.
+        """
         form = self._chat_form
-        return messages_of(self.chat_turns(index), form) if form and form != "none" else ()
+        if form is None or form == "none":
+            return ()
+        return after_system(system, messages_of(self.chat_turns(index), form), self.between)
 
     def prefix(self) -> str:
         """Return how the names of its metrics begin."""
@@ -129,9 +135,12 @@ class Evaluation(ABC):
         """
 
     def beginning(self) -> Mapping[str, Json]:
-        """Return how texts begin, empty if as by default; TypeError if `bos` is no truth value."""
+        """Return how texts begin, if not as by default; TypeError if `bos` is no truth value."""
         begins = require_boolean(self.bos, f"{type(self).__name__}.bos is")
-        return {} if begins else {"bos": False}
+        found: dict[str, Json] = {} if begins else {"bos": False}
+        if self.between != BETWEEN and self._chat_form not in {None, "none"}:
+            found["between"] = self.between
+        return found
 
     def n_samples(self, options: EvaluationOptions) -> int:  # noqa: ARG002  # rollouts use them
         """Return the number of samples per item."""

@@ -248,7 +248,7 @@ class RolloutEvaluation(ScoredEvaluation):
     ) -> _RolloutTask:
         with blame_evaluation(self.id, f"getting {sample.label}"):
             prompt, expected = self.item(sample.index)
-            messages = self.chat_messages(sample.index)
+            messages = self.chat_messages(sample.index, entrant.chosen.system)
         task = GenerationTask(
             response_key=digest_of([self.id, entrant.digest, sample.item, sample.number]),
             entrant=entrant,

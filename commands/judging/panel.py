@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from commands.entrants.places import FetchSnapshot, find_place
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
 from commands.settings.keys import key_variables
@@ -20,30 +21,48 @@ _TAKES_NO_EFFORT: Final = re.compile(r"claude-(?:haiku|sonnet)-4-5\b")
 Parameters = tuple[tuple[str, str | float], ...]
 
 
-def panel_of(settings: Settings, folder: Path) -> tuple[JudgeSettings, ...]:
+def panel_of(
+    settings: Settings, folder: Path, fetch: FetchSnapshot | None = None
+) -> tuple[JudgeSettings, ...]:
     """Return the judges: the headline judge, the pilot judge if it differs, then the jury.
+
+    `fetch` resolves names of weights on the Hub; without it only folders on this machine are found.
 
     Raises:
         ConfigurationError: Two judges have the same id or are the same judge, or a judge lacks a
             key that its provider needs.
+        WeightsError: A judge's weights are missing or unreadable.
     """
     modes: tuple[Mode, ...] = ("headline", "pilot")
-    main = (judge_of_mode(settings, mode, folder) for mode in modes)
-    jury = (_judge(juror, juror.id, juror.model, folder) for juror in settings.jury)
+    main = (judge_of_mode(settings, mode, folder, fetch) for mode in modes)
+    jury = (_judge(juror, juror.id, juror.model, folder, fetch) for juror in settings.jury)
     panel = (*dict.fromkeys(main), *jury)
     if faults := [*_duplicates(panel)]:
         raise ConfigurationError(faults)
     return panel
 
 
-def judge_of_mode(settings: Settings, mode: Mode, folder: Path) -> JudgeSettings:
+def judge_of_mode(
+    settings: Settings, mode: Mode, folder: Path, fetch: FetchSnapshot | None = None
+) -> JudgeSettings:
     """Return the judge that a mode asks."""
+    model = _model_of_mode(settings, mode)
+    return _judge(settings.judge, id_of_mode(settings, mode), model, folder, fetch)
+
+
+def id_of_mode(settings: Settings, mode: Mode) -> str:
+    """Return the id of the judge that a mode asks; its weights need not be there."""
+    provider, model = settings.judge.provider, _model_of_mode(settings, mode)
+    if provider == "reference":
+        return "reference"
+    return Path(model).name if provider == "hf" else model
+
+
+def _model_of_mode(settings: Settings, mode: Mode) -> str:
     section = settings.judge
     if section.provider == "reference":
-        return _judge(section, "reference", REFERENCE_MODEL, folder)
-    model = section.model if mode == "headline" else section.pilot_model or section.model
-    name = Path(model).name if section.provider == "hf" else model
-    return _judge(section, name, model, folder)
+        return REFERENCE_MODEL
+    return section.model if mode == "headline" else section.pilot_model or section.model
 
 
 def section_of(settings: Settings, judge: JudgeSettings) -> JurorSection:
@@ -52,13 +71,24 @@ def section_of(settings: Settings, judge: JudgeSettings) -> JurorSection:
     return next(jurors, settings.judge)
 
 
-def weights_of(settings: Settings, judge: JudgeSettings, folder: Path) -> Path:
-    """Return the weights folder of a panel's `hf` judge."""
+def weights_of(
+    settings: Settings, judge: JudgeSettings, folder: Path, fetch: FetchSnapshot | None = None
+) -> Path:
+    """Return the weights folder of a panel's `hf` judge.
+
+    Raises:
+        WeightsError: The Hub and its cache do not give it.
+    """
     section = section_of(settings, judge)
     if isinstance(section, JurySection):
-        return (folder / section.model).resolve()
+        return _weights(section, section.model, folder, fetch)
     models = filter(None, (settings.judge.model, settings.judge.pilot_model))
-    return next((folder / each).resolve() for each in models if Path(each).name == judge.model)
+    model = next(each for each in models if Path(each).name == judge.model)
+    return _weights(section, model, folder, fetch)
+
+
+def _weights(section: JurorSection, model: str, folder: Path, fetch: FetchSnapshot | None) -> Path:
+    return find_place(Path(model), folder, fetch, revision=section.revision).folder
 
 
 def require_key(judge: JudgeSettings, section: JurorSection) -> None:
@@ -88,12 +118,16 @@ def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:
             yield f"two judges are named {one.judge_id!r}; {remedy}"
 
 
-def _judge(section: JurorSection, name: str, model: str, folder: Path) -> JudgeSettings:
+def _judge(
+    section: JurorSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
+) -> JudgeSettings:
+    if section.revision is not None and section.provider != "hf":
+        raise ConfigurationError([f"judge {name!r}: revision is for provider 'hf'; leave it out"])
     return JudgeSettings(
         judge_id=JudgeId(name),
         provider=section.provider,
         model=Path(model).name if section.provider == "hf" else model,
-        parameters=_parameters(section, name, model, folder),
+        parameters=_parameters(section, name, model, folder, fetch),
     )
 
 
@@ -107,7 +141,9 @@ def _server_parameters(section: JurorSection) -> Parameters:
     return tuple((name, change) for name, change in changes.items() if change)
 
 
-def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> Parameters:
+def _parameters(
+    section: JurorSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
+) -> Parameters:
     """Return what determines a judge's replies, apart from its model."""
     asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))
     match section.provider:
@@ -124,5 +160,5 @@ def _parameters(section: JurorSection, name: str, model: str, folder: Path) -> P
                 raise ConfigurationError([f"judge {name!r}: provider 'endpoint' needs a base_url"])
             return (*asked, *_server_parameters(section))
         case "hf":
-            digest = folder_digest((folder / model).resolve())
+            digest = folder_digest(_weights(section, model, folder, fetch))
             return (("weights", digest), ("dtype", section.dtype), *asked)

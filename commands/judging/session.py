@@ -20,7 +20,7 @@ from commands.judging.judge import (
     JudgingSummary,
     judge_open,
 )
-from commands.judging.panel import judge_of_mode, require_key, section_of
+from commands.judging.panel import id_of_mode, require_key, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.waiting import KEPT, BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
@@ -67,15 +67,13 @@ def asking_rules(section: JudgeSection) -> AskingRules:
     return AskingRules(section.retries, skip_identical=section.skip_identical)
 
 
-def chosen_judge(
-    state: Tournament, settings: Settings, folder: Path, options: JudgingOptions
-) -> JudgeSettings:
+def chosen_judge(state: Tournament, settings: Settings, options: JudgingOptions) -> JudgeSettings:
     """Return the judge that the options name, or else the mode's judge.
 
     Raises:
         ConfigurationError: No judge of the panel has that id.
     """
-    named = options.judge or judge_of_mode(settings, options.mode, folder).judge_id
+    named = options.judge or id_of_mode(settings, options.mode)
     try:
         return state.judge(JudgeId(named))
     except KeyError as error:
@@ -97,7 +95,7 @@ def plan_judging(
         ConfigurationError: --judge is not on the panel, or --no-wait is given for a judge that is
             not asked in batches.
     """
-    judge = chosen_judge(recorder.state, settings, folder, options)
+    judge = chosen_judge(recorder.state, settings, options)
     task = JudgeTask(judge, prompts, asking_rules(settings.judge))
     return plan_task(recorder, settings, folder, task, options, console)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
@@ -73,7 +73,7 @@ def opening_of(
     entrants = _read_each(
         lambda each: _entrant(each, settings, folder, fetch), settings.entrants, faults
     )
-    panels = _read_each(lambda each: panel_of(each, folder), [settings], faults)
+    panels = _read_each(lambda each: panel_of(each, folder, fetch), [settings], faults)
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
@@ -104,7 +104,10 @@ def _configuration(settings: Settings) -> bytes:
         for n, each in enumerate(settings.entrants)
         if each.loader != "endpoint" and each.revision is None
     }
-    without = {"entrants": unnamed} | ({} if settings.evaluations else {"evaluations": True})
+    jury = {n: {"revision"} for n, each in enumerate(settings.jury) if each.revision is None}
+    judge = {"revision"} if settings.judge.revision is None else set[str]()
+    without: dict[str, Any] = {"entrants": unnamed, "jury": jury, "judge": judge}
+    without |= {} if settings.evaluations else {"evaluations": True}
     return canonical_json(settings.model_dump(mode="json", exclude=without))
 
 

@@ -121,6 +121,8 @@ class JurorSection(Section):
     """Servers: further keys of each request, sent as they are."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
+    revision: str | None = Field(default=None, min_length=1)
+    """`hf`: branch, tag or commit of a name on the Hub. Default: its main branch."""
 
     @property
     def key_of_max_tokens(self) -> MaxTokensKey:
@@ -138,7 +140,8 @@ class JudgeSection(JurorSection):
     """Describe the tournament's judge, and how all judges are asked."""
 
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
-    """The provider's name for the model, or with `hf` a folder of weights. `reference` has none."""
+    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
+    Hugging Face Hub. `reference` has none."""
     pilot_model: str | None = Field(default=None, min_length=1)
     """Another model for `--mode pilot`, likewise. Default: `model`."""
     instructions: Path | None = None
@@ -174,7 +177,8 @@ class JurySection(JurorSection):
     id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     """Name of the judge, for `--judge`."""
     model: str = Field(min_length=1)
-    """The provider's name for the model, or with `hf` a folder of weights."""
+    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
+    Hugging Face Hub."""
 
 
 class AskingSettings(Protocol):

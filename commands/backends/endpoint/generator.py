@@ -17,7 +17,7 @@ from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
-from commands.entrants.chats import after_system, as_json
+from commands.entrants.chats import as_json, prompt_messages
 from commands.errors import LeftUnanswered
 from commands.ports import (
     GeneratedText,
@@ -192,7 +192,7 @@ def _body(task: GenerationTask) -> Mapping[str, Json]:
         "temperature": entrant.temperature or 0.0,
     }
     prompt = entrant.chosen.around(task.prompt_text)
-    messages = task.messages or (("user", prompt),)
+    messages = task.messages or prompt_messages(entrant.chosen.system, prompt)
     body |= _chat(entrant.chosen, messages) if options.is_chat else {"prompt": prompt}
     if entrant.temperature is not None:
         body |= {"seed": task.seed, **_sampling(options)}
@@ -205,10 +205,9 @@ def _body(task: GenerationTask) -> Mapping[str, Json]:
 
 
 def _chat(options: EntrantOptions, messages: Messages) -> Mapping[str, Json]:
-    """Return the turns of a chat, after the system prompt; vLLM and SGLang let an answer go on."""
-    whole = after_system(options.system, messages)
-    chat: dict[str, Json] = {"messages": tuple(as_json(whole))}
-    if whole[-1][0] == "assistant":
+    """Return the turns of a chat; vLLM and SGLang let an answer go on."""
+    chat: dict[str, Json] = {"messages": tuple(as_json(messages))}
+    if messages[-1][0] == "assistant":
         chat |= {"add_generation_prompt": False, "continue_final_message": True}
     if options.template_arguments:
         chat["chat_template_kwargs"] = json.loads(options.template_arguments)

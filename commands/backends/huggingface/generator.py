@@ -33,7 +33,7 @@ from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, check_chat
 from commands.backends.weights.warping import sampling_settings
 from commands.backends.weights.windows import own_tokens
-from commands.entrants.chats import n_shortenable, shortened
+from commands.entrants.chats import n_shortenable, prompt_messages, shortened
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 
@@ -45,7 +45,18 @@ def prompt_row(loaded: Loaded, task: GenerationTask) -> PromptRow:
     limit = loaded.n_positions
     if limit is None or row.n_tokens <= limit or not task.options.may_truncate:
         return row
-    return truncate_prompt(row, encoded, limit)
+    return truncate_prompt(row, encoded, limit) if task.options.bos else _last_tokens(row, limit)
+
+
+def _last_tokens(row: PromptRow, limit: int) -> PromptRow:
+    """Cut off first tokens until a row fits, as lm-evaluation-harness does.
+
+    If not even one token of the prompt fits, the row is returned unchanged.
+    """
+    n_kept = limit - (row.n_tokens - len(row.prompt_ids))
+    if n_kept < 1:
+        return row
+    return row._replace(prompt_ids=row.prompt_ids[-n_kept:], is_truncated=True)
 
 
 def _encoded(tokenizer: PreTrainedTokenizerBase, task: GenerationTask) -> tuple[int, ...]:
@@ -53,7 +64,8 @@ def _encoded(tokenizer: PreTrainedTokenizerBase, task: GenerationTask) -> tuple[
     options, has_bos = task.entrant.chosen, task.options.bos
     prompt = options.around(task.prompt_text)
     if task.options.is_chat:
-        chat = show_chat(tokenizer, task.messages or (("user", prompt),), options)
+        messages = task.messages or prompt_messages(options.system, prompt)
+        chat = show_chat(tokenizer, messages, options)
         return encode(tokenizer, chat) if has_bos else own_tokens(tokenizer, chat)
     return encode_text(tokenizer, prompt) if has_bos else own_tokens(tokenizer, prompt)
 

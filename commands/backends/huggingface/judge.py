@@ -116,6 +116,7 @@ class HfJudge:
     def __init__(
         self,
         folder: Path,
+        model: str,
         *,
         dtype: str,
         max_tokens: int,
@@ -127,7 +128,8 @@ class HfJudge:
         """Load the weights.
 
         Args:
-            folder: The weights and their tokenizer; its name becomes the model's.
+            folder: The weights and their tokenizer.
+            model: The model's name in replies.
             dtype: The type to compute in.
             max_tokens: Largest length of a reply.
             batch_tokens: Token budget of a batch: queries, padding and replies; None if free
@@ -145,7 +147,7 @@ class HfJudge:
         with quiet_transformers():
             require_chat(self._loaded.tokenizer, folder)
             self._chat = JudgeChat(self._loaded.tokenizer)
-        self._model, self._dtype = folder.name, dtype
+        self._model, self._dtype = model, dtype
         self._max_tokens, self._batch_tokens = max_tokens, batch_tokens
 
     def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:

@@ -13,7 +13,7 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.remote.bodies import first_line
-from commands.entrants.chats import after_system, as_json, without_system
+from commands.entrants.chats import as_json, prompt_messages, without_system
 from commands.errors import WeightsError
 from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions, Messages
 
@@ -41,15 +41,16 @@ def encode_prompt(
     Raises:
         TemplateError: The template fails.
     """
-    return encode(tokenizer, show_chat(tokenizer, (("user", prompt_text),), options))
+    messages = prompt_messages(options.system, prompt_text)
+    return encode(tokenizer, show_chat(tokenizer, messages, options))
 
 
 def show_chat(
     tokenizer: PreTrainedTokenizerBase, messages: Messages, options: EntrantOptions
 ) -> str:
-    """Return messages behind the entrant's system prompt, up to where the answer begins or goes on.
+    """Return messages up to where the answer begins or goes on.
 
-    Where a template has no place for a system prompt, it goes before the user's first words.
+    Where a template has no place for what the system says, it goes before the user's first words.
 
     Raises:
         TemplateError: The template fails.
@@ -57,15 +58,14 @@ def show_chat(
     arguments = json.loads(options.template_arguments or "{}")
     is_open = messages[-1][0] != "assistant"
     show = partial(render, tokenizer, is_open=is_open, goes_on=not is_open, arguments=arguments)
-    whole = after_system(options.system, messages)
-    (role, system), *_ = whole
+    (role, system), *_ = messages
     if role != "system":
-        return show(as_json(whole))
+        return show(as_json(messages))
     try:
-        chat = show(as_json(whole))
+        chat = show(as_json(messages))
     except TemplateError:  # Gemma's says that there is no such role
         chat = ""
-    return chat if system.strip() in chat else show(as_json(without_system(whole)))
+    return chat if system.strip() in chat else show(as_json(without_system(messages)))
 
 
 def plain_turns(prompt_text: str) -> Turns:

@@ -15,6 +15,7 @@ from commands.entrants.chats import (
     messages_of,
     n_shortenable,
     plain_text,
+    prompt_messages,
     recorded_text,
     shortened,
     user_turn,
@@ -78,6 +79,12 @@ def test_a_system_prompt_stands_before_a_description(
 ) -> None:
     """As lm-evaluation-harness joins the two."""
     assert after_system(system, messages) == expected
+
+
+def test_a_task_can_say_what_stands_between_a_system_prompt_and_its_description() -> None:
+    """A prompt by itself follows in a turn of its own."""
+    assert after_system("Short.", (("system", "Doses"),), " - ") == (("system", "Short. - Doses"),)
+    assert prompt_messages("Short.", "?") == (("system", "Short."), ("user", "?"))
 
 
 def test_without_a_place_for_it_the_user_says_what_the_system_would() -> None:

@@ -40,14 +40,15 @@ def test_the_likeliest_continuation_is_the_choice() -> None:
 
 
 def test_a_prefix_is_the_users_turn_of_a_chat() -> None:
-    """With no examples there is one turn, and the item is the same as in plain text."""
+    """Behind a system prompt, which is no part of the item: that is the same as in plain text."""
     inference, reader = reading(lambda _: -1.0)
 
     Endings(SKY)(inference, chat="turns", system="Short.")
     Endings(SKY)(inference)
 
     asked, plain = reader.asked[0], reader.asked[2]
-    assert (asked.messages, plain.messages) == ((("user", "The sky is"),), ())
+    assert asked.messages == (("system", "Short."), ("user", "The sky is"))
+    assert plain.messages == ()
     assert asked.key == plain.key
     assert (asked.entrant.chosen.system, plain.entrant.chosen.system) == ("Short.", None)
     options = EvaluationOptions(chat="turns")

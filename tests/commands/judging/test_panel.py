@@ -1,12 +1,20 @@
 """The panel: which judges a configuration describes, and who is asked in a mode."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from commands.entrants.places import HubSnapshot
 from commands.errors import ConfigurationError
-from commands.judging.panel import REFERENCE_MODEL, judge_of_mode, panel_of
+from commands.judging.panel import (
+    REFERENCE_MODEL,
+    id_of_mode,
+    judge_of_mode,
+    panel_of,
+    weights_of,
+)
 from commands.settings.schema import Settings
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
@@ -218,3 +226,31 @@ def test_a_judge_of_weights_is_known_by_their_content(tmp_path: Path) -> None:
     assert here == moved
     assert here.digest != there.digest
     assert dict(here.parameters).keys() == {"weights", "dtype", "max_tokens", "protocol"}
+
+
+def test_weights_on_the_hub_are_found_as_those_of_entrants(tmp_path: Path) -> None:
+    """By name and revision; the judge is the same as with a copy in a folder of that name."""
+    write_weights(tmp_path / "cache" / "c0ffee")
+    shutil.copytree(tmp_path / "cache" / "c0ffee", tmp_path / "local" / "large")
+    asked = []
+
+    def fetch(name: str, revision: str | None) -> HubSnapshot:
+        asked.append((name, revision))
+        return HubSnapshot(tmp_path / "cache" / "c0ffee", "c0ffee")
+
+    def judging(model: str, **changes: object) -> Settings:
+        return settings(judge={"provider": "hf", "model": model, **changes})
+
+    chosen = judging("org/large", revision="v1")
+    (named,) = panel_of(chosen, tmp_path, fetch)
+
+    assert named == panel_of(judging("local/large"), tmp_path)[0]
+    assert weights_of(chosen, named, tmp_path, fetch) == tmp_path / "cache" / "c0ffee"
+    assert {*asked} == {("org/large", "v1")}
+    assert id_of_mode(chosen, "headline") == "large"
+
+
+def test_a_revision_is_of_weights_alone() -> None:
+    """A server would never hear of it."""
+    with pytest.raises(ConfigurationError, match="revision is for provider 'hf'; leave it out"):
+        panel_of(settings(judge={**PAID, "revision": "v1"}), Path())

@@ -32,13 +32,14 @@ class TaskData:
         return self._split(split)
 
     def examples(self) -> DataTable | None:
-        """Return the documents that examples are drawn from; None if there are to be none.
+        """Return the documents that examples are drawn from; None if the file has them, or none.
 
         Raises:
             ConfigurationError: There are no such files.
         """
         keys = self._keys
-        if not keys.num_fewshot or keys.fewshot_config.samples is not None:
+        has_samples = keys.fewshot_config.samples is not None and keys.shots_split is None
+        if not keys.num_fewshot or has_samples:
             return None
         splits = (keys.shots_split, keys.training_split, keys.validation_split, keys.test_split)
         return self._split(next(filter(None, splits)))

@@ -35,7 +35,8 @@ class DocumentKeys:
             ValueError: It is not a text, as in tasks whose choices are contexts.
         """
         found = self.filled(self.text_key, document)
-        if not isinstance(found, str) or (found.isdigit() and self.choice_key is not None):
+        is_filled = self.text_key not in self.columns and self.choice_key is not None
+        if not isinstance(found, str) or (is_filled and found.isdigit()):
             raise ValueError(f"doc_to_text gives {found!r}; several contexts are not supported")
         return found
 
@@ -95,15 +96,16 @@ class DocumentKeys:
         raise ValueError(f"doc_to_target gives {found!r}, which is none of {list(choices)!r:.200}")
 
     def expected(self, document: Document) -> str:
-        """Return the target as a text, a choice if there are choices.
+        """Return the target as a text: one that it is, or the choice that it counts.
 
         Raises:
             ValueError: The target is none of the choices.
         """
-        if self.choice_key is not None:
-            choices = self.choices(document)
-            return choices[self.correct(document, choices)]
-        return str(self.target(document))
+        found = self.target(document)
+        if self.choice_key is None or (isinstance(found, str) and not found.isdecimal()):
+            return str(found)
+        choices = self.choices(document)
+        return choices[self.correct(document, choices)]
 
     def prefix(self, document: Document) -> str:
         """Return the beginning of an answer, which is given."""
@@ -116,11 +118,11 @@ class DocumentKeys:
         return (Turn("user", text, between), *((Turn("assistant", prefix),) if prefix else ()))
 
     def example(self, document: Document, behind: str) -> Chat:
-        """Return the question with its answer, and the delimiter behind it."""
+        """Return the question with its answer, if it has one, and the delimiter behind that."""
         text, prefix, found = self.text(document), self.prefix(document), self.expected(document)
+        if not found:
+            return self.question(document)
         answer = f"{prefix}{_between(prefix, found, ' ')}{found}"
-        if not answer:
-            return (Turn("user", text, behind),)
         between = _between(text, answer, self.delimiter) if prefix else self.delimiter
         return Turn("user", text, between), Turn("assistant", answer, behind)
 

@@ -33,6 +33,7 @@ class TaskChoices(ContextChoices):
             chat_delimiter=keys.chat_delimiter,
             bos=bos,
         )
+        self.between = keys.fewshot_delimiter
         metrics = {each.metric for each in keys.metric_list}
         self.asks_unconditional = "acc_mutual_info" in metrics
 
@@ -47,10 +48,10 @@ class ContextText(NamedTuple):
 class TaskLikelihood(DividedEvaluation[ContextText], PerplexityComparisonEvaluation):
     """A loglikelihood task: one text behind a context, right if greedy decoding gives it."""
 
-    def __init__(self, texts: Mapping[str, ContextText], *, bos: bool) -> None:
+    def __init__(self, texts: Mapping[str, ContextText], keys: TaskKeys, *, bos: bool) -> None:
         """Take the texts, by label."""
         super().__init__(texts)
-        self.bos = bos
+        self.bos, self.between = bos, keys.fewshot_delimiter
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a context, and the text behind it as the only choice."""
@@ -116,6 +117,7 @@ class TaskAnswers(DividedRollout):
         """
         super().__init__(questions)
         self.stop, self.bos, self.whole = keys.stop, bos, whole
+        self.between = keys.fewshot_delimiter
         self._n_new = keys.generation_kwargs.max_gen_toks
         self._steps, self._rules = tuple(steps), keys.metric_list or (_EXACT_MATCH,)
         self._scoring = repr((self._steps, self._rules))  # a part of the scorer's digest

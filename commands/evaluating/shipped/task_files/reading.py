@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
@@ -140,7 +140,7 @@ class _Reader:
             case "multiple_choice":
                 return TaskChoices(_together(tasks, ChoiceQuestion), keys, bos=bos)
             case "loglikelihood":
-                return TaskLikelihood(_together(tasks, ContextText), bos=bos)
+                return TaskLikelihood(_together(tasks, ContextText), keys, bos=bos)
             case "loglikelihood_rolling":
                 return TaskDocuments(_together(tasks, str), bos=bos)
             case "generate_until":
@@ -158,9 +158,14 @@ def _together(tasks: Sequence[LoadedTask], kind: type[Kind]) -> dict[str, Kind]:
     }
 
 
+_ALIKE: Final = (
+    "output_type", "target_delimiter", "fewshot_delimiter", "metric_list", "stop", "filter_list"
+)  # fmt: skip
+
+
 def _require_alike(group: FoundKeys, tasks: Sequence[LoadedTask]) -> None:
     """Require that tasks are asked and scored alike, so that they have common metrics."""
-    for name in ("output_type", "target_delimiter", "metric_list", "stop", "filter_list"):
+    for name in _ALIKE:
         if len({repr(getattr(task.keys, name)) for task in tasks}) > 1:
             why = f"aggregate_metric_list is not supported for tasks that differ in {name}"
             raise ConfigurationError([f"{group.path}: {why}"])

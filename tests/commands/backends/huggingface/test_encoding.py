@@ -65,15 +65,15 @@ def test_an_answer_that_has_begun_goes_on(
     assert tokenizer.decode([*pair.context_ids]) == f"{SHOWN}It is"
 
 
-def test_the_entrants_system_prompt_comes_first(
-    entrant: Build, tokenizer: PreTrainedTokenizerFast
-) -> None:
-    """Before the description of a task."""
+def test_a_chat_is_shown_whole(entrant: Build, tokenizer: PreTrainedTokenizerFast) -> None:
+    """It has its system prompt already; the entrant's would stand there twice."""
     who = structs.replace(entrant(), options=EntrantOptions(system="Short."))
 
-    (pair,) = token_pairs(tokenizer, [chat(who, (("system", "Doses."), *ASKED), "a")])
+    (pair,) = token_pairs(tokenizer, [chat(who, (("system", "Short.\nDoses."), *ASKED), "a")])
 
-    assert "Short.\n\nDoses." in tokenizer.decode([*pair.context_ids])
+    shown = tokenizer.decode([*pair.context_ids])
+    assert "<|system|>\nShort.\nDoses.<|im_end|>" in shown
+    assert shown.count("Short.") == 1
 
 
 def test_weights_without_a_template_are_refused(

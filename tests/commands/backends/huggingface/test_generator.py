@@ -569,6 +569,19 @@ def test_a_plain_prompt_loses_its_beginning(
     assert 60 - 4 < cut.n_tokens <= 60
 
 
+@pytest.mark.parametrize("is_chat", [True, False])
+def test_a_prompt_that_begins_as_the_tokenizer_says_keeps_its_last_tokens(
+    row: Callable[..., PromptRow], *, is_chat: bool
+) -> None:
+    """As lm-evaluation-harness 0.4.13 cuts it, whatever the first tokens are."""
+    own: dict[str, object] = {"may_truncate": True, "bos": False, "is_chat": is_chat}
+    whole, cut, none = (row(LONG, limit, **own) for limit in (None, 60, 12))
+
+    assert cut.n_tokens == 60
+    assert cut.prompt_ids == whole.prompt_ids[-len(cut.prompt_ids) :]
+    assert (cut.is_truncated, none) == (True, whole)
+
+
 @pytest.mark.parametrize("options", [{"may_truncate": False}, {"may_truncate": True}])
 def test_a_prompt_that_fits_is_left_whole(
     row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast, options: dict[str, object]

@@ -4,6 +4,7 @@ import copy
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 import torch
@@ -39,6 +40,7 @@ QUERIES = [
     for n in range(16)
 ]
 Load = Callable[..., LoadedWeights]
+NAME: Final = "judge-7b"  # a folder of the Hub's cache is called by its commit
 
 
 def judge_on(
@@ -51,6 +53,7 @@ def judge_on(
     """Return a judge in float32 on the CPU."""
     return HfJudge(
         folder,
+        NAME,
         dtype="float32",
         max_tokens=max_tokens,
         batch_tokens=batch_tokens,
@@ -105,7 +108,7 @@ def test_a_reply_names_the_weights_and_counts_its_tokens(weights: Path) -> None:
     assert isinstance(reply, Reply)
     tokenizer = load_folder(weights, CPU, dtype="float32").tokenizer
     n_input = len(JudgeChat(tokenizer).encode(asking("a dose")) or ())
-    assert reply.model == weights.name
+    assert reply.model == NAME
     assert reply.usage == Usage(n_input=n_input, n_output=MAX_TOKENS)
     assert reply.stop_reason == "max_tokens"
 

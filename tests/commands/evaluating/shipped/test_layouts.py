@@ -63,7 +63,7 @@ def test_examples_are_turns_of_a_chat(tmp_path: Path) -> None:
     rollout(tmp_path, answers="letters", choices="choices", **shots)(answerer, chat="turns")
 
     turns = (("user", f"{SHOWN}\nAnswer:"), ("assistant", "C"), ("user", f"{SHOWN}\nAnswer:"))
-    assert [each.messages for each in reader.asked] == [turns] * 4
+    assert [each.messages for each in reader.asked] == [(("system", "Short."), *turns)] * 4
     assert [each.text for each in reader.asked] == ["A", "B", "C", "D"]
     assert {each.entrant.chosen.system for each in reader.asked} == {"Short."}
     asked = f"{SHOWN}\nAnswer with the letter alone."

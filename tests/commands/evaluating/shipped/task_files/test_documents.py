@@ -53,6 +53,25 @@ def context(**changes: object) -> str:
             },
             "Q: 0: no\n\nQ: ?",
         ),
+        (
+            {
+                "num_fewshot": 1,
+                "doc_to_choice": ["no", "yes"],
+                "doc_to_text": "q",  # a field of digits, which counts no choice
+                "fewshot_split": "dev",
+                "fewshot_config": FIRST,
+            },
+            "0 answer 0\n\n?",
+        ),
+        (
+            {
+                "num_fewshot": 2,
+                "doc_to_target": "{{''}}",
+                "fewshot_split": "dev",
+                "fewshot_config": FIRST | {"gen_prefix": "A:"},
+            },
+            "Q: 0 A:Q: 1 A:Q: ?",
+        ),
     ],
 )  # fmt: skip
 def test_a_context_is_description_examples_and_question(

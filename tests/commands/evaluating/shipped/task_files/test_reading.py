@@ -123,6 +123,47 @@ def test_a_task_is_shown_as_a_chat_if_it_is_asked_for(
     assert reader.asked[1].text == choice
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "between"), [({}, "\n\n"), ({"fewshot_delimiter": "\n"}, "\n")]
+)
+def test_a_system_prompt_and_a_description_are_joined_as_examples_are(
+    tmp_path: Path, delimiter: Mapping[str, str], between: str
+) -> None:
+    """As lm-evaluation-harness 0.4.13 joins them; metrics alone would not show another prompt."""
+    described = {"description": "Of sums.", **delimiter}
+    row = {**ROW, "answer": "3"}
+    write(tmp_path, "sums.yaml", {**GENERATED, **described}, row)
+    write(tmp_path, "capitals.yaml", {**CHOICES, **described}, row)
+    last = {"output_type": "loglikelihood", "metric_list": None}
+    write(tmp_path, "last.yaml", {**GENERATED, **described, **last}, row)
+    answerer, generator = answering(lambda _: "3")
+    inference, reader = reading(lambda _: -1.0, predict=lambda _: "3")
+    chat = EvaluationOptions(chat="turns", system="Short.")
+
+    for name, asked in (("sums", answerer), ("capitals", inference), ("last", inference)):
+        for found in make_all(f"{name}.yaml", tmp_path):
+            found(asked, chat="turns", system="Short.")
+            settings = found.asked_as(chat).settings(asked, chat)
+            assert settings.get("between", "\n\n") == between
+            assert "between" not in found.settings(asked, EvaluationOptions())
+
+    expected = {("system", f"Short.{between}Of sums.")}
+    assert {each.messages[0] for each in generator.asked} == expected
+    assert {each.messages[0] for each in reader.asked} == expected
+
+
+def test_a_split_of_examples_goes_before_examples_in_the_file(tmp_path: Path) -> None:
+    """As in lm-evaluation-harness 0.4.13, which warns of both."""
+    keys = {**CHOICES, "num_fewshot": 1, "fewshot_split": "test",
+            "fewshot_config": {"sampler": "first_n", "samples": [SHOT]}}  # fmt: skip
+    write(tmp_path, "capitals.yaml", keys, ROW, {**ROW, "question": "Whose?"})
+
+    (found,) = make_all("capitals.yaml", tmp_path)
+
+    assert isinstance(found, PerplexityComparisonEvaluation)
+    assert found.get(0)[0] == "Whose?\nAnswer: Paris\n\nWhere?\nAnswer:"
+
+
 def test_a_loglikelihood_task_is_right_if_its_text_is_the_likeliest(tmp_path: Path) -> None:
     """As LAMBADA: there is one text, and nothing to choose from."""
     keys = {**DATA, "task": "last", "output_type": "loglikelihood", "test_split": "test",
