@@ -40,8 +40,6 @@ _AT: Final = (
     "SELECT {} FROM event WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
 ).format
 _OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
-# `+` keeps it from going through the whole table: all types are in the index `event_counted`.
-_WHERE: Final = "SELECT position FROM event WHERE +position > ? AND +position <= ?"
 _BEGUN: Final = "SELECT stream FROM event AS first WHERE version = 1"
 _ANY: Final = "SELECT 1 FROM event WHERE stream = first.stream"
 _NEWEST: Final = (
@@ -146,24 +144,6 @@ class LedgerReader:
             CannotRead: The file is damaged.
         """
         for page in self._pages_at((position,) for position in positions):
-            yield from _recorded(page)
-
-    def read_rare(
-        self, types: Collection[str], *, after: int = 0, until: int
-    ) -> Iterator[Recorded]:
-        """Yield the events of some types, few of which there are: nothing else is read.
-
-        Args:
-            types: Of these types.
-            after: Only events after this position.
-            until: Only events up to this position.
-
-        Raises:
-            UnreadableEvent: An event's type, version, shape or time is unknown.
-            CannotRead: The file is damaged.
-        """
-        found = self.select(_OF_TYPES(_WHERE), after, until, _json(sorted(types)))
-        for page in self._pages_at(found):
             yield from _recorded(page)
 
     def newest(

@@ -7,7 +7,6 @@ compare the ledger's head with one that was noted elsewhere.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -137,11 +136,10 @@ def read_with_faults(
     ledger: Ledger, until: int, types: Collection[str] | None = None, *, after: int = 0
 ) -> Iterator[Recorded | Fault]:
     """Yield every event, or all of some rare types; a fault in place of each unreadable one."""
-    read = ledger.read if types is None else partial(ledger.read_rare, types)
     position = after
     while position < until:
         try:
-            for recorded in read(after=position, until=until):
+            for recorded in ledger.read(after=position or None, until=until, types=types):
                 position = recorded.position
                 yield recorded
         except UnreadableEvent as error:

@@ -147,7 +147,7 @@ class HfGenerator(HfWorker):
         for alike in group_by(fitting, partial(_batch_key, loaded)):
             queue = BatchQueue(alike, lambda row: row.n_tokens, self._budget(loaded))
             if isinstance(loaded, LoadedHydra):
-                yield from _hydra_answers(loaded, queue)
+                yield from _hydra_answers(loaded, queue, alike[0])
             else:
                 yield from _answers(loaded, queue, alike[0])
 
@@ -168,11 +168,11 @@ def _batch_key(loaded: Loaded, row: PromptRow) -> Hashable:
     return decoding_key(row.task), None if may_pad else len(row.prompt_ids)
 
 
-def _hydra_answers(loaded: LoadedHydra, queue: BatchQueue[PromptRow]) -> Iterator[Finished]:
-    def open_slots(first: Sequence[PromptRow]) -> HydraSlots:
-        return HydraSlots(loaded, first[0])
-
-    for ended in run_slots(queue, open_slots, loaded.device):
+def _hydra_answers(
+    loaded: LoadedHydra, queue: BatchQueue[PromptRow], alike: PromptRow
+) -> Iterator[Finished]:
+    """Yield answers to a queue's prompts, whose decoding is that of `alike`."""
+    for ended in run_slots(queue, lambda: HydraSlots(loaded, alike), loaded.device):
         yield tuple(
             _out_of_memory(each, loaded.device) if isinstance(each, PromptRow) else each
             for each in ended

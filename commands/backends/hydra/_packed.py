@@ -2,6 +2,8 @@
 
 PyTorch hands a product in float32 on a CPU to a library that lays out the weights anew every time,
 which is a large part of the work where only some rows are read. Here it is done once, in place.
+
+PyTorch keeps the operators for itself, and may change them: where they fail, all layers stay.
 """
 
 from typing import Final, TypeGuard, cast
@@ -30,9 +32,9 @@ class PackedLinear(nn.Module):
 def pack(module: nn.Module) -> None:
     """Replace a module's large linear layers in float32 on a CPU; those that are shared, once.
 
-    Their old weights are given up, unless something else has them, too. Without oneDNN all stays.
+    Their old weights are given up, unless something else has them, too.
     """
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]  # theirs
+    if not _can_pack():
         return
     made: dict[int, nn.Parameter] = {}  # by the place of the old weight
     for parent in [*module.modules()]:
@@ -42,6 +44,16 @@ def pack(module: nn.Module) -> None:
                 if place not in made:
                     made[place] = _packed(child.weight)
                 setattr(parent, name, PackedLinear(made[place]))
+
+
+def _can_pack() -> bool:
+    """Return whether this PyTorch has the operators, and they do what they should."""
+    weight = torch.eye(_SMALLEST)
+    try:
+        made = PackedLinear(_packed(weight))(weight)
+    except (AttributeError, RuntimeError, TypeError):  # none, without oneDNN; or of other arguments
+        return False
+    return torch.equal(made, weight)
 
 
 def _is_packable(module: nn.Module) -> TypeGuard[nn.Linear]:

@@ -116,12 +116,12 @@ class RefilledSlots(Protocol[Row, Result_co]):
 
 def run_slots(
     queue: BatchQueue[Row],
-    open_slots: Callable[[Sequence[Row]], RefilledSlots[Row, Result]],
+    open_slots: Callable[[], RefilledSlots[Row, Result]],
     device: torch.device,
 ) -> Iterator[Sequence[Result | Row]]:
     """Yield results as rows end; a row that does not fit into memory alone is yielded itself."""
     while first := queue.take():
-        slots = open_slots(first)
+        slots = open_slots()
         try:
             yield from slots.decode(first, queue)
         except torch.OutOfMemoryError:

@@ -37,14 +37,10 @@ def decode(
     In float32 a row's tokens depend on its prompt and seed alone.
     """
     if loaded.may_refill:
-        yield from run_slots(queue, partial(_open_slots, loaded, rules), loaded.device)
+        yield from run_slots(queue, lambda: Slots[Row](loaded, rules), loaded.device)
         return
     for batch, ended in run_batches(queue, partial(_generated, loaded, rules), loaded.device):
         yield batch if ended is None else ended
-
-
-def _open_slots(loaded: LoadedWeights, rules: DecodingRules, first: Sequence[Row]) -> Slots[Row]:
-    return Slots[Row](loaded, rules, len(first), first[0].n_tokens)
 
 
 def _generated(

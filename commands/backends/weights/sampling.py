@@ -14,6 +14,7 @@ Every sampled text depends on all this: what changes one is a new `SAMPLER` of e
 
 import hashlib
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -46,37 +47,39 @@ class RowNoise:
         """Start at each row's first step."""
         keys = [row_key(seed) for seed in seeds]
         self._keys = torch.tensor(keys, dtype=torch.long, device=device)  # (B,)
-        self._steps = torch.zeros_like(self._keys)  # (B,) of the first of the steps ahead
-        self._ahead: torch.Tensor | None = None  # (B, A, n)
-        self._n_used = 0
+        self._steps = torch.zeros_like(self._keys)  # (B,) that were taken before these n_taken
+        self._n_taken = 0
+        self.ahead: deque[torch.Tensor] = deque()  # (B, n) of the next steps
 
     @property
     def place(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The keys (B,) of the rows, and the steps (B,) that they have taken."""
-        return self._keys, self._steps + self._n_used
+        return self._keys, self._steps + self._n_taken
 
     def join(self, other: "RowNoise") -> None:
         """Add the rows of another, which go on where they are."""
         places = zip(self.place, other.place, strict=True)
         self._keys, self._steps = (torch.cat(both) for both in places)
-        self._ahead, self._n_used = None, 0
+        self._n_taken = 0
+        ahead = zip(self.ahead, other.ahead)  # noqa: B905  # as far as both have it
+        self.ahead = deque(map(torch.cat, ahead))
 
     def keep(self, rows: torch.Tensor) -> None:
         """Keep these rows (R,) long, in this order."""
         self._keys, self._steps = self._keys[rows], self._steps[rows]
-        self._ahead = None if self._ahead is None else self._ahead[rows]
+        self.ahead = deque(each[rows] for each in self.ahead)
 
     def step(self, n: int) -> torch.Tensor:
         """Return (B, n) float32 in (0, 1), and move on to each row's next step.
 
         All steps of a row must ask for the same number.
         """
-        if self._ahead is None or self._n_used == _N_AHEAD:
-            self._steps, self._n_used = self._steps + self._n_used, 0
-            steps = self._steps[:, None] + torch.arange(_N_AHEAD, device=self._keys.device)
-            self._ahead = uniforms(self._keys[:, None], steps, n)
-        self._n_used += 1
-        return self._ahead[:, self._n_used - 1]
+        if not self.ahead:
+            keys, places = (each[:, None] for each in self.place)
+            steps = places + torch.arange(_N_AHEAD, device=places.device)  # (B, A)
+            self.ahead.extend(uniforms(keys, steps, n).unbind(1))
+        self._n_taken += 1
+        return self.ahead.popleft()
 
 
 def uniforms(keys: torch.Tensor, steps: torch.Tensor, n: int) -> torch.Tensor:

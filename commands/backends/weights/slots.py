@@ -14,22 +14,23 @@ from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Row
-from commands.backends.weights.batching import REFILL, BatchQueue, pad_left
+from commands.backends.weights.batching import BatchQueue, pad_left
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import RowNoise
 from commands.backends.weights.warping import BROKEN, NO_TOKEN, choose
 
-_ROOM: Final = 64  # columns that are free after the cache has grown
+_ROOM: Final = 64  # columns, at least, that are free after the cache has moved
+_SHARE: Final = 8  # or one for so many columns, if that is more
+_READ_AT_ONCE: Final = 768  # tokens of prompts, by a processor: its cache holds what they become
 
 
 class SlotLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # transformers leaves it so
     """The keys and values of one layer: a window of columns in a roomier storage."""
 
-    def __init__(self, n_slots: int, widest: int) -> None:
-        """Start empty; no row is ever wider than so many columns."""
+    def __init__(self) -> None:
+        """Start empty."""
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
-        self._n_slots, self._widest = n_slots, widest
         self._stored: tuple[torch.Tensor, ...] = ()  # keys and values, (slots, heads, columns, D)
         self._start = self._end = 0
 
@@ -42,7 +43,8 @@ class SlotLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # transformers 
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Append columns (B, heads, S, D) to all rows; return the whole window of both."""
         n_rows, n_new = len(key_states), key_states.shape[-2]
-        self._make_room(n_rows, n_new)
+        if self._end + n_new > self._stored[0].shape[-2]:
+            self._move(n_rows, len(self._stored[0]), n_new)
         self._end += n_new
         for stored, new in zip(self._stored, (key_states, value_states), strict=True):
             stored[:n_rows, :, self._end - n_new : self._end] = new
@@ -54,56 +56,51 @@ class SlotLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # transformers 
         new = [each for each in (layer.keys, layer.values) if each is not None]
         n_new, n_columns = len(new[0]), new[0].shape[-2]
         if n_rows == 0:
-            columns = self._columns_for(n_columns)
-            self._stored = tuple(
-                each.new_empty(self._n_slots, each.shape[1], columns, each.shape[-1])
-                for each in new
-            )
+            self._stored = tuple(each[:0] for each in new)
             self._start, self._end = 0, n_columns
+        if n_rows + n_new > len(self._stored[0]):
+            self._move(n_rows, n_rows + n_new, 0)
         for stored, each in zip(self._stored, new, strict=True):
             rows = stored[n_rows : n_rows + n_new]
             rows[:, :, self._start : self._end - n_columns] = 0  # a row that was here had its NaN
             rows[:, :, self._end - n_columns : self._end] = each
 
-    def move_rows(self, to: torch.Tensor, rows: torch.Tensor) -> None:
-        """Copy rows (R,) to the slots `to` (R,)."""
+    def move_rows(self, moves: Sequence[tuple[int, int]]) -> None:
+        """Copy rows, (to, from) each."""
         for stored in self._stored:
             window = stored[:, :, self._start : self._end]
-            window[to] = window[rows]
+            for to, row in moves:  # they are few, and index tensors cost more
+                window[to] = window[row]
 
     def leave_behind(self, n_columns: int) -> None:
         """Leave columns behind at the beginning."""
         self._start += n_columns
 
-    def _columns_for(self, n_columns: int) -> int:
-        return min(n_columns + max(_ROOM, n_columns // 2), self._widest + _ROOM)
-
-    def _make_room(self, n_rows: int, n_new: int) -> None:
-        if self._end + n_new <= self._stored[0].shape[-2]:
-            return
+    def _move(self, n_rows: int, n_slots: int, n_new: int) -> None:
+        """Move the first rows' window to a storage of so many slots, with room for new columns."""
         n_columns = self._end - self._start
-        grown = []
+        n_free = n_new + max(_ROOM, n_columns // _SHARE)
+        moved = []
         for stored in self._stored:
-            slots, heads, _, size = stored.shape
-            room = stored.new_empty(slots, heads, self._columns_for(n_columns + n_new), size)
+            _, heads, _, size = stored.shape
+            room = stored.new_empty(n_slots, heads, n_columns + n_free, size)
             room[:n_rows, :, :n_columns] = stored[:n_rows, :, self._start : self._end]
-            grown.append(room)
-        self._stored = tuple(grown)
+            moved.append(room)
+        self._stored = tuple(moved)
         self._start, self._end = 0, n_columns
 
 
 class SlotCache(Cache):
     """The layers' caches, whose rows come and go together."""
 
-    def __init__(self, n_slots: int, widest: int) -> None:
-        """Start empty, with room for so many rows, none of which is ever wider."""
+    def __init__(self) -> None:
+        """Start empty."""
         super().__init__(layers=[])
-        self._sizes = n_slots, widest
 
     def add_rows(self, n_rows: int, cache: DynamicCache) -> None:
         """Add what another cache has read, behind the first n_rows rows; it is empty afterwards."""
         while len(self.layers) < len(cache.layers):
-            self.layers.append(SlotLayer(*self._sizes))
+            self.layers.append(SlotLayer())
         for mine, theirs in zip(self._slots, cache.layers, strict=True):
             if isinstance(theirs, DynamicLayer) and theirs.is_initialized:
                 mine.add_rows(n_rows, theirs)
@@ -111,11 +108,8 @@ class SlotCache(Cache):
 
     def move_rows(self, moves: Sequence[tuple[int, int]]) -> None:
         """Copy rows, (to, from) each."""
-        if not moves:
-            return
-        to, rows = (torch.tensor(each) for each in zip(*moves, strict=True))
         for layer in self._slots:
-            layer.move_rows(to, rows)
+            layer.move_rows(moves)
 
     def leave_behind(self, n_columns: int) -> None:
         """Leave columns behind at the beginning, which are padding in all rows."""
@@ -130,16 +124,14 @@ class SlotCache(Cache):
 class Slots(Generic[Row]):
     """Decodes rows, and reads the next prompts where rows have ended."""
 
-    def __init__(
-        self, loaded: LoadedWeights, rules: DecodingRules, n_slots: int, widest: int
-    ) -> None:
-        """Start empty, with room for so many rows, none of which is ever wider."""
+    def __init__(self, loaded: LoadedWeights, rules: DecodingRules) -> None:
+        """Start empty."""
         self.rows: list[Decoded[Row]] = []
         self._ended: list[Decoded[Row]] = []  # and not yielded yet
         self._model, self._device = cast("Callable[..., Any]", loaded.model), loaded.device
         self._takes = inspect.signature(cast("Any", loaded.model).forward).parameters
-        self._rules, self._n_slots = rules, n_slots
-        self._cache = SlotCache(n_slots, widest)
+        self._rules = rules
+        self._cache = SlotCache()
         self._ids = torch.empty(0, 0, dtype=torch.long, device=self._device)
         self._noise = RowNoise([], loaded.device)
 
@@ -154,13 +146,13 @@ class Slots(Generic[Row]):
         Raises:
             torch.OutOfMemoryError: The rows are too many for the device.
         """
-        self._ended += self._read(first)
+        with quiet_transformers():  # what a family has to say, it says at once
+            self._ended += self._read(first)
         while self.rows:
             self._ended += self._step()
-            n_free = self._n_slots - len(self.rows)
-            if len(queue) and n_free * REFILL >= self._n_slots:
+            if self._ended and (new := queue.take_beside([each.row for each in self.rows])):
                 yield self._handed_over()
-                self._ended += self._read(queue.take_rows(n_free))
+                self._ended += self._read(new)
         yield self._handed_over()
 
     def _handed_over(self) -> list[Decoded[Row]]:
@@ -170,22 +162,38 @@ class Slots(Generic[Row]):
     @torch.inference_mode()
     def _read(self, prompts: Sequence[Row]) -> list[Decoded[Row]]:
         """Read prompts and choose the first token of each; return the rows that it ends."""
-        new = [Decoded(prompt) for prompt in prompts]
         n_before = len(self.rows)
-        self.rows += new
+        self.rows += [Decoded(prompt) for prompt in prompts]
         padded, mask = (each.to(self._device) for each in pad_left([p.prompt_ids for p in prompts]))
         ids = padded.masked_fill(mask == 0, NO_TOKEN)  # (R, P)
-        cache = DynamicCache()
-        with quiet_transformers():
-            logits = self._logits(padded, ids, cache)
-        self._cache.add_rows(n_before, cache)
+        parts = [
+            self._part_read(padded[part, -width:], ids[part, -width:], n_before + part.start)
+            for part, width in self._parts([len(prompt.prompt_ids) for prompt in prompts])
+        ]
         noise = RowNoise([prompt.seed for prompt in prompts], self._device)
-        ids = self._chosen(logits, ids, noise)
+        ids = self._chosen(torch.cat(parts), ids, noise)
         self._noise.join(noise)
         padding = self._ids.shape[1] - ids.shape[1]
         ids = torch.nn.functional.pad(ids, (padding, 0), value=NO_TOKEN) if n_before else ids
         self._ids = torch.cat([self._ids, ids]) if n_before else ids
         return self._extended(n_before)
+
+    def _parts(self, lengths: Sequence[int]) -> Iterator[tuple[slice, int]]:
+        """Yield which prompts of such lengths are read at once, and how wide they are."""
+        on_cpu = self._device.type == "cpu"
+        start = 0
+        while start < len(lengths):
+            n_most = max(1, _READ_AT_ONCE // lengths[start]) if on_cpu else len(lengths)
+            part = slice(start, start + n_most)
+            yield part, max(lengths[part])
+            start = part.stop
+
+    def _part_read(self, padded: torch.Tensor, ids: torch.Tensor, n_before: int) -> torch.Tensor:
+        """Read prompts (R, P) behind n_before rows; return (R, V) of the next tokens."""
+        cache = DynamicCache()
+        logits = self._logits(padded, ids, cache)
+        self._cache.add_rows(n_before, cache)
+        return logits
 
     @torch.inference_mode()
     def _step(self) -> list[Decoded[Row]]:

@@ -33,8 +33,8 @@ def _on_record(ledger: Ledger) -> Table:
     counts = counts_of(ledger, tournaments, until)
     batches: Iterable[Recorded] = ()
     if any(each.batches for each in counts.values()):
-        batches = ledger.read_rare(BATCH_EVENTS, until=until)
+        batches = ledger.read(until=until, types=BATCH_EVENTS)
     imported: Sequence[Recorded] = ()
     if len(tournaments) < len(streams):
-        imported = [*ledger.read_rare(IMPORTED_EVENTS, until=until)]
+        imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
     return status_table(ledger, counts, open_batches(batches), imported_sets(imported), utc_now())

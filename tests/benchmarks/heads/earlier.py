@@ -27,6 +27,8 @@ ASKED: Final = {
     "Hydra, 12 rows": 1.5,
     "demo weights, greedy": 1.0,
     "demo weights, sampled": 1.0,
+    "demo weights, greedy, 32 rows": 1.0,
+    "demo weights, sampled, 32 rows": 1.3,
     "demo weights, Hydra of one head": 1.0,
     "demo weights, Hydra of nine": 1.0,
 }

@@ -69,16 +69,20 @@ def demo_jobs(demo: Path) -> dict[str, Job]:
     entrants = [each.entrant for each in registrations if isinstance(each, EntrantRegistered)]
     texts = [each.prompt.text for each in registrations if isinstance(each, PromptRegistered)]
     base, one_head, _, nine = entrants
+    sampled = replace(base, temperature=TEMPERATURE)
+    few = settings.generation.batch_tokens or 0
+    many = 32 * 243  # rows, of the longest prompt and answer
     kinds = {
-        "demo weights, greedy": base,
-        "demo weights, sampled": replace(base, temperature=TEMPERATURE),
-        "demo weights, Hydra of one head": one_head,
-        "demo weights, Hydra of nine": nine,
+        "demo weights, greedy": (base, few),
+        "demo weights, sampled": (sampled, few),
+        "demo weights, greedy, 32 rows": (base, many),
+        "demo weights, sampled, 32 rows": (sampled, many),
+        "demo weights, Hydra of one head": (one_head, few),
+        "demo weights, Hydra of nine": (nine, few),
     }
-    batch_tokens = settings.generation.batch_tokens
     return {
         kind: Job(HfGenerator(batch_tokens, "cpu", load=LastLoaded()), tasks_of(who, texts))
-        for kind, who in kinds.items()
+        for kind, (who, batch_tokens) in kinds.items()
     }
 
 

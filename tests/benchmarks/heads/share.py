@@ -31,7 +31,7 @@ def sampling_share(bench: Bench, model: Olmo2ForCausalLM, n_rows: int) -> Row:
         cast("TextModel", model), tokenizer, model.device, frozenset(), n_positions=None
     )
     prompts = work.prompts(n_tokens)
-    slots = Slots[Prompt](loaded, rules, n_rows, prompts[0].n_tokens)
+    slots = Slots[Prompt](loaded, rules)
     slots._read(prompts)
     rounds = interleaved(bench.n_rounds, {"share": lambda: _share(slots, model.device)})
     share = rounds.median("share")

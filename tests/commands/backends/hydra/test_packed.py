@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -82,11 +83,36 @@ def test_all_other_layers_stay(layer: nn.Linear) -> None:
     assert net[0] is layer
 
 
-def test_without_onednn_all_layers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not every build of PyTorch has it."""
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+def broken(*_: object) -> torch.Tensor:
+    """Refuse what is asked, as an operator does whose arguments have changed."""
+    raise RuntimeError("_linear_pointwise() is missing value for argument 'algorithm'")
+
+
+def kept(weight: torch.Tensor, *_: object) -> torch.Tensor:
+    """Return a tensor as it is."""
+    return weight
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [
+        {},
+        {"_reorder_linear_weight": broken},
+        {"_reorder_linear_weight": kept, "_linear_pointwise": broken},
+        {"_reorder_linear_weight": kept, "_linear_pointwise": lambda states, *_: 2 * states},
+    ],
+    ids=["no operators", "no packing", "no product", "another product"],
+)
+def test_where_the_operators_fail_all_layers_stay(
+    monkeypatch: pytest.MonkeyPatch, operators: dict[str, object]
+) -> None:
+    """They are PyTorch's own affair, so another version may lack or change them."""
     net = nn.Sequential(linear())
+    states = torch.randn(3, SIZE)
+    expected = net(states)
+    monkeypatch.setattr(torch.ops, "mkldnn", SimpleNamespace(**operators))
 
     pack(net)
 
     assert type(net[0]) is nn.Linear
+    assert torch.equal(net(states), expected)

@@ -124,10 +124,29 @@ def test_places_are_taken_before_the_batch_is_over(llama: PreTrainedModel) -> No
     decoded(refilled.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings())
     decoded(whole.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings(), may_refill=False)
 
-    assert max(n_rows for n_rows, _ in refilled.sizes) == 4
+    assert max(n_rows for n_rows, _ in refilled.sizes) > 4  # narrower rows leave room for more
     steps = [[rows for rows, n_tokens in each.sizes if n_tokens == 1] for each in (refilled, whole)]
     n_tokens = sum(map(len, decoded(llama, 1, SamplingSettings())))
     assert sum(steps[0]) <= n_tokens < sum(steps[1])
+
+
+def test_a_processor_reads_few_tokens_at_once(
+    monkeypatch: pytest.MonkeyPatch, llama: PreTrainedModel
+) -> None:
+    """What its cache does not hold comes from memory; the text is the same."""
+    at_once = decoded(llama, 14, SamplingSettings(1.0))
+    passes = Passes([])
+    monkeypatch.setattr("commands.backends.weights.slots._READ_AT_ONCE", 50)
+
+    assert decoded(passes.watch(tiny(LlamaForCausalLM, seed=4)), 14, SamplingSettings(1.0)) == (
+        at_once
+    )
+    read = [size for size in passes.sizes if size[1] > 1]
+    assert all(rows * n_tokens <= 50 for rows, n_tokens in read)
+    assert max(rows for rows, _ in read) > 1
+    assert max(rows for rows, n_tokens in passes.sizes if n_tokens == 1) > max(
+        rows for rows, _ in read
+    )
 
 
 def test_a_long_answer_outlasts_many_short_ones(llama: PreTrainedModel) -> None:

@@ -196,6 +196,27 @@ def test_a_row_that_joins_goes_on_where_it_was() -> None:
     assert torch.equal(torch.stack([joined.step(5)[1] for _ in range(11)]), whole[1:])
 
 
+def test_numbers_that_are_ahead_outlast_a_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows join every few steps, and to compute all numbers anew each time costs as much."""
+    made: list[int] = []
+
+    def counted(keys: torch.Tensor, steps: torch.Tensor, n: int) -> torch.Tensor:
+        made.append(len(keys))
+        return uniforms(keys, steps, n)
+
+    monkeypatch.setattr("commands.backends.weights.sampling.uniforms", counted)
+    noise, late = RowNoise([1], CPU), RowNoise([2, 3], CPU)
+    noise.step(5)
+    noise.step(5)
+    late.step(5)
+
+    noise.join(late)
+    for _ in range(7):
+        noise.step(5)
+
+    assert made == [1, 2, 3]
+
+
 def test_uniforms_lie_between_0_and_1_and_are_fine_near_0() -> None:
     """Noise is large where they are small: with 24 bits there, rare tokens would never be drawn."""
     drawn = uniforms(torch.tensor(row_key(1)), torch.arange(1000), 1001)
