@@ -17,7 +17,7 @@ from ledger.auditing.audit import (
 from ledger.auditing.stretches import Fault
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
-from ledger.recorded import StoredEvent
+from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema
 from ledger.storage.views.catalogue import VIEWS
 from ledger.store import Ledger
@@ -281,16 +281,20 @@ def test_a_field_of_any_type_is_a_fault_and_no_crash(
     assert faults
 
 
-def test_types_that_were_not_asked_for_are_left_out_of_a_damaged_page_too(filed: Path) -> None:
-    """Where a page cannot be read as text, its events are looked at one by one."""
+def test_types_that_were_not_asked_for_are_left_out_of_a_damaged_ledger_too(
+    filed: Path,
+) -> None:
+    """Where a stream's name cannot be read as text, all events are looked at one by one."""
     with Ledger.open(filed) as ledger:
         ledger.append(STREAM, opened()[:1])
-    tamper(filed, "UPDATE event SET stream = CAST(x'ff' AS TEXT) WHERE position = 4")
+    tamper(filed, "UPDATE event SET stream = CAST(x'ff' AS TEXT) WHERE position = 1")
 
     with Ledger.read_only(filed) as ledger:
-        each = list(read_with_faults(ledger, ledger.head.position, {"TournamentOpened"}))
+        fault, opening = read_with_faults(ledger, ledger.head.position, {"TournamentOpened"})
 
-    assert each == [Fault(4, "its stream or type is not UTF-8 text")]
+    assert fault == Fault(1, "its stream or type is not UTF-8 text")
+    assert isinstance(opening, Recorded)
+    assert opening.event == opened()[0]
 
 
 def test_swapped_events_are_found_at_both_places(filed: Path) -> None:
