@@ -64,7 +64,7 @@ def _keep_freed_memory() -> None:
     With small weights a tenth of the time or more went into giving it back and mapping it anew.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if set_option is not None:  # as with musl
+    if set_option is not None:  # musl has none
         set_option(_M_TRIM_THRESHOLD, _N_KEPT)
         set_option(_M_MMAP_THRESHOLD, _N_MAPPED)
 
