@@ -129,6 +129,7 @@ def main() -> None:
     """Run the command line; the console script."""
     if isinstance(sys.stdout, TextIOWrapper):  # JSON is UTF-8, whatever the locale says
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    atexit.register(_drop_what_nobody_reads)
     words = [word for word in _typed() if not word.startswith("-")]
     if not _FOLDING.isdisjoint(words[:1]):
         _tune_interpreter()
@@ -152,6 +153,15 @@ def _say(message: str, fg: str | None = None) -> None:
     """Print the last message; the exit code holds even if nobody can read it."""
     with suppress(OSError):
         typer.secho(message, fg=fg, err=True)
+
+
+def _drop_what_nobody_reads() -> None:
+    """Drop what is left of standard error if it cannot be written: Python would exit with 120."""
+    try:
+        if sys.stderr:
+            sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _typed() -> list[str]:

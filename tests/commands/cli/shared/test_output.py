@@ -40,11 +40,15 @@ def launched(
     script: str = 'exec "$@"',
     environ: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run the command line beside a ledger, as a process that ends as processes do."""
+    """Run the command line beside a ledger, as a process that ends as processes do.
+
+    Its streams are buffered, as most people have them: what is left is written at its end.
+    """
+    ours = {"PYTHONPATH": str(Path(__file__).parents[4]), "PYTHONUNBUFFERED": ""}
     return subprocess.run(
         ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "commands.cli", *words],
         cwd=path.parent,
-        env={**os.environ, **(environ or {}), "PYTHONPATH": str(Path(__file__).parents[4])},
+        env={**os.environ, **(environ or {}), **ours},
         stdout=to,
         stderr=told,
         check=False,
