@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import BattleFormat
+from commands.importing.formats.files import reading
 from commands.importing.formats.rows import BadRow, Records
 from commands.importing.known_battles import FileRead, KnownBattles
 from ledger.events import imports
@@ -74,10 +75,8 @@ def require_readable(files: Iterable[Path]) -> None:
         ConfigurationError: A file cannot be read.
     """
     for file in files:
-        try:
+        with reading(file):
             file.open("rb").close()
-        except OSError as error:
-            raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
 
 
 def import_battles(
@@ -177,8 +176,5 @@ def bad_rows(taken: BattleImport) -> Iterator[str]:
 
 
 def _digest_of(file: Path) -> Digest:
-    try:
-        with file.open("rb") as opened:
-            return Digest(hashlib.file_digest(opened, "sha256").hexdigest())
-    except OSError as error:
-        raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
+    with reading(file), file.open("rb") as opened:
+        return Digest(hashlib.file_digest(opened, "sha256").hexdigest())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import decode_json
+from commands.importing.formats.files import decode_json, reading
 from commands.importing.formats.rows import Cells, InvalidFields, shorten
 from ledger.events.imports import ImportedRating, RatingsImported, RatingSource, battles_stream
 from ledger.identity import Digest, digest_of_bytes
@@ -34,11 +34,10 @@ def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
 
 
 def _event(file: Path) -> RatingsImported:
-    try:
+    with reading(file):
         content = file.read_bytes()
+    try:
         return _ratings(decode_json(content), digest_of_bytes(content))
-    except OSError as error:
-        raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
     except (InvalidFields, ValueError) as error:
         raise ConfigurationError([f"{file} is not an elo_ratings.json: {error}"]) from error
 

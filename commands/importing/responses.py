@@ -16,6 +16,7 @@ from commands.decisions.commands import ImportResponse, OpenTournament
 from commands.decisions.decide import partial_response
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, counted, first_lines, place_and_fault
+from commands.importing.formats.files import reading
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.events.values import Count, Probability
@@ -161,10 +162,8 @@ def _by_key(
 
 
 def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
-    try:
+    with reading(file):
         content = file.read_bytes()
-    except OSError as error:
-        raise ConfigurationError([f"{file}: cannot be read: {error.strerror}"]) from error
     digest = digest_of_bytes(content)
     for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
         if line.strip():

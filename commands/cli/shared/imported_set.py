@@ -17,7 +17,7 @@ from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
-from projections.battles.imported import table_of
+from projections.battles.imported import BattleTable, table_of
 from projections.battles.selection import COLUMNS, Where
 from projections.battles.unread import Unread
 from projections.verdicts.policies import RECORDED
@@ -122,7 +122,10 @@ def votes_of(selection: Selection, name: str, option: str) -> Battles:
         LedgerError: The ledger cannot be read.
         ConfigurationError: There is no such set, or it has no human votes.
     """
-    table = human_set(selection, name, option).battles
+    return _by_people(human_set(selection, name, option).battles)
+
+
+def _by_people(table: BattleTable) -> Battles:
     return table.where(table.is_human).battles(soft=False)
 
 
@@ -134,8 +137,7 @@ class VotesOnRecord(NamedTuple):
 
     def battles(self, dimension: Dimension) -> Battles:
         """Return the votes on a dimension as battles."""
-        table = table_of(self.on[dimension])
-        return table.where(table.is_human).battles(soft=False)
+        return _by_people(table_of(self.on[dimension]))
 
 
 def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:

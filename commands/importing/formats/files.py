@@ -11,6 +11,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -21,6 +22,19 @@ from commands.errors import ConfigurationError
 from commands.importing.formats.catalogue import BattleFormat, uncompressed
 from commands.importing.formats.rows import BadRow, Record
 from projections.artifacts.escaping import unguarded
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read.
+
+    Raises:
+        ConfigurationError: The system refuses it.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error.strerror}"]) from error
 
 
 def decode_json(content: bytes) -> object:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import yaml  # type: ignore[import-untyped]  # it has no types
 
 from commands.errors import ConfigurationError
+from commands.importing.formats.files import reading
 
 Keys = Mapping[str, object]
 
@@ -47,10 +48,10 @@ def read_keys(path: Path, including: tuple[Path, ...] = ()) -> dict[str, object]
 
 
 def _load(path: Path) -> dict[str, object]:
+    with reading(path):
+        content = path.read_bytes()
     try:
-        found = yaml.load(path.read_bytes(), _Loader)  # noqa: S506  # a SafeLoader
-    except OSError as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error.strerror}"]) from error
+        found = yaml.load(content, _Loader)  # noqa: S506  # a SafeLoader
     except yaml.YAMLError as error:
         why = " ".join(str(error).split())
         raise ConfigurationError([f"{path}: not YAML: {why}"]) from error
