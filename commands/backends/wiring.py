@@ -28,7 +28,7 @@ from commands.importing.formats.rows import Fields
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import BatchJudge, Generator, Judge, Tell, Till, TokenCounter
-from commands.settings.keys import key_in
+from commands.settings.api_keys import key_in
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import OPENAI_URL, Server

@@ -10,7 +10,7 @@ from typing import Final
 from commands.entrants.places import FetchSnapshot, find_place
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
-from commands.settings.keys import key_variables
+from commands.settings.api_keys import key_variables
 from commands.settings.schema import JurorSection, JurySection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings

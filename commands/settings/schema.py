@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from pydantic import Field, JsonValue, field_validator
 
-from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.prompting import adds_to_query
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
 from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section

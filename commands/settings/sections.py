@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.prompting import Prompting, adds_to_prompt
 from commands.settings.servers import BASE_URL
 

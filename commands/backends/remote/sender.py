@@ -15,10 +15,10 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, TryAgain, Unanswered
 from commands.backends.remote.pace import Pace, back_off_s
-from commands.backends.remote.silence import Silence
+from commands.backends.remote.waiting_notices import WaitingNotices
 from commands.errors import ProviderError
 from commands.ports import Tell
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.events.judging import Fate
 
 THREAD_NAME: Final = "request"
@@ -81,7 +81,7 @@ class Sender(Generic[Request, Answer]):
         self._server, self._ask, self._pace = server, ask, pace
         self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
         self._longest_wait_s = patience.busy_s
-        self._silence = Silence(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
+        self._notices = WaitingNotices(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
         self._sleep = pace.sleep or stops.wait
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
@@ -147,7 +147,7 @@ class Sender(Generic[Request, Answer]):
         self._n_sent += 1
         self._n_under_way += 1
         self._start_threads(self._n_under_way)
-        self._silence.sent(self._n_sent)
+        self._notices.sent(self._n_sent)
         self._todo.put(sent._replace(number=self._n_sent))
 
     def _start_threads(self, n: int) -> None:
@@ -183,11 +183,11 @@ class Sender(Generic[Request, Answer]):
                 self._sleep(wait_s)
             return
         try:
-            yield self._done.get(timeout=min(wait_s, self._silence.due_s))
+            yield self._done.get(timeout=min(wait_s, self._notices.due_s))
             for _ in range(1, max(_GROUP, self._n_at_a_time // _GROUPS)):
                 yield self._done.get_nowait()
         except Empty:
-            self._silence.tell_if_due()
+            self._notices.tell_if_due()
 
     def _wait_s(self) -> float:
         """Return the seconds until a further request may be sent."""
@@ -204,7 +204,7 @@ class Sender(Generic[Request, Answer]):
         self, sent: _Sent[Request], result: Answer | Unanswered | Exception
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
-        self._silence.ended(sent.number)
+        self._notices.ended(sent.number)
         match result:
             case TryAgain():
                 return self._later(sent, result)

@@ -21,7 +21,7 @@ from commands.judging.session import (
     require_cap_can_be_kept,
 )
 from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progress
-from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
 from commands.spending.consent import SpendingOptions

@@ -8,7 +8,7 @@ from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_missing
 from commands.ports import no_progress
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from commands.spending.price_table import price_table
 from commands.spending.till import LedgerTill
 from ledger.events.requests import RequestsSubmitted, ServerFacts

@@ -2,8 +2,8 @@
 
 import pytest
 
-from commands.settings import keys
-from commands.settings.keys import key_in, redacted, without_keys
+from commands.settings import api_keys
+from commands.settings.api_keys import key_in, redacted, without_keys
 
 
 @pytest.mark.parametrize(
