@@ -24,7 +24,7 @@ from commands.judging.scoring import Scoring, require_judges, score_with_consent
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.register import selected_prompts
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from projections.tournament.remaining import progress, response_counts

@@ -30,7 +30,7 @@ from commands.settings.lookup import judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.starting.own import FIRST_PROMPTS, SETTINGS, NewTournament, lay_out
 from commands.settings.starting.prompts_csv import read_prompts
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now
 from projections.tournament.compared import Account

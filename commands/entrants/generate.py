@@ -8,7 +8,7 @@ from typing import NamedTuple
 from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
-from commands.spending import approval, consent, endpoints, pricing
+from commands.spending import consent, consent, endpoints, pricing
 from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.events.registration import Entrant
 from ledger.identity import PromptId
@@ -70,7 +70,7 @@ def generate_with_consent(
     close_abandoned_requests(recorder)
     missing = islice(missing_responses(recorder.state, prompts), spending.limit)
     requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
-    approval.approve_requests(recorder, requests, book, spending, console)
+    consent.approve_requests(recorder, requests, book, spending, console)
     till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
     return generate_missing(
         recorder,

@@ -24,7 +24,7 @@ from commands.importing.formats.files import OpenParquet
 from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
-from commands.spending import approval, consent, pricing
+from commands.spending import consent, consent, pricing
 from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.events.evaluations import EvaluationPlanned, ScoredBy, scoring_digest
 from ledger.events.registration import (
@@ -211,7 +211,7 @@ def evaluate_with_consent(
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
     owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
-    approval.approve_requests(recorder, owed, book, spending, console)
+    consent.approve_requests(recorder, owed, book, spending, console)
     till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
     try:
         done = evaluate.evaluate_all(

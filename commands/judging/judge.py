@@ -17,7 +17,7 @@ from commands.judging.abandoned import close_abandoned, is_lost
 from commands.ports import Answer, Asking, Judge, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from commands.spending.stopping import stopping_gently
+from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId

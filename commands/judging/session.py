@@ -25,7 +25,7 @@ from commands.judging.receiving import BatchReceiver
 from commands.judging.waiting import KEPT, BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
-from commands.spending import approval, budget, consent, pricing
+from commands.spending import consent, budget, consent, pricing
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -272,7 +272,7 @@ def _ask(
     if not queries or (task.judge.provider not in consent.PAID_PROVIDERS and not expected):
         return  # an endpoint without a price asks for no consent
     require_key(task.judge, section_of(plan.settings, task.judge))
-    approval.require_someone(task.judge.model, spending, console)
+    consent.require_someone(task.judge.model, spending, console)
     offer = consent.Offer(
         n_queries=len(queries),
         model=task.judge.model,
@@ -281,4 +281,4 @@ def _ask(
         spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
     )
-    approval.approve(offer, spending, console)
+    consent.approve(offer, spending, console)

@@ -16,7 +16,7 @@ from commands.ports import Tell
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.servers import Reach, Server
 from commands.settings.version import VERSION
-from commands.spending.consent import no_price
+from commands.spending.offer import no_price
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import LedgerError, NoLedger, TourneyError
 from ledger.storage.connection import require_own_schema

@@ -17,7 +17,7 @@ from commands.ports import GenerationTask, Tell
 from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
-from commands.spending.stopping import stopping_gently
+from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant

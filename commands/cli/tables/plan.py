@@ -11,7 +11,7 @@ from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
 from commands.judging.scoring import OwedScores
-from commands.spending.consent import dollars, no_price
+from commands.spending.offer import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from ledger.identity import Json

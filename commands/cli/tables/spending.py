@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
-from commands.spending.consent import dollars, no_price
+from commands.spending.offer import dollars, no_price
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json

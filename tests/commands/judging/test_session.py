@@ -24,7 +24,7 @@ from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progr
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
