@@ -18,7 +18,7 @@ from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import require_boolean
-from commands.ports import OnProgress, Till
+from commands.ports import OnProgress, Billing
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
@@ -47,9 +47,9 @@ class PlannedEvaluation(NamedTuple):
     plan: EvaluationPlanned
     samples: tuple[Sample, ...]
 
-    def paying(self, till: Till) -> "PlannedEvaluation":
-        """Return the same, with requests to an endpoint recorded by a till."""
-        return self._replace(inference=self.inference.paying(till))
+    def billed_by(self, billing: Billing) -> "PlannedEvaluation":
+        """Return the same, with requests to an endpoint recorded and kept within the cap."""
+        return self._replace(inference=self.inference.billed_by(billing))
 
     def registered(self, known: Container[Digest]) -> Iterator[EntrantRegistered | ItemRegistered]:
         """Yield the registrations of its entrant and items, but for those that are known.

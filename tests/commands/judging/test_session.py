@@ -20,7 +20,7 @@ from commands.judging.session import (
     plan_judging,
     require_cap_can_be_kept,
 )
-from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progress
+from commands.ports import BatchJudge, Console, Generator, Judge, Billing, no_progress
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
@@ -60,7 +60,7 @@ class Scripted(NamedTuple):
     direct: Judge
     batched: BatchJudge
 
-    def generator(self, till: Till) -> Generator:  # noqa: ARG002  # a port's signature
+    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
         """Refuse: every response is there."""
         raise AssertionError
 
