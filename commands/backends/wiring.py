@@ -19,15 +19,15 @@ from commands.backends.engines import (
     local_backends,
     needs_extra,
 )
+from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.entrants.places import HubSnapshot
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
-from commands.ports import BatchJudge, Generator, Judge, Tell, Billing, TokenCounter
+from commands.ports import BatchJudge, Billing, Generator, Judge, Tell, TokenCounter
 from commands.settings.api_keys import key_in
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection

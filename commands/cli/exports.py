@@ -23,12 +23,12 @@ from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
 from commands.runs.auditing.soundness import require_sound
-from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.parameters import require_anchor
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.reading import heard_at, starter, subject_now
+from commands.runs.resolve import tournament_at
 from ledger.exchange import export_lines
 from ledger.identity import Fields
 from ledger.store import Ledger

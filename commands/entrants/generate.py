@@ -9,8 +9,8 @@ from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
 from commands.spending import consent, endpoints, pricing
-from commands.spending.offer import SpendingOptions
 from commands.spending.billing import LedgerBilling, close_abandoned_requests
+from commands.spending.offer import SpendingOptions
 from ledger.events.registration import Entrant
 from ledger.identity import PromptId
 from projections.tournament.remaining import missing_responses

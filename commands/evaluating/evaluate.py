@@ -18,7 +18,7 @@ from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import require_boolean
-from commands.ports import OnProgress, Billing
+from commands.ports import Billing, OnProgress
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
 from ledger.events.evaluations import (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
 from commands.evaluating.values import ComparisonItem, Item, RolloutItem
-from commands.ports import Generator, LikelihoodModel, Billing
+from commands.ports import Billing, Generator, LikelihoodModel
 from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesItem,

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from commands.entrants.places import FetchSnapshot, find_place
+from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
 from commands.settings.api_keys import key_variables
@@ -88,7 +88,7 @@ def weights_of(
 
 
 def _weights(section: JurorSection, model: str, folder: Path, fetch: FetchSnapshot | None) -> Path:
-    return find_place(Path(model), folder, fetch, revision=section.revision).folder
+    return find_weights(Path(model), folder, fetch, revision=section.revision).folder
 
 
 def require_key(judge: JudgeSettings, section: JurorSection) -> None:

@@ -28,8 +28,8 @@ from commands.judging.unreadable import tell_unscored
 from commands.ports import Backends, Console
 from commands.settings.schema import Settings
 from commands.spending.consent import require_someone
-from commands.spending.offer import PAID_PROVIDERS
 from commands.spending.forecast import PlannedCost, plan_cost
+from commands.spending.offer import PAID_PROVIDERS
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationPlanned

@@ -8,7 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, Spelling, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.choices import (
+from commands.runs.outcomes import recorded_outcomes, with_open_pairings
+from commands.runs.parameters import settings_of
+from commands.runs.resolve import (
     entrant_named,
     judge_of,
     on_dimension,
@@ -16,8 +18,6 @@ from commands.runs.choices import (
     require_jury,
     unknown,
 )
-from commands.runs.outcomes import recorded_outcomes, with_open_pairings
-from commands.runs.parameters import settings_of
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId, StreamId

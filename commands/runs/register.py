@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
-from commands.entrants.places import FetchSnapshot
+from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
 from commands.settings.inputs import (

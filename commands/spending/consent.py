@@ -6,8 +6,8 @@ from math import fsum
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Console
-from commands.spending.offer import Offer, SpendingOptions, dollars, no_price
 from commands.spending.endpoints import Request, endpoint_costs
+from commands.spending.offer import Offer, SpendingOptions, dollars, no_price
 from commands.spending.pricing import PriceBook
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.storage.views.view import LedgerView
 
 _HEAD: Final = """\

@@ -20,12 +20,12 @@ from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Pa
 from commands.entrants.chats import as_json, prompt_messages
 from commands.errors import LeftUnanswered
 from commands.ports import (
+    Billing,
     GeneratedText,
     GenerationFailure,
     GenerationOptions,
     GenerationTask,
     Tell,
-    Billing,
 )
 from commands.spending.billing import NO_BILLING
 from ledger.events.money import Usage

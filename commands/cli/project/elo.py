@@ -11,7 +11,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import RatedSource
 from commands.runs.parameters import elo_parameters
-from commands.runs.report.drawings.of_rows import sweep_chart
+from commands.runs.report.drawings.figures import sweep_chart
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 

@@ -23,8 +23,8 @@ from commands.cli.tables import outcomes as tables
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.choices import unknown
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
+from commands.runs.resolve import unknown
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold

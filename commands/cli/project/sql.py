@@ -13,7 +13,7 @@ from commands.cli.tables.screen.escapes import one_line
 from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.runs.auditing.query import Answer, ask
 from ledger.identity import Json
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 
 _LONG: Final = 200  # characters of a text that a table shows

@@ -12,7 +12,7 @@ from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box
-from commands.runs.choices import on_dimension
+from commands.runs.resolve import on_dimension
 from commands.runs.viewing.annotator import annotate as collect_votes
 from commands.runs.viewing.viewer import view as show_pages
 from ledger.identity import Dimension

@@ -18,8 +18,7 @@ from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
-from projections.battles.selection import COLUMNS, Where
-from projections.battles.unread import Unread
+from projections.battles.selection import COLUMNS, Unread, Where
 from projections.verdicts.policies import RECORDED
 
 _NAME: Final = re.compile(r"[\w.-]+")

@@ -16,7 +16,6 @@ from commands.cli.shared.ledger import (
     stream_of,
 )
 from commands.cli.tables.table import judged_by
-from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
@@ -25,6 +24,7 @@ from commands.runs.judged_tournament import (
     judged_tournament,
     rated_tournament,
 )
+from commands.runs.resolve import rule_of
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
 from projections.verdicts import policies

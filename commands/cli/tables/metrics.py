@@ -10,7 +10,7 @@ from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.errors import counted
 from commands.runs.reading.evaluated import CurveRow, SampleRow
 from commands.runs.reading.rows import MetricRow
-from commands.runs.report.drawings.of_rows import curve_chart, metrics_chart
+from commands.runs.report.drawings.figures import curve_chart, metrics_chart
 from ledger.identity import Json
 from projections.evaluations.curve import TrainingPoint, breaks, metrics_over_steps
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics

@@ -11,9 +11,9 @@ from commands.errors import counted
 from commands.evaluating.evaluate import OwedSamples
 from commands.judging.preview import RequestPreview
 from commands.judging.scoring import OwedScores
-from commands.spending.offer import dollars, no_price
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
+from commands.spending.offer import dollars, no_price
 from ledger.identity import Json
 from projections.artifacts.escaping import shown
 from projections.tournament.estimate import Basis

@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.cli.tables.table import Table, columns
 from commands.runs.reading.rows import BiasRow, FragilityRow
-from commands.runs.report.drawings.of_rows import calibration_chart
+from commands.runs.report.drawings.figures import calibration_chart
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration

@@ -197,7 +197,7 @@ def _csv_value(value: Json) -> Json:
 
 
 def _svg(table: Table) -> str:
-    svg: str = import_module(f"{_DRAWINGS}.alone").as_svg(_chart(table, Format.SVG))
+    svg: str = import_module(f"{_DRAWINGS}.svg_file").as_svg(_chart(table, Format.SVG))
     return svg
 
 

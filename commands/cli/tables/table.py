@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from commands.errors import joined_names
-from commands.runs.report.drawings.of_rows import ToChart
+from commands.runs.report.drawings.figures import ToChart
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 

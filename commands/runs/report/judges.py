@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.drawings.chart import ConfidenceBin
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import NOTHING, decimal, interval, percent
@@ -203,7 +203,7 @@ class CalibrationRow(NamedTuple):
     n: int
     ece: str
     brier: str
-    diagram: pieces.Drawing
+    diagram: svg_parts.Drawing
 
 
 def calibration_of(subject: Subject) -> tuple[CalibrationRow, ...]:

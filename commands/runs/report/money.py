@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from projections.tournament.requests import Bill, endpoint_spend
@@ -109,7 +109,7 @@ def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
 class ValueMap(NamedTuple):
     """Ratings against what a response takes."""
 
-    drawing: pieces.Drawing
+    drawing: svg_parts.Drawing
     unit: str
     rows: tuple[tuple[int, str, str, str, bool], ...]  # place, entrant, rating, cost, frontier
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
@@ -22,7 +22,7 @@ class RatingRow(NamedTuple):
     rank: str
     rating: str
     interval: str
-    bar: pieces.Drawing | None
+    bar: svg_parts.Drawing | None
     wins: int
     losses: int
     ties: int
@@ -56,7 +56,7 @@ class Ratings(NamedTuple):
     """All that a dimension shows of ratings."""
 
     rows: tuple[RatingRow, ...]
-    axis: pieces.Drawing | None
+    axis: svg_parts.Drawing | None
     level: str
     groups: str | None  # which ratings compare
     elo: str  # why the other engine differs
@@ -73,7 +73,7 @@ def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
     rates = records(rated.comparisons)
     order = [place.entrant for place in rated.board.rows]
-    scale = pieces.scale_of(_ends(rated.board.rows))
+    scale = svg_parts.scale_of(_ends(rated.board.rows))
     return Ratings(
         rows=_rows(rated.board.rows, rates, rated.standings, scale),
         axis=None if scale is None else embedded.axis(scale),
@@ -97,7 +97,7 @@ def _rows(
     places: Sequence[LeaderboardRow],
     rates: Iterable[PairRecord],
     standings: Standings,
-    scale: pieces.RoundScale | None,
+    scale: svg_parts.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
     won = _totals(rates)
     elo = {str(row.entrant_id): row.rating for row in standings.rows}
@@ -124,7 +124,7 @@ def _between(place: LeaderboardRow) -> str:
     return f"{place.lower:.0f}–{place.upper:.0f}"  # noqa: RUF001
 
 
-def _bar(place: LeaderboardRow, scale: pieces.RoundScale | None) -> pieces.Drawing | None:
+def _bar(place: LeaderboardRow, scale: svg_parts.RoundScale | None) -> svg_parts.Drawing | None:
     if place.rating is None or scale is None:
         return None
     return embedded.interval_bar(scale, place.rating, place.lower, place.upper)

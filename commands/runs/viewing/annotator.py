@@ -6,8 +6,15 @@ from typing import Final
 
 from commands.importing.votes import CHOICES, BallotBox, Choice
 from commands.runs.report.battles import word_difference
-from commands.runs.viewing.exchange import Access, PageReply, PageRequest, moved_to, page, plain
 from commands.runs.viewing.frame import policy, render
+from commands.runs.viewing.http_exchange import (
+    Access,
+    PageReply,
+    PageRequest,
+    moved_to,
+    page,
+    plain,
+)
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.errors import TourneyError
 

@@ -13,7 +13,7 @@ from threading import BoundedSemaphore
 from typing import Final, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.runs.viewing.exchange import PageReply, PageRequest
+from commands.runs.viewing.http_exchange import PageReply, PageRequest
 
 Answer: TypeAlias = Callable[[PageRequest], PageReply]
 _Connected: TypeAlias = socket.socket | tuple[bytes, socket.socket]

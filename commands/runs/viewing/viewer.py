@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from commands.runs.viewing import pages
 from commands.runs.viewing.battle_index import BattleFilter
-from commands.runs.viewing.exchange import Access, PageReply, PageRequest, page, plain
 from commands.runs.viewing.following import LedgerFollower
 from commands.runs.viewing.frame import policy
+from commands.runs.viewing.http_exchange import Access, PageReply, PageRequest, page, plain
 from commands.runs.viewing.live import LiveReading, LiveView, live_reading_of, view_of
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.chain import Head

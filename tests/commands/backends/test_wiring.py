@@ -12,8 +12,8 @@ from anthropic import Anthropic
 
 from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.engines import n_processes
 from commands.backends.huggingface.judge import HfJudge
-from commands.backends.huggingface.launcher import n_processes
 from commands.backends.wiring import (
     ConfiguredBackends,
     inferences_on,

@@ -20,7 +20,7 @@ from commands.judging.session import (
     plan_judging,
     require_cap_can_be_kept,
 )
-from commands.ports import BatchJudge, Console, Generator, Judge, Billing, no_progress
+from commands.ports import BatchJudge, Billing, Console, Generator, Judge, no_progress
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown

@@ -13,7 +13,7 @@ from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, P
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.judging.panel import panel_of
 from commands.judging.session import JudgingOptions
-from commands.ports import BatchJudge, Console, Generator, Judge, Billing, no_progress
+from commands.ports import BatchJudge, Billing, Console, Generator, Judge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace

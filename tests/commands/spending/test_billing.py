@@ -7,10 +7,10 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask, Tell
+from commands.spending.billing import LedgerBilling, close_abandoned_requests
 from commands.spending.budget import BudgetReached
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable, price_table
-from commands.spending.billing import LedgerBilling, close_abandoned_requests
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant

@@ -6,8 +6,8 @@ from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Confirm, Console, no_progress
 from commands.spending.consent import approve, approve_requests, require_someone
-from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.endpoints import Request
+from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
 from tests.support.builders.events import entrant

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
 from commands.errors import counted
 from commands.runs.reading.rows import EloRow
-from commands.runs.report.drawings.of_rows import elo_chart
+from commands.runs.report.drawings.figures import elo_chart
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json

@@ -9,8 +9,8 @@ from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_missing
 from commands.ports import no_progress
 from commands.settings.api_keys import redacted
-from commands.spending.price_table import price_table
 from commands.spending.billing import LedgerBilling
+from commands.spending.price_table import price_table
 from ledger.events.requests import RequestsSubmitted, ServerFacts
 from ledger.identity import EntrantId
 from tests.providers.dialects import BASE, DIALECTS, Dialect

@@ -29,8 +29,8 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
-from commands.spending.price_table import price_table
 from commands.spending.billing import LedgerBilling
+from commands.spending.price_table import price_table
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.outcomes import tournament_with_outcomes
 from commands.runs.reading.results import results_now
@@ -16,6 +15,7 @@ from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
 from commands.runs.report.reading import heard_at, heard_on, starter, subject_now
 from commands.runs.report.subject import Subject, subject_of
+from commands.runs.resolve import tournament_at
 from ledger.errors import NoLedger
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event

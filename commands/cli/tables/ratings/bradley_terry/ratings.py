@@ -8,7 +8,7 @@ from commands.cli.tables.ratings.bradley_terry.pairs import known_values
 from commands.cli.tables.table import KEPT, DrawnInterval, Table, columns
 from commands.errors import counted, joined_names
 from commands.runs.reading.rows import BradleyTerryRow
-from commands.runs.report.drawings.of_rows import bradley_terry_chart
+from commands.runs.report.drawings.figures import bradley_terry_chart
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.ratings.bradley_terry.component import MEAN_RATING
