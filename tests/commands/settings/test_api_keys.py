@@ -2,6 +2,7 @@
 
 import pytest
 
+from commands.settings import api_keys
 from commands.settings.api_keys import key_in, redacted, without_keys
 
 

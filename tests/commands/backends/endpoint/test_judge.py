@@ -18,6 +18,7 @@ from commands.errors import ConfigurationError, NoCredentials, ProviderError, Sp
 from commands.judging.judge import JudgeTask, judge_open
 from commands.judging.panel import Parameters
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
+from commands.settings import api_keys
 from commands.settings.schema import MaxTokensKey
 from commands.spending.budget import BudgetReached, PriceUnknown, at_risk_usd
 from ledger.events.judging import JudgeQueryFailed
