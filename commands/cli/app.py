@@ -53,14 +53,16 @@ _PROJECTIONS: Final = (
     Entry("project.outcomes", "matches", "List every pair of responses with its outcome."),
     Entry("project.outcomes", "responses", "List every response."),
     Entry("project.outcomes", "progress", "Show what is done and what remains to be done."),
-    Entry("project.reliability", "agreement", "Show how consistent judges are and how they agree."),
+    Entry(
+        "project.reliability", "agreement", "Show how consistent judges are and whether they agree."
+    ),
     Entry(
         "project.reliability",
         "fragility",
         "Show how few prompts decide who is ahead, by Bradley-Terry.",
     ),
     Entry("project.reliability", "bias", "Show the judges' biases: slot, style, own family."),
-    Entry("project.reliability", "calibration", "Compare p_correct with actual correctness."),
+    Entry("project.reliability", "calibration", "Compare each p_correct with actual correctness."),
     Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
     Entry("project.metrics", "metrics", "Show the results of evaluations."),
     Entry(
@@ -83,11 +85,11 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             is_group=True,
         ),
         Entry("apply", "apply", "Do what remains to be done (may cost money).", is_group=True),
-        Entry("evaluate", "evaluate", "Evaluate weights by themselves, without a tournament."),
+        Entry("evaluate", "evaluate", "Evaluate weights without a tournament."),
         Entry(
             "project.viewing",
             "annotate",
-            "Vote in the browser on pairs of responses, without names.",
+            "Vote on anonymous pairs of responses in the browser.",
         ),
     ),
     "Read": (
@@ -95,17 +97,17 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry(
             "project.battle",
             "battle",
-            "Show one battle: both responses, and the judge's replies.",
+            "Show one battle: both responses and the judge's replies.",
         ),
         Entry("project.status", "status", "Show what is on record for every tournament."),
-        Entry("project.sql", "sql", "Ask the ledger in SQL."),
-        Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
-        Entry("project.viewing", "view", "Show a tournament in the browser while it is played."),
+        Entry("project.sql", "sql", "Query the ledger with SQL."),
+        Entry("exports", "report", "Write the report as one self-contained HTML file."),
+        Entry("project.viewing", "view", "Show a tournament in the browser, also during a run."),
         Entry("audit", "log", "List events, the newest last."),
-        Entry("audit", "show", "Print the events of an ID as JSON."),
+        Entry("audit", "show", "Print the events of an id as JSON."),
     ),
     "Money": (
-        Entry("batch", "batch", "Handle batches that a provider works on.", is_group=True),
+        Entry("batch", "batch", "Manage the batches at a provider.", is_group=True),
         Entry("plan", "prices", "Show the price table and its date."),
     ),
     "Audit": (
@@ -114,10 +116,10 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("audit", "checkpoint", "Print the ledger's current hash."),
         Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
         Entry("audit", "redact", "Remove the texts of an event from the ledger for good."),
-        Entry("run", "doctor", "Check that this machine is ready for a run."),
+        Entry("run", "doctor", "Check that everything is ready for a run."),
     ),
     "Exchange": (
-        Entry("imports", "import", "Import files of other programs.", is_group=True),
+        Entry("imports", "import", "Import data of other programs.", is_group=True),
         Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
         Entry("imports", "merge", "Merge another ledger into this one."),
     ),
@@ -246,7 +248,7 @@ def tourney(
         bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
 ) -> None:
-    """Compare language models with a judge: resume without paying twice, audit, re-rate.
+    """Compare language models with an LLM judge. Every step is recorded in one ledger.
 
     Example: tourney demo
     """

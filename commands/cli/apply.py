@@ -36,7 +36,7 @@ Retry = Annotated[
     typer.Option(
         "--retry",
         metavar="REASONS",
-        help="Ask the judge again what failed for these reasons, separated by commas: rejected,"
+        help="Ask again the queries that failed for these reasons, separated by commas: rejected,"
         " refused, truncated, unreadable or empty.",
     ),
 ]

@@ -83,7 +83,7 @@ def export_events(
 def export_battles(selection: Selection, chosen: SetOptions, output: OutputOption = None) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
-    The suffix of the file decides: .csv, .jsonl or .parquet.
+    The file's suffix chooses the format: .csv, .jsonl or .parquet.
 
     Example: tourney export battles -o battles.csv
     """
@@ -177,9 +177,9 @@ def report(
         WhichBattles, typer.Option(help="Which battles it shows with their texts.")
     ] = WhichBattles.SAMPLE,
 ) -> None:
-    """Write the report: one HTML page, complete in itself.
+    """Write the report as one self-contained HTML file.
 
-    It tells who leads or is tied, and shows ratings, judges, money, battles and provenance.
+    It shows who leads, the ratings, how far to trust the judges, money, battles and provenance.
 
     Example: tourney report -o report.html
     """

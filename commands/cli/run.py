@@ -73,7 +73,7 @@ def run(
         raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
 
 
-_SPELLING = "MODEL@URL behind a server, or a folder of weights"
+_SPELLING = "MODEL@URL for a server, or a folder of weights"
 
 
 def init(
@@ -86,12 +86,12 @@ def init(
     ] = None,
     entrant: Annotated[
         list[str] | None,
-        typer.Option("--entrant", metavar="MODEL", help=f"Who competes: {_SPELLING}. Repeatable."),
+        typer.Option("--entrant", metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
     ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
-            "--judge", metavar="MODEL", help=f"Who judges: {_SPELLING}, or a model of Anthropic's."
+            "--judge", metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."
         ),
     ] = None,
 ) -> None:
@@ -167,9 +167,10 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 @command
 def doctor(paths: options.Paths, writer: Writer) -> None:
-    """Check that this machine is ready for a run.
+    """Check that everything is ready for a run.
 
-    The keys, servers and prices of the settings are checked, too. Nothing is sent that costs money.
+    Checks this machine, the ledger, and the keys, servers and prices of the settings. Sends nothing
+    that costs money.
 
     Example: tourney doctor
     """

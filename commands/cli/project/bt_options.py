@@ -75,7 +75,7 @@ class TableKind(NamedTuple):
         typer.Option(
             "--overall",
             metavar="WEIGHTS",
-            help="Rate over dimensions with weights: factuality=2,utility=1.",
+            help="Show overall ratings, by weights of dimensions: factuality=2,utility=1.",
         ),
     ] = None
     control: Annotated[

@@ -58,7 +58,7 @@ class MatchFilters(NamedTuple):
         list[str] | None,
         typer.Option(
             autocompletion=completion.entrants,
-            help="Only matches of this entrant; given twice, of both against each other.",
+            help="Only matches of this entrant. Give it twice for two entrants' matches.",
         ),
     ] = None
     outcome: Annotated[OutcomeKind | None, typer.Option(help="Only matches with this outcome.")] = (

@@ -1,4 +1,4 @@
-"""`tourney sql`: ask the ledger in SQL."""
+"""`tourney sql`: query the ledger with SQL."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -29,10 +29,10 @@ def sql(
         typer.Argument(metavar="QUERY", help="One SELECT. Without it, all tables are listed."),
     ] = None,
 ) -> None:
-    """Ask the ledger in SQL.
+    """Query the ledger with SQL.
 
-    Without a query, list its tables and their columns; the page "The ledger in SQL" explains each.
-    Nothing can be changed by it.
+    Without a query, list its tables and columns; the page "The ledger in SQL" explains them.
+    Queries are read-only.
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """

@@ -41,7 +41,7 @@ class SetOptions(NamedTuple):
     unread: Annotated[
         Unread | None,
         typer.Option(
-            help="Judges' replies without a verdict: drop (default), drop-pair (both games of the"
+            help="How replies without a verdict count: drop (default), drop-pair (both games of the"
             " prompt, as arena-hard v2.0) or tie (as JudgeArena's hard ratings)."
         ),
     ] = None
