@@ -139,7 +139,9 @@ def main() -> None:
         command_line(words)(prog_name="tourney")
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
-            _say("interrupted: what was recorded is kept; run the same command again to go on")
+            _say(
+                "interrupted: everything recorded so far is kept; run the same command again to continue"
+            )
         raise
     except TourneyError as error:
         if "--debug" in sys.argv:

@@ -182,7 +182,7 @@ def evaluate(
             scored = score_with_consent(recorder, scoring, backends)
     if any(plan.scored_by for plan in planned.plans):
         answers = counted(scored.n_open, "answer had no score", "answers had no score")
-        say(f"{answers}: {scored.n_scored} scored now, equal answers to a prompt as one")
+        say(f"{answers}: {scored.n_scored} scored now; equal answers to a prompt are scored once")
     gaps = [
         *([f"{counted(n_gaps, 'sample')} could not be scored"] if n_gaps else []),
         *([f"{counted(scored.n_unscored, 'answer')} got no score"] if scored.n_unscored else []),

@@ -170,7 +170,7 @@ def backup(
     with Ledger.read_only(to) as copy:
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
     for each in unfinished_backups(to):
-        say(f"{each} is left by an unfinished backup; remove it if none is running")
+        say(f"{each} was left by an unfinished backup; remove it if no backup is running")
 
 
 @command

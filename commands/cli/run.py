@@ -106,17 +106,17 @@ def init(
     names = lay_out(folder, NewTournament(prompts, entrant or (), judge))
     say(f"written to {folder}: {', '.join(names)}")
     if table is not None and table.unused:
-        say(f"columns of {from_csv} that are not used: {', '.join(table.unused)}")
+        say(f"unused columns of {from_csv}: {', '.join(table.unused)}")
     if not entrant:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     generate(config=folder / SETTINGS)
     say("Next:")
     if folder != Path():
         say(f"  cd {shlex.quote(str(folder))}")
-    say("  tourney doctor         whether servers, models and keys are there")
-    say("  tourney plan judge     what the judge is asked, and what it costs")
+    say("  tourney doctor         check servers, models and keys")
+    say("  tourney plan judge     show what the judge will be asked, and what it costs")
     say("  tourney run            generate, judge and rate")
-    say("  tourney view           ratings and battles in the browser, at no cost")
+    say("  tourney view           show ratings and battles in the browser, at no cost")
 
 
 def demo(

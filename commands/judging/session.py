@@ -116,7 +116,7 @@ def plan_task(
     """
     if not options.waits and not task.judge.is_batched:
         raise ConfigurationError(
-            ["--no-wait needs a provider that works in batches: other judges answer at once"]
+            ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
         )
     book = pricing.price_book(settings, folder)
     scored = [each.asked for each in task.answers]

@@ -29,7 +29,7 @@ def tell_without_gold(state: Tournament, prompts: Collection[PromptId], tell: Te
     """Tell why nothing is judged on a dimension for which no prompt has the gold answer."""
     for dimension in dimensions_without_gold(state, prompts):
         tell(
-            f"{dimension}: nothing can be judged: the rubric needs gold answers, and no prompt has"
+            f"{dimension}: nothing can be judged: the rubric needs gold answers, but no prompt has"
             " one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
         )
 
@@ -83,7 +83,7 @@ def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQ
     named = f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
     again = f"ask again: `tourney apply judge{named} --retry {_reasons(unreadable)}`"
     if not n_read[parser]:
-        return f"no --parser reads them ({lenient} takes them for ties); {again}"
+        return f"no --parser can read them ({lenient} counts them as ties); {again}"
     name = parser.partition("@")[0]
     return f"read {n_read[parser]} of them: `tourney project elo{named} --parser {name}`; {again}"
 

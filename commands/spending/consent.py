@@ -19,7 +19,7 @@ def require_someone(what: str, spending: SpendingOptions, console: Console) -> N
     """
     if not spending.agreed and console.confirm is None:
         raise Refused(
-            f"requests to {what} cost money, and no terminal is here to confirm: run again with"
+            f"requests to {what} cost money, and there is no terminal to confirm: run again with"
             " --yes --max-usd N; `tourney plan generate`, `judge` or `evaluate` shows the cost"
         )
 

@@ -47,4 +47,4 @@ def dollars(usd: float | None) -> str:
 
 def no_price(model: str) -> str:
     """Say that a model has no price, and where to name one."""
-    return f"{model} has no price; to give it one, set [judge] prices = FILE to a price table"
+    return f"{model} has no price; to add one, set [judge] prices = FILE to a price table"

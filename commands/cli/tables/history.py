@@ -92,7 +92,7 @@ def faults_table(verified: Verification) -> Table:
 
 def _redaction_line(redaction: Redaction) -> str:
     position, type_, told_at, why = redaction
-    return f"position {position} ({type_}) was redacted, as position {told_at} tells: {why}"
+    return f"position {position} ({type_}) was redacted; reason (position {told_at}): {why}"
 
 
 def differences_table(replayed: Replayed) -> Table:
@@ -127,7 +127,7 @@ def conflicts_table(taken: MergeCounts) -> Table:
     note = (
         f"{counted(taken.n_new, 'event')} imported, {taken.n_known} already here,"
         f" {counted(len(taken.conflicts), 'conflict')},"
-        f" {counted(taken.n_left, 'outcome')} left out, to be reconciled again"
+        f" {counted(taken.n_left, 'outcome')} left out; the next command reconciles them again"
     )
     if taken.n_unfounded:
         left = counted(taken.n_unfounded, "sample or completion", "samples and completions")

@@ -20,11 +20,11 @@ from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
 
 _BASES: Final[Mapping[Basis, str]] = {
-    "replies": "tokens: as in this judge's recorded replies",
+    "replies": "tokens: from this judge's recorded replies",
     "another judge": "tokens: estimated from another judge's replies; to measure them, run"
     " `tourney apply judge --limit 36`, then plan again",
-    "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
-    "nothing": "tokens: estimated from bytes; a pilot measures them",
+    "counts": "tokens: prompts are counted, replies estimated; a pilot run measures them",
+    "nothing": "tokens: estimated from bytes; a pilot run measures them",
 }
 
 
@@ -37,7 +37,7 @@ def cost_notes(cost: PlannedCost) -> Iterator[str]:
     if any(way.expected_usd is None for way in cost.ways):
         yield no_price(cost.model)
     elif cost.n_least_cached is None and any(way.cache != "off" for way in cost.ways):
-        yield f"the shortest prefix that {cost.model} caches is unknown"
+        yield f"it is unknown how long a prefix must be for {cost.model} to cache it"
     for dimension, n_tokens in cost.too_short.items():
         yield (
             f"{dimension}: no caching, since its prefix of {n_tokens} tokens is shorter than the"
@@ -216,7 +216,7 @@ def _later(awaited: SubmissionOption | None) -> str:
     if awaited is None:
         return ""
     expected, worst = dollars(awaited.expected_usd), dollars(awaited.worst_usd)
-    return f"; to judge them takes {expected} if these are as long as may be, at worst {worst}"
+    return f"; judging them costs {expected} if all are of the largest length, at worst {worst}"
 
 
 def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
@@ -258,7 +258,7 @@ def _request_fields(preview: RequestPreview) -> dict[str, Json]:
 
 _NO_REQUEST: Final[Mapping[str, str]] = {
     "hf": "no request is sent: the weights read these texts through their chat template",
-    "reference": "no request is sent: this judge compares with gold answers, not by these",
+    "reference": "no request is sent: this judge compares with gold answers and ignores these texts",
 }
 
 

@@ -30,8 +30,8 @@ _KAPPA: Final = (
 )
 _NO_JUDGES: Final = "No judge is named in these battles, so there is nothing to compare."
 _RECORDED: Final = (
-    "Majority: the outcome that most judges voted for, none if two have as many; inconsistent ones"
-    " have no vote. As recorded: what the file says of the jury."
+    "Majority: the outcome with most votes; none if two outcomes tie. Inconsistent judges have no"
+    " vote. As recorded: the jury's verdict in the file."
 )
 _CHANCE: Final[Mapping[str, str]] = {
     COHEN: "Cohen's kappa (Cohen 1960): chance is taken from each judge's own shares.",
@@ -49,7 +49,7 @@ def agreement_table(
     definition = _KAPPA.format(case="order" if by_order else "pair")
     return Table(
         schema="tourney/agreement@1",
-        title="Judges, alone and beside one another",
+        title="Judges, one by one and compared",
         columns=(
             *columns("dimension", "judges", "measure"),
             *columns("value", digits=3),
@@ -86,8 +86,8 @@ def _cases(measure: str, *, by_order: bool) -> str:
 
 
 _DECISIVE: Final = (
-    "Decisive: the fewest prompts found without which the entrant behind is ahead, or no longer"
-    " comparable; chosen by their influence, and confirmed by a new fit."
+    "Decisive: if these few prompts are left out, the entrant behind is ahead or no longer"
+    " comparable. They are chosen by influence, and confirmed by a new fit."
 )
 
 

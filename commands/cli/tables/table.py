@@ -164,6 +164,6 @@ def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str
         for where, names in moved.items():
             have = "has" if len(names) == 1 else "have"
             yield (
-                f"{where}: {joined_names(names)} {have} no change of {key}: its reference, the"
-                " anchor or the mean of the group, was another then."
+                f"{where}: {joined_names(names)} {have} no change of {key}: the zero point (the"
+                " anchor, or the mean of the group) was different then."
             )

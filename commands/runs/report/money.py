@@ -99,7 +99,7 @@ def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
         case True, True:
             return "Entrants and judges run on the user's machine, which costs no dollars."
         case True, False:
-            return "The entrants run on weights at hand, which costs no dollars."
+            return "The entrants run on the user's machine, which costs no dollars."
         case False, True:
             return "The judges run on the user's machine, which costs no dollars."
         case _:
@@ -124,7 +124,7 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
     by_usd = _usd_per_response(subject)
     costs, unit, is_usd = by_usd, "US dollars a response", True
     if len(costs.keys() & ratings.keys()) < _FEWEST:
-        costs, unit, is_usd = _seconds(subject), "mean seconds until a response was there", False
+        costs, unit, is_usd = _seconds(subject), "mean seconds for a response", False
     placed = [
         (number, name, rating, costs[name])
         for name, (number, rating) in ratings.items()

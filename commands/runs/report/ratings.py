@@ -151,7 +151,7 @@ def _groups(board: Leaderboard) -> str | None:
 def _why_elo_differs(standings: Standings) -> str:
     ties = "leaves out ties, and so spreads entrants further apart"
     if standings.ties == "half":
-        ties = "counts ties as half a win, too, but has not come to rest"
+        ties = "also counts ties as half a win, but its ratings have not converged"
     return f"Elo {ties}: compare its order, not its numbers."
 
 
@@ -167,7 +167,7 @@ def _about_engines(rated: RatedDimension) -> str:
     said = (
         f"The Bradley-Terry ratings of a group have a mean of {MEAN_RATING:g}." * (not anchor),
         f"Elo: K = {standings.k:g}, mean over {len(standings.ratings.traces)} orders of play.",
-        "Each battle moves it by at most K points, so it is still on its way from the start.",
+        "Each battle moves it by at most K points, so it has not moved all the way from the start.",
         same if by_elo else "",
         f"{TIES[standings.other_ties.ties]}, Elo gives {named}." if standings.other_ties else "",
     )
@@ -224,8 +224,8 @@ def order_by_k(standings: Standings) -> str:
         if (is_behind & (each.mean()[:, None] - each.mean() > _SAME)).any()
     ]
     if not others:
-        return "The order is the same under every K."
+        return "The order is the same with every K."
     return (
-        f"Under K = {listed(others)} the order is another than under K = {standings.k:g}: Elo"
-        " depends on K there rather than on the battles."
+        f"With K = {listed(others)} the order differs from that with K = {standings.k:g}: there it"
+        " depends on K rather than on the battles."
     )

@@ -225,8 +225,8 @@ def test_results_too_many_are_told_and_left_out(
     assert (done.n_verdicts, done.n_failed) == (N_QUERIES, 0)
     assert "JudgeQueryFailed" not in types_of(ledger)
     assert (
-        "batch batch_1 has 2 results too many: of queries that are not its own, or second ones;"
-        " they are left out"
+        "batch batch_1 has 2 results too many, for queries of other batches or for one query"
+        " twice; they are ignored"
     ) in told
     assert statuses(recorder) == ["ended"]
 

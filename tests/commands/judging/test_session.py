@@ -154,9 +154,7 @@ def test_a_name_that_is_not_on_the_panel_is_refused(recorder: Recorder, terminal
 
 def test_only_batches_can_be_left_to_themselves(recorder: Recorder, terminal: Terminal) -> None:
     """A judge that answers at once would be asked nothing."""
-    with pytest.raises(
-        ConfigurationError, match="--no-wait needs a provider that works in batches"
-    ):
+    with pytest.raises(ConfigurationError, match="--no-wait needs a provider with batches"):
         plan(recorder, terminal, JudgingOptions(waits=False))
 
 

@@ -53,7 +53,7 @@ def test_how_many_of_how_many_and_one_of_them_are_told() -> None:
         "1 of 4 replies of 'ann' hold no readable verdict; one of them reads 'Both are fine.'"
     )
     assert remedy == (
-        "no --parser reads them (lenient-tap takes them for ties);"
+        "no --parser can read them (lenient-tap counts them as ties);"
         " ask again: `tourney apply judge --retry unreadable`"
     )
 

@@ -471,7 +471,9 @@ def test_files_that_would_contradict_an_old_claim_are_not_written(
     other = ArtifactDigest(path="manifest.json", digest=digest_of_bytes(b"other"))
     ledger.append(STREAM, [RatingsPublished(publication=publication, artifacts=(other,))])
 
-    with pytest.raises(AuditDisagrees, match="run old gives other files today than were published"):
+    with pytest.raises(
+        AuditDisagrees, match="run old no longer gives the files that were published"
+    ):
         published(Recorder(ledger, STREAM), tmp_path)
 
     assert not list(tmp_path.iterdir())

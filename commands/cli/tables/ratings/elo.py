@@ -103,6 +103,6 @@ def _without_interval_notes(standings: Standings) -> Iterable[str]:
             why = (
                 f"{counted(row.n_prompts, 'prompt')}: at least {FEWEST_CLUSTERS} are needed"
                 if row.n_prompts < FEWEST_CLUSTERS
-                else "prompts make no more difference than match order: see `tourney project bt`"
+                else "prompts vary no more than match order does: see `tourney project bt`"
             )
             yield f"{row.entrant_id}: no interval on {standings.dimension} ({why})."
