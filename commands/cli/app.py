@@ -140,7 +140,8 @@ def main() -> None:
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
             _say(
-                "interrupted: everything recorded so far is kept; run the same command again to continue"
+                "interrupted: everything recorded so far is kept;"
+                " run the same command again to continue"
             )
         raise
     except TourneyError as error:

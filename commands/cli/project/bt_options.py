@@ -178,11 +178,8 @@ def _anchor(text: str) -> dict[str, object]:
     if not name or rating is None:
         return {"anchor": text}
     if abs(rating) > MAX_POINTS:
-        raise ConfigurationError(
-            [
-                f"--anchor {text!r}: a rating must be between -{MAX_POINTS:,.0f} and {MAX_POINTS:,.0f}"
-            ]
-        )
+        limits = f"-{MAX_POINTS:,.0f} and {MAX_POINTS:,.0f}"
+        raise ConfigurationError([f"--anchor {text!r}: a rating must be between {limits}"])
     return {"anchor": name, "anchor_rating": rating}
 
 

@@ -127,7 +127,7 @@ def conflicts_table(taken: MergeCounts) -> Table:
     note = (
         f"{counted(taken.n_new, 'event')} imported, {taken.n_known} already here,"
         f" {counted(len(taken.conflicts), 'conflict')},"
-        f" {counted(taken.n_left, 'outcome')} left out; the next command reconciles them again"
+        f" {counted(taken.n_left, 'outcome')} left out, to be reconciled again"
     )
     if taken.n_unfounded:
         left = counted(taken.n_unfounded, "sample or completion", "samples and completions")

@@ -29,7 +29,10 @@ _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
     " C / (C - 1) for C clusters). Low and high: 95 % interval, by Student's t."
 )
-_COMPARABLE: Final = "Perplexity per token compares only entrants with the same tokenizer; bits per byte compares all."
+_COMPARABLE: Final = (
+    "Perplexity per token compares only entrants with the same tokenizer;"
+    " bits per byte compares all."
+)
 
 
 def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Table:

@@ -258,7 +258,7 @@ def _request_fields(preview: RequestPreview) -> dict[str, Json]:
 
 _NO_REQUEST: Final[Mapping[str, str]] = {
     "hf": "no request is sent: the weights read these texts through their chat template",
-    "reference": "no request is sent: this judge compares with gold answers and ignores these texts",
+    "reference": "no request is sent: this judge compares with gold answers, not by these texts",
 }
 
 

@@ -154,7 +154,7 @@ def _interval(parameters: BradleyTerryParameters) -> str:
     )
     return (
         f"Low and high: {100 * parameters.level:g} % interval, {kind}. Rank: from 1 + how many are"
-        " significantly better to how many are not significantly worse; all pairs are tested at once."
+        " significantly better to how many are not significantly worse; all pairs tested at once."
     )
 
 
