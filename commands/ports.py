@@ -177,7 +177,7 @@ class Asking:
     take: Callable[[int], Sequence[JudgeQuery]]
     """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
-    tell: "Tell" = lambda _: None  # hears of long waits
+    tell: "Tell" = lambda _: None  # reports long waits
 
 
 class Judge(Protocol):
@@ -264,7 +264,7 @@ class TokenCounter(Protocol):
 
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
-"""Hears what is done, how much of it, and of how many."""
+"""Called with what is being done, how much of it is done, and the total."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:

@@ -47,7 +47,7 @@ class ConfiguredBackends:
 
     settings: Settings
     folder: Path  # start of relative paths
-    tell: Tell | None = None  # hears of long waits for an entrant's server; None: there are none
+    tell: Tell | None = None  # reports long waits for an entrant's server; None: there are none
     engine: Engine | None = None  # of entrants' weights; None: this process
 
     def generator(self, billing: Billing) -> Generator:

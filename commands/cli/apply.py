@@ -193,7 +193,7 @@ def evaluate(
 
 def _tell_evaluated(done: EvaluationCounts) -> None:
     say(
-        f"{done.n_owed} samples were missing: {done.n_observed} observed,"
+        f"{done.n_missing} samples were missing: {done.n_observed} observed,"
         f" {done.n_unscorable} unscorable; see `tourney project metrics`"
     )
     if done.n_rescored:

@@ -27,7 +27,7 @@ from commands.runs.judged_tournament import JudgedTournament, Perspective, judge
 from commands.runs.parameters import require_anchor
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import heard_at, starter, subject_now
+from commands.runs.report.reading import starter, subject_now, verdicts_and_spend_at
 from commands.runs.resolve import tournament_at
 from ledger.exchange import export_lines
 from ledger.identity import Fields
@@ -186,11 +186,11 @@ def report(
     with Ledger.read_only(selection.path) as opened, starter(opened.head.position) as start:
         head = head_at(opened, selection.as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
-        heard = start(heard_at, selection.path, stream, head.position)
+        verdicts_and_spend = start(verdicts_and_spend_at, selection.path, stream, head.position)
         state = tournament_at(opened, stream, head.position, selection.as_of, settles_only=True)
         perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, selection.path, head.position, perspective)
-        page = page_of(subject_now(opened, source, head, heard, start), battles)
+        page = page_of(subject_now(opened, source, head, verdicts_and_spend, start), battles)
     write([page.encode()], output)
     say(f"written to {output}")
 

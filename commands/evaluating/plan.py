@@ -1,4 +1,4 @@
-"""Use case of `tourney apply evaluate`: plan the configured evaluations and run what is owed.
+"""Use case of `tourney apply evaluate`: plan the configured evaluations and run what is missing.
 
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
@@ -211,8 +211,10 @@ def evaluate_with_consent(
     evaluations = EvaluationRecorder(recorder.ledger, recorder.state.stream)
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
-    owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
-    consent.approve_requests(recorder, owed, book, spending, console)
+    requests = evaluate.missing_requests(
+        evaluations.state, planned.evaluations, limit=spending.limit
+    )
+    consent.approve_requests(recorder, requests, book, spending, console)
     billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
     try:
         done = evaluate.evaluate_all(

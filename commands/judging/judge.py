@@ -90,8 +90,8 @@ def judge_open(
         recorder: The tournament.
         task: What is judged.
         make_judge: Makes the judge, once it is needed.
-        on_progress: Hears how many are answered.
-        tell: Hears of long waits.
+        on_progress: Called with the number of answers so far.
+        tell: Reports long waits.
         approve: Called before anything is sent, once it is known what is open.
 
     Raises:

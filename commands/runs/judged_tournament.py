@@ -193,8 +193,8 @@ def rated_tournament(
         return None
     setting, found = recorded
     seen = on_dimension(setting, perspective.dimension, spelling)
-    heard = (each.judge_id for each in setting.panel if each.judge_id in found.judges)
-    judge = judge_of(setting, perspective.judge or next(heard, None), spelling)
+    with_outcomes = (each.judge_id for each in setting.panel if each.judge_id in found.judges)
+    judge = judge_of(setting, perspective.judge or next(with_outcomes, None), spelling)
     policy = perspective.rule.policy
     unknown = open_pairings(seen, found, judge, policy)
     state = with_open_pairings(ledger, recorded._replace(setting=seen), unknown, until)

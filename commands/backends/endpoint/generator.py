@@ -52,7 +52,7 @@ class EndpointGenerator:
     """
 
     served: Mapping[EntrantId, EntrantEndpoint]
-    tell: Tell | None = None  # hears of long waits; None: there are none
+    tell: Tell | None = None  # reports long waits; None: there are none
     billing: Billing = NO_BILLING
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
     _about: dict[str, AboutServer] = field(default_factory=dict)  # by server

@@ -75,7 +75,7 @@ class Sender(Generic[Request, Answer]):
             n_at_a_time: Most requests under way.
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
-            tell: Hears of long waits, for the server and for an answer.
+            tell: Reports long waits, for the server and for an answer.
             patience: How long the server is waited for.
         """
         self._server, self._ask, self._pace = server, ask, pace

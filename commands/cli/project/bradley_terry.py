@@ -159,12 +159,12 @@ def _overall(
     board, ratings = tournament_ratings.overall(
         source.settlements, weights, parameters, source.roster
     )
-    weighed = (said.weights_note(ratings), *said.missing_notes(board, ratings))
+    about = (said.weights_note(ratings), *said.missing_notes(board, ratings))
     shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
     return RatedBoards(
         [board],
         parameters,
-        notes=(*notes_of(source), *weighed),
+        notes=(*notes_of(source), *about),
         facts=facts_of(source) | {"weights": shares},
         zeros=[ratings.zeros()],
     )

@@ -8,9 +8,9 @@ from commands.cli.tables.render import as_json
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted
-from commands.evaluating.evaluate import OwedSamples
+from commands.evaluating.evaluate import MissingSamples
 from commands.judging.preview import RequestPreview
-from commands.judging.scoring import OwedScores
+from commands.judging.scoring import MissingScores
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from commands.spending.offer import dollars, no_price
@@ -91,7 +91,7 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             yield no_price(cost.model)
 
 
-def owed_responses_table(
+def missing_responses_table(
     rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
     """Return a row for each entrant: its missing responses; notes tell the cost of endpoints."""
@@ -117,11 +117,11 @@ def owed_responses_table(
     )
 
 
-def owed_samples_table(
-    rows: Iterable[OwedSamples],
+def missing_samples_table(
+    rows: Iterable[MissingSamples],
     refused: Sequence[str],
     costs: Sequence[EndpointCost] = (),
-    scores: Sequence[OwedScores] = (),
+    scores: Sequence[MissingScores] = (),
 ) -> Table:
     """Return a row for each entrant and evaluation: its missing samples.
 
@@ -152,25 +152,25 @@ def owed_samples_table(
     )
 
 
-def _score_notes(owed: OwedScores) -> Iterator[str]:
+def _score_notes(missing: MissingScores) -> Iterator[str]:
     """Yield what a judge is still to score, and what it costs."""
-    if owed.n_unscored:
-        answers = counted(owed.n_unscored, "answer")
-        yield f"{answers} without a score by {owed.judge}; `tourney apply evaluate` says why"
-    if not owed.n_queries and not owed.n_waiting:
-        if not owed.n_unscored:
-            yield f"{owed.judge} has scored every answer"
+    if missing.n_unscored:
+        answers = counted(missing.n_unscored, "answer")
+        yield f"{answers} without a score by {missing.judge}; `tourney apply evaluate` says why"
+    if not missing.n_queries and not missing.n_waiting:
+        if not missing.n_unscored:
+            yield f"{missing.judge} has scored every answer"
         return
-    waiting = f"; {counted(owed.n_waiting, 'sample')} must be answered first"
+    waiting = f"; {counted(missing.n_waiting, 'sample')} must be answered first"
     yield (
-        f"{owed.judge} is to score {counted(owed.n_queries, 'answer')}"
-        f"{waiting if owed.n_waiting else ''}"
+        f"{missing.judge} is to score {counted(missing.n_queries, 'answer')}"
+        f"{waiting if missing.n_waiting else ''}"
     )
-    if owed.cost and owed.n_queries:
-        yield from cost_notes(owed.cost)
+    if missing.cost and missing.n_queries:
+        yield from cost_notes(missing.cost)
 
 
-def owed_verdicts_table(
+def missing_verdicts_table(
     rows: Iterable[MissingVerdicts],
     cost: PlannedCost | None = None,
     rewordings: Sequence[Rewording] = (),

@@ -112,7 +112,7 @@ def annotate(box: BallotBox, port: int, tell: Callable[[str], None]) -> None:
     Args:
         box: The ballots.
         port: Where to listen; 0: any that is free.
-        tell: Hears the address.
+        tell: Called with the address.
 
     Raises:
         ConfigurationError: The port cannot be had.

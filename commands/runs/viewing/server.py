@@ -129,7 +129,7 @@ def serve_until_interrupted(
         answer: What answers.
         port: Where to listen; 0: any that is free.
         token: What lets the reader in.
-        tell: Hears the address with the token.
+        tell: Called with the address, token included.
 
     Raises:
         ConfigurationError: The port cannot be had.

@@ -74,7 +74,7 @@ def view(ledger: Path, stream: StreamId, port: int, tell: Callable[[str], None])
         ledger: The file.
         stream: The tournament in it.
         port: Where to listen; 0: any that is free.
-        tell: Hears the address.
+        tell: Called with the address.
 
     Raises:
         ConfigurationError: The port cannot be had.

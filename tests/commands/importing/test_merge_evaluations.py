@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commands.cli.tables.history import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
-from commands.evaluating.evaluate import EvaluationCounts, evaluate_owed, plan_evaluation
+from commands.evaluating.evaluate import EvaluationCounts, evaluate_missing, plan_evaluation
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.auditing.verify import verify
@@ -71,7 +71,7 @@ def evaluate(
     inference, _ = answering(lambda task: "yes" if answers else too_long(task))
     planned = plan_evaluation(ATLAS, inference, options)
     recorder = EvaluationRecorder(ledger, STREAM)
-    return evaluate_owed(recorder, planned, on_progress=no_progress, limit=limit)
+    return evaluate_missing(recorder, planned, on_progress=no_progress, limit=limit)
 
 
 def evaluate_each(ledger: Ledger, choices: Sequence[Choices]) -> None:
@@ -120,7 +120,7 @@ def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
 
     done = evaluate(pair.ours, length=6)
 
-    assert done == EvaluationCounts(n_owed=2, n_observed=2, n_unscorable=0)
+    assert done == EvaluationCounts(n_missing=2, n_observed=2, n_unscorable=0)
     assert faults_of(pair.ours) == []
 
 

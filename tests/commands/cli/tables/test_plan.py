@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from commands.cli.tables.plan import (
     cost_fields,
     cost_notes,
-    owed_verdicts_table,
+    missing_verdicts_table,
     requests_table,
     requests_text,
 )
@@ -90,7 +90,7 @@ def test_a_free_judge_is_planned_without_money() -> None:
     """Dollars beside an offline judge would only frighten."""
     row = MissingVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
 
-    table = owed_verdicts_table([row])
+    table = missing_verdicts_table([row])
 
     assert table.facts["cost"] is None
     assert [column.key for column in table.columns][-1] == "n_waiting"
@@ -103,7 +103,7 @@ def test_a_plan_shows_tokens_for_each_dimension() -> None:
         for name in ("factuality", "none")
     ]
 
-    table = owed_verdicts_table(rows, cost_of(*world()))
+    table = missing_verdicts_table(rows, cost_of(*world()))
 
     assert table.rows[0]["n_output"] == 6 * 400
     assert table.rows[1]["n_output"] == 0
@@ -124,7 +124,7 @@ def test_a_plan_says_why_queries_are_asked_again(rewording: Rewording, said: str
     """Whoever corrected a comma did not expect a bill."""
     row = MissingVerdicts(STYLE, n_pairs=100, n_queries=200, n_waiting=0)
 
-    table = owed_verdicts_table([row], None, [rewording])
+    table = missing_verdicts_table([row], None, [rewording])
 
     assert table.notes[0] == "200 queries are open"
     assert table.notes[1].startswith(said)
