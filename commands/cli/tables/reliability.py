@@ -24,6 +24,7 @@ _CASES: Final[Mapping[str, str]] = {
     "Kendall's tau-b": "entrants",
 }
 _SLOTS: Final = "A share of A far from 0.5 shows a bias for the first or the second slot."
+_TIES: Final = "Tie rate: of verdicts. Identical responses tie without a verdict."
 _KAPPA: Final = (
     "Kappa: (agreement - by chance) / (1 - by chance). Each {case} has one category: its first"
     " entrant won, its second won, tie, or inconsistent."
@@ -69,6 +70,7 @@ def agreement_table(
         notes=(
             *([] if measures else [_NO_JUDGES]),
             *([_SLOTS] if "share of A" in names else []),
+            *([_TIES] if "tie rate" in names else []),
             *((definition, *kappas) if kappas else ()),
             *([_RECORDED] if AS_RECORDED in names else []),
             *notes,
