@@ -1,4 +1,7 @@
-"""Options that mean the same wherever they apply, each spelt in one way."""
+"""Options that mean the same wherever they apply, each spelt in one way.
+
+What --tournament, --as-of, --judge and --dimension name is found in `commands/runs/resolve.py`.
+"""
 
 from math import isfinite
 from pathlib import Path
