@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Commands of which, too, only the one that was called is imported."""
+    """A group of commands; only the called one is imported."""
 
     name: str
     help: str
@@ -238,7 +238,7 @@ def _module(entry: Entry) -> ModuleType:
 
 
 def _not_imported() -> None:
-    """Stand in the list of commands."""
+    """Stand for a command that is listed and not imported."""
     raise NotImplementedError
 
 

@@ -104,7 +104,7 @@ def evaluate(
 
 
 class _Alone(NamedTuple):
-    """Settings of weights by themselves: no other entrants."""
+    """Settings for weights without a tournament."""
 
     generation: GenerationSection
     entrants: Sequence[AnyEntrantSection] = ()

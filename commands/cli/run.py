@@ -28,7 +28,12 @@ from commands.runs.doctor import findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
-from commands.settings.starting.own import FIRST_PROMPTS, SETTINGS, NewTournament, lay_out
+from commands.settings.starting.new_tournament import (
+    FIRST_PROMPTS,
+    SETTINGS,
+    NewTournament,
+    lay_out,
+)
 from commands.settings.starting.prompts_csv import read_prompts
 from commands.spending.offer import SpendingOptions
 from commands.spending.price_table import price_table

@@ -1,4 +1,4 @@
-"""The panel: the judges that the settings describe, and the one that a mode asks."""
+"""The panel: the judges in the settings, and the one that `--mode` selects."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Wait for batches: how often to look at them, and what is told of a wait that may last a day."""
+"""Wait for batches: how often to poll them, and progress lines, since a wait may last a day."""
 
 import random
 import time

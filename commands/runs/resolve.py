@@ -1,4 +1,4 @@
-"""Resolve the names in options: tournament, position (`--as-of`), judge, dimension, policy, parser."""
+"""Resolve what options name: tournament, position (--as-of), judge, dimension, policy, parser."""
 
 from collections.abc import Sequence
 from dataclasses import replace

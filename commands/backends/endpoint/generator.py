@@ -16,7 +16,12 @@ from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
+from commands.backends.remote.sender import (
+    LONGEST_REPORTED_WAIT_S,
+    LONGEST_SILENT_WAIT_S,
+    Sender,
+    WaitLimits,
+)
 from commands.entrants.chats import as_json, prompt_messages
 from commands.errors import LeftUnanswered
 from commands.ports import (
@@ -128,8 +133,8 @@ class EndpointGenerator:
                 held=self._held.setdefault(served.server, HeldRejections()),
                 stops=stops,
                 tell=self.tell or (lambda _: None),
-                patience=Patience(
-                    LONGEST_SILENT_S if self.tell is None else LONGEST_TOLD_S,
+                limits=WaitLimits(
+                    LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_REPORTED_WAIT_S,
                     served.server.timeout_s,
                 ),
             )

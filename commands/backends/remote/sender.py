@@ -25,24 +25,24 @@ THREAD_NAME: Final = "request"
 MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
 TIMEOUT_S: Final = 600.0  # of a request, where no setting says otherwise
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
-_LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
+_LONGEST_UNTIMED_WAIT_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
 _GROUP: Final = 16  # answers at most, or more where there would be more groups
 _GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
-LONGEST_TOLD_S: Final = 12 * 3600.0
-LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
+LONGEST_REPORTED_WAIT_S: Final = 12 * 3600.0
+LONGEST_SILENT_WAIT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
-class Patience(NamedTuple):
-    """How long a server is waited for, in seconds."""
+class WaitLimits(NamedTuple):
+    """How long to wait for a server, in seconds."""
 
-    busy_s: float = LONGEST_TOLD_S  # if it wants a longer wait, it is left alone
+    busy_s: float = LONGEST_REPORTED_WAIT_S  # if it wants a longer wait, it is left alone
     silent_s: float = TIMEOUT_S  # after which a request without an answer is given up
 
 
-USUAL: Final = Patience()
+USUAL: Final = WaitLimits()
 
 
 class _Sent(NamedTuple, Generic[Request]):
@@ -64,7 +64,7 @@ class Sender(Generic[Request, Answer]):
         held: HeldRejections[Request],
         stops: Event,
         tell: Tell,
-        patience: Patience = USUAL,
+        limits: WaitLimits = USUAL,
     ) -> None:
         """Take the client.
 
@@ -76,12 +76,12 @@ class Sender(Generic[Request, Answer]):
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
             tell: Reports long waits, for the server and for an answer.
-            patience: How long the server is waited for.
+            limits: How long to wait for the server.
         """
         self._server, self._ask, self._pace = server, ask, pace
         self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
-        self._longest_wait_s = patience.busy_s
-        self._notices = WaitingNotices(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
+        self._longest_wait_s = limits.busy_s
+        self._notices = WaitingNotices(server, timeout_s=limits.silent_s, now=pace.now, tell=tell)
         self._sleep = pace.sleep or stops.wait
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
@@ -280,7 +280,7 @@ class Sender(Generic[Request, Answer]):
         self._limited_since = self._limited_since or now
         longest_s = self._longest_wait_s
         if again.asked_s is None:
-            longest_s = min(longest_s, _LONGEST_UNTOLD_S)
+            longest_s = min(longest_s, _LONGEST_UNTIMED_WAIT_S)
         limited_s = (now - self._limited_since).total_seconds()
         if max(limited_s, again.asked_s or 0.0) > longest_s:
             return False

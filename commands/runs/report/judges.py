@@ -1,4 +1,4 @@
-"""What is shown of how far to trust the judges and the ratings."""
+"""The report's sections on how far to trust the judges and the ratings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What is shown of money and time: who spent what for what, and what a response takes."""
+"""Money and time in the report: spend by judge and entrant, and the cost of a response."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

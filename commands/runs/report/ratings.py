@@ -1,4 +1,4 @@
-"""What is shown of ratings: the leading one and the other, who beats whom, and the sweep of K."""
+"""Ratings in the report: Bradley-Terry and Elo, who beats whom, and the sweep of K."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Read of a ledger what a report shows, in two processes where that is much.
+"""Read from a ledger what a report shows: with two processes if the ledger is long.
 
 One reads the outcomes, as ratings read them; meanwhile the other reads what judges said, and adds
 up what was spent. Replies stay on the ledger until a battle shows them. Of what other tournaments'

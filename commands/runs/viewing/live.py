@@ -1,4 +1,4 @@
-"""What the pages show of a tournament at one head of the ledger, computed once."""
+"""The data that all pages show, computed once for each head of the ledger."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

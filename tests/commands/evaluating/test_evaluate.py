@@ -120,7 +120,7 @@ def test_what_was_observed_before_a_power_cut_is_not_observed_again(
         evaluate(recorder, planned(answering(dies_at_4)[0]))
     inference, generator = answering(says_yes)
 
-    assert evaluate(recorder, planned(inference)).n_owed == 2
+    assert evaluate(recorder, planned(inference)).n_missing == 2
     assert [task.prompt_text for task in generator.asked] == ["4?", "5?"]
 
 
@@ -179,7 +179,7 @@ def test_another_tournament_of_the_ledger_owes_nothing(
     other = EvaluationRecorder(ledger, StreamId("other"))
     assert not other.state.plans
 
-    assert evaluate(other, planned(answering(says_yes)[0])).n_owed == 0
+    assert evaluate(other, planned(answering(says_yes)[0])).n_missing == 0
 
 
 def test_an_evaluation_without_items_is_refused() -> None:
@@ -417,7 +417,7 @@ def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> N
         for label in ("one", "two")
     ]
 
-    assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
+    assert [each.n_missing for each in missing_samples(recorder.state, both)] == [6, 0]
 
 
 SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))

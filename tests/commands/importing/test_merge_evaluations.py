@@ -109,7 +109,7 @@ def test_of_a_longer_run_what_our_plan_asks_for_is_taken(pair: Pair) -> None:
     # With two items that are new; four items and the entrant are known.
     assert (taken.n_new, taken.n_known, taken.n_unfounded) == (2 + 2, 2 + 5, 2 + 1)
     assert faults_of(pair.ours) == []
-    assert evaluate(pair.ours, length=4).n_owed == 0
+    assert evaluate(pair.ours, length=4).n_missing == 0
 
 
 def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
@@ -144,7 +144,7 @@ def test_samples_wait_for_the_plan_that_brings_their_run_back(pair: Pair) -> Non
 
     assert (len(taken.conflicts), taken.n_unfounded) == (1, 1)
     assert faults_of(pair.ours) == []
-    assert evaluate(pair.ours, temperature=0.5).n_owed == 0
+    assert evaluate(pair.ours, temperature=0.5).n_missing == 0
 
 
 @pytest.mark.parametrize("temperatures", [(0.5,), (0.5, 0.7, 0.5)])
@@ -171,7 +171,7 @@ def test_a_completion_that_counts_as_given_up_what_we_observed_is_left_out(pair:
     again = pair.take()
 
     assert (taken.n_unfounded, again.n_unfounded, again.n_new) == (1, 1, 0)
-    assert evaluate(pair.ours).n_owed == 0
+    assert evaluate(pair.ours).n_missing == 0
     assert types_of(pair.ours).count("EvaluationCompleted") == 1
     assert faults_of(pair.ours) == []
 

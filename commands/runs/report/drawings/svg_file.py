@@ -1,4 +1,4 @@
-"""A figure as one SVG file that carries its own style: for a paper, a slide, a page."""
+"""Write a figure as one self-contained SVG file, for a paper, a slide or a page."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is said beside Bradley-Terry ratings: groups, weights, imported battles, style."""
+"""Notes below Bradley-Terry ratings: groups, weights, imported battles, style."""
 
 from collections.abc import Iterator, Mapping
 from math import exp
