@@ -504,7 +504,9 @@ def test_biases_are_of_every_judge_or_of_the_one_that_is_named(tourney: Tourney)
     [headers] = (row for row in ann["rows"] if row["measure"] == "headers")
     assert (headers["value"], headers["reason"]) == (None, "the same in all pairs of responses")
     assert "headers, lists, bold" in shown
-    assert "Slot preference: verdicts for slot A less those for slot B" in " ".join(shown.split())
+    assert "Slot preference: the share of verdicts for slot A minus that for slot B" in " ".join(
+        shown.split()
+    )
 
 
 def test_styles_that_never_differ_are_left_out(tourney: Tourney) -> None:

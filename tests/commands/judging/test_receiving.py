@@ -102,7 +102,7 @@ def test_a_batch_that_is_rejected_whole_burns_no_query(
     """An account's limit comes as an invalid request, and is lifted tomorrow."""
     port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
 
-    with pytest.raises(ProviderError, match="a reason that is not theirs: no"):
+    with pytest.raises(ProviderError, match="not because of their content: no"):
         judged(recorder, port, batching(clock), retries=2)
     tomorrow = ScriptedBatchJudge(prefer_tuned, now=clock.now)
     done = judged(again(recorder, ledger), tomorrow, batching(clock), retries=2)
