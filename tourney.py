@@ -123,9 +123,9 @@ def read(
     Raises:
         TourneyError: The ledger cannot be read, or does not contain a name.
     """
-    from commands.runs.choices import rule_of, stream_named
     from commands.runs.judged_tournament import Perspective
     from commands.runs.reading.views import TournamentView
+    from commands.runs.resolve import rule_of, stream_named
     from ledger.store import Ledger
     from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -169,7 +169,7 @@ def read_set(
 
 def _last_position(opened: "Ledger", as_of: int | str | datetime | None) -> int:
     """Return the last position to read."""
-    from commands.runs.choices import position_at
+    from commands.runs.resolve import position_at
 
     if as_of is None:
         return opened.head.position

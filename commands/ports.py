@@ -73,11 +73,11 @@ class GenerationFailure:
     usage: Usage | None = None  # of an answer that the server withheld
 
 
-class Till(Protocol):
-    """Keeps account of the requests to endpoint entrants, which may cost money."""
+class Billing(Protocol):
+    """Records the requests to endpoint entrants, which may cost money, and keeps the cap."""
 
     def sending(self) -> AbstractContextManager[Event]:
-        """Yield what is set when nothing more is to be sent; raise why at the end of the block."""
+        """Yield an event that is set once nothing more may be sent; raise the reason at the end."""
 
     def submit(
         self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None, /
@@ -85,7 +85,7 @@ class Till(Protocol):
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
-        """Record what became of an entrant's requests, at the till's prices."""
+        """Record what became of an entrant's requests, at the prices of now."""
 
 
 class Generator(Protocol):
@@ -177,7 +177,7 @@ class Asking:
     take: Callable[[int], Sequence[JudgeQuery]]
     """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
-    tell: "Tell" = lambda _: None  # hears of long waits
+    tell: "Tell" = lambda _: None  # reports long waits
 
 
 class Judge(Protocol):
@@ -264,7 +264,7 @@ class TokenCounter(Protocol):
 
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
-"""Hears what is done, how much of it, and of how many."""
+"""Called with what is being done, how much of it is done, and the total."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:
@@ -289,8 +289,8 @@ class Console(NamedTuple):
 class Backends(Protocol):
     """Makes generators and judges, each only once it is needed."""
 
-    def generator(self, till: Till) -> Generator:
-        """Return the generator of all entrants; requests to endpoints pass the till."""
+    def generator(self, billing: Billing) -> Generator:
+        """Return the generator of all entrants; `billing` records requests to endpoints."""
 
     def judge(self, judge: JudgeSettings) -> Judge:
         """Return a judge that answers while the process waits; NoCredentials if it needs a key."""

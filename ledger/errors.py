@@ -83,8 +83,8 @@ class AlteredSchema(LedgerError):
 
     def __init__(self, path: Path, whys: Iterable[str]) -> None:
         super().__init__(
-            f"{path} was altered: {'; '.join(whys)}; nothing was appended: remove what is not"
-            " tourney's with an SQLite tool (DROP TRIGGER, DROP TABLE), or write the events with"
+            f"{path} was altered: {'; '.join(whys)}; nothing was appended: remove foreign objects"
+            " with an SQLite tool (DROP TRIGGER, DROP TABLE), or write the events with"
             " `tourney export events` and import them into a new ledger"
         )
         self.path = path
@@ -104,7 +104,7 @@ class ChangedMeanwhile(LedgerError):
     """The ledger was read as it lay, without locks, and somebody wrote to it."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"somebody wrote to {path} meanwhile: run the same command again")
+        super().__init__(f"another program wrote to {path} meanwhile: run the same command again")
         self.path = path
 
 
@@ -158,7 +158,7 @@ class KeyConflict(LedgerError):
         self, key: str, position: int | None, *, recorded: Digest, offered: Digest
     ) -> None:
         super().__init__(
-            f"one append holds {key} twice, with contents {recorded[:12]} and {offered[:12]}"
+            f"one append has the key {key} twice, with contents {recorded[:12]} and {offered[:12]}"
             if position is None
             else f"{key} is already recorded at position {position} with content {recorded[:12]},"
             f" and the new content is {offered[:12]}; compare with `tourney show {position}`"
@@ -179,9 +179,10 @@ class FromTheFuture(LedgerError):
 
     def __init__(self, position: int, recorded_at: str, now: str) -> None:
         super().__init__(
-            f"their event at position {position} was recorded on {recorded_at}, and this machine's"
-            f" clock says {now}: every later event here would get that time; nothing was taken"
-            " over: set the clock that is wrong, and record theirs again if it was theirs"
+            f"the other ledger's event at position {position} is dated {recorded_at}, but this"
+            f" machine's clock says {now}; nothing was merged, since every later event here would"
+            " get that date: correct the wrong clock, and record the other ledger again if its"
+            " clock was wrong"
         )
         self.position = position
 
@@ -223,7 +224,8 @@ class NotErased(LedgerError):
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
             f"the redaction is recorded, but {path} or its -wal may still hold the old bytes:"
-            f" {why}; end whatever reads the file, or free disk space, then run the command again"
+            f" {why}; end the programs that read the file, or free disk space, then run the command"
+            " again"
         )
         self.path, self.why = path, why
 
@@ -250,9 +252,9 @@ class HardLinked(LedgerError):
 
     def __init__(self, path: Path, n_names: int) -> None:
         super().__init__(
-            f"{path} is one of {n_names} hard links to one file: written under two names it would"
-            " become two histories; this step recorded nothing: make a copy of its own with"
-            " `tourney backup FILE` and use that, or remove the other links"
+            f"{path} has {n_names} hard links: each name would get a history of its own; this step"
+            " recorded nothing: make a copy with `tourney backup FILE` and use that, or remove the"
+            " other links"
         )
         self.path, self.n_names = path, n_names
 
@@ -263,8 +265,8 @@ class LedgerMoved(LedgerError):
     def __init__(self, path: Path, gone: Path) -> None:
         super().__init__(
             f"{gone} was moved, deleted or replaced while {path} was being written; this step"
-            " recorded nothing, and what was recorded before is in the file that was moved, once"
-            " this process has ended: put it back, then run the same command again"
+            " recorded nothing, and everything recorded before is in the moved file once this"
+            " process has ended: put it back, then run the same command again"
         )
         self.path, self.gone = path, gone
 

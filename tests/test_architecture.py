@@ -89,7 +89,7 @@ def test_elo_waits_for_no_other_projection(tmp_path: Path) -> None:
         {
             "projections.ratings.bradley_terry.rate",
             "projections.evaluations.metrics",
-            "commands.spending.consent",
+            "commands.spending.offer",
             "sqlite_utils",
         }
     )

@@ -3,12 +3,12 @@
 Imports are inside functions, as in `wiring`.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from commands.backends.huggingface.launcher import n_processes
 from commands.errors import ConfigurationError, MissingExtra
 from commands.ports import (
     GeneratedText,
@@ -24,6 +24,11 @@ from commands.settings.toml import EngineName
 if TYPE_CHECKING:
     from commands.backends.cluster.pool import RayPool
     from commands.backends.huggingface.replicas import ReplicaGroup
+
+_ONE_ALONE: Final = (
+    "`accelerate launch --cpu` starts one process, whatever --num_processes says; start them with"
+    " `torchrun --nproc-per-node N $(which tourney) ...`"
+)
 
 
 @contextmanager
@@ -149,3 +154,16 @@ def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager
 def _pooled(pool: "AbstractContextManager[RayPool]") -> Iterator[LocalBackends]:
     with pool as actors:
         yield LocalBackends(actors, actors)
+
+
+def n_processes() -> int:
+    """Return how many processes `accelerate launch` or `torchrun` started, this one included.
+
+    Raises:
+        ConfigurationError: Several were asked for, and one was started.
+    """
+    if "WORLD_SIZE" in os.environ:
+        return int(os.environ["WORLD_SIZE"])
+    if os.environ.get("ACCELERATE_USE_CPU") == "True" and "MASTER_PORT" in os.environ:
+        raise ConfigurationError([_ONE_ALONE])
+    return 1

@@ -19,16 +19,16 @@ from commands.backends.engines import (
     local_backends,
     needs_extra,
 )
+from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
-from commands.entrants.places import HubSnapshot
 from commands.evaluating.samples import Inference
 from commands.importing.formats.files import Sheet
 from commands.importing.formats.rows import Fields
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
-from commands.ports import BatchJudge, Generator, Judge, Tell, Till, TokenCounter
-from commands.settings.keys import key_in
+from commands.ports import BatchJudge, Billing, Generator, Judge, Tell, TokenCounter
+from commands.settings.api_keys import key_in
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import OPENAI_URL, Server
@@ -47,14 +47,14 @@ class ConfiguredBackends:
 
     settings: Settings
     folder: Path  # start of relative paths
-    tell: Tell | None = None  # hears of long waits for an entrant's server; None: there are none
+    tell: Tell | None = None  # reports long waits for an entrant's server; None: there are none
     engine: Engine | None = None  # of entrants' weights; None: this process
 
-    def generator(self, till: Till) -> Generator:
+    def generator(self, billing: Billing) -> Generator:
         """Return the generator of all entrants; each loader is imported with its first task."""
         return GeneratorByLoader(
             lambda: EngineGenerator(self.engine or in_process(self.settings.generation)),
-            lambda: _endpoint_generator(self.settings, self.tell).paying(till),
+            lambda: _endpoint_generator(self.settings, self.tell).billed_by(billing),
         )
 
     def judge(self, judge: JudgeSettings) -> Judge:
@@ -153,7 +153,7 @@ def make_inference_factory(
 
     def inference(entrant: Entrant) -> Inference:
         if entrant.loader == "endpoint":
-            return Inference(entrant, served, None, lambda till: served().paying(till))
+            return Inference(entrant, served, None, lambda billing: served().billed_by(billing))
         return Inference(entrant, lambda: local().generator, lambda: local().reader)
 
     return inference

@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Commands of which, too, only the one that was called is imported."""
+    """A group of commands; only the called one is imported."""
 
     name: str
     help: str
@@ -53,14 +53,16 @@ _PROJECTIONS: Final = (
     Entry("project.outcomes", "matches", "List every pair of responses with its outcome."),
     Entry("project.outcomes", "responses", "List every response."),
     Entry("project.outcomes", "progress", "Show what is done and what remains to be done."),
-    Entry("project.reliability", "agreement", "Show how consistent judges are and how they agree."),
+    Entry(
+        "project.reliability", "agreement", "Show how consistent judges are and whether they agree."
+    ),
     Entry(
         "project.reliability",
         "fragility",
         "Show how few prompts decide who is ahead, by Bradley-Terry.",
     ),
     Entry("project.reliability", "bias", "Show the judges' biases: slot, style, own family."),
-    Entry("project.reliability", "calibration", "Compare p_correct with actual correctness."),
+    Entry("project.reliability", "calibration", "Compare each p_correct with actual correctness."),
     Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
     Entry("project.metrics", "metrics", "Show the results of evaluations."),
     Entry(
@@ -83,11 +85,11 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             is_group=True,
         ),
         Entry("apply", "apply", "Do what remains to be done (may cost money).", is_group=True),
-        Entry("evaluate", "evaluate", "Evaluate weights by themselves, without a tournament."),
+        Entry("evaluate", "evaluate", "Evaluate weights without a tournament."),
         Entry(
             "project.viewing",
             "annotate",
-            "Vote in the browser on pairs of responses, without names.",
+            "Vote on anonymous pairs of responses in the browser.",
         ),
     ),
     "Read": (
@@ -95,17 +97,17 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry(
             "project.battle",
             "battle",
-            "Show one battle: both responses, and the judge's replies.",
+            "Show one battle: both responses and the judge's replies.",
         ),
         Entry("project.status", "status", "Show what is on record for every tournament."),
-        Entry("project.sql", "sql", "Ask the ledger in SQL."),
-        Entry("exports", "report", "Write the report: one HTML page, complete in itself."),
-        Entry("project.viewing", "view", "Show a tournament in the browser while it is played."),
+        Entry("project.sql", "sql", "Query the ledger with SQL."),
+        Entry("exports", "report", "Write the report as one self-contained HTML file."),
+        Entry("project.viewing", "view", "Show a tournament in the browser, also during a run."),
         Entry("audit", "log", "List events, the newest last."),
-        Entry("audit", "show", "Print the events of an ID as JSON."),
+        Entry("audit", "show", "Print the events of an id as JSON."),
     ),
     "Money": (
-        Entry("batch", "batch", "Handle batches that a provider works on.", is_group=True),
+        Entry("batch", "batch", "Manage the batches at a provider.", is_group=True),
         Entry("plan", "prices", "Show the price table and its date."),
     ),
     "Audit": (
@@ -114,10 +116,10 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("audit", "checkpoint", "Print the ledger's current hash."),
         Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
         Entry("audit", "redact", "Remove the texts of an event from the ledger for good."),
-        Entry("run", "doctor", "Check that this machine is ready for a run."),
+        Entry("run", "doctor", "Check that everything is ready for a run."),
     ),
     "Exchange": (
-        Entry("imports", "import", "Import files of other programs.", is_group=True),
+        Entry("imports", "import", "Import data of other programs.", is_group=True),
         Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
         Entry("imports", "merge", "Merge another ledger into this one."),
     ),
@@ -137,7 +139,10 @@ def main() -> None:
         command_line(words)(prog_name="tourney")
     except SystemExit as done:  # typer makes one of Ctrl-C, without a word
         if done.code == INTERRUPTED:
-            _say("interrupted: what was recorded is kept; run the same command again to go on")
+            _say(
+                "interrupted: everything recorded so far is kept;"
+                " run the same command again to continue"
+            )
         raise
     except TourneyError as error:
         if "--debug" in sys.argv:
@@ -233,7 +238,7 @@ def _module(entry: Entry) -> ModuleType:
 
 
 def _not_imported() -> None:
-    """Stand in the list of commands."""
+    """Stand for a command that is listed and not imported."""
     raise NotImplementedError
 
 
@@ -246,10 +251,14 @@ def tourney(
         bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
 ) -> None:
-    """Compare language models with a judge: resume without paying twice, audit, re-rate.
+    """Compare language models with an LLM judge. Every step is recorded in one ledger.
 
     Example: tourney demo
     """
     if show_version:
         typer.echo(f"tourney {VERSION}")
         raise typer.Exit
+
+
+if __name__ == "__main__":  # python -m commands.cli.app
+    main()

@@ -24,7 +24,7 @@ from commands.judging.scoring import Scoring, require_judges, score_with_consent
 from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.register import selected_prompts
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from projections.tournament.remaining import progress, response_counts
@@ -36,7 +36,7 @@ Retry = Annotated[
     typer.Option(
         "--retry",
         metavar="REASONS",
-        help="Ask the judge again what failed for these reasons, separated by commas: rejected,"
+        help="Ask again the queries that failed for these reasons, separated by commas: rejected,"
         " refused, truncated, unreadable or empty.",
     ),
 ]
@@ -182,7 +182,7 @@ def evaluate(
             scored = score_with_consent(recorder, scoring, backends)
     if any(plan.scored_by for plan in planned.plans):
         answers = counted(scored.n_open, "answer had no score", "answers had no score")
-        say(f"{answers}: {scored.n_scored} scored now, equal answers to a prompt as one")
+        say(f"{answers}: {scored.n_scored} scored now; equal answers to a prompt are scored once")
     gaps = [
         *([f"{counted(n_gaps, 'sample')} could not be scored"] if n_gaps else []),
         *([f"{counted(scored.n_unscored, 'answer')} got no score"] if scored.n_unscored else []),
@@ -193,7 +193,7 @@ def evaluate(
 
 def _tell_evaluated(done: EvaluationCounts) -> None:
     say(
-        f"{done.n_owed} samples were missing: {done.n_observed} observed,"
+        f"{done.n_missing} samples were missing: {done.n_observed} observed,"
         f" {done.n_unscorable} unscorable; see `tourney project metrics`"
     )
     if done.n_rescored:

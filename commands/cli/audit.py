@@ -74,7 +74,7 @@ def show(
     ],
     paths: options.Paths,
 ) -> None:
-    """Print the events of an ID as JSON.
+    """Print the events of an id as JSON.
 
     Example: tourney show recall_001
     """
@@ -170,7 +170,7 @@ def backup(
     with Ledger.read_only(to) as copy:
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
     for each in unfinished_backups(to):
-        say(f"{each} is left by an unfinished backup; remove it if none is running")
+        say(f"{each} was left by an unfinished backup; remove it if no backup is running")
 
 
 @command
@@ -180,13 +180,14 @@ def redact(
     ],
     paths: options.Paths,
     why: Annotated[
-        str, typer.Option(metavar="TEXT", help="Why, to be recorded. Never repeat the secret.")
+        str,
+        typer.Option(metavar="TEXT", help="The reason; it is recorded. Do not repeat the secret."),
     ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Remove the texts of an event from the ledger for good.
 
-    For a secret that was recorded. The event stays with its ids, numbers and verdict, and every
+    Use it if a secret was recorded. The event stays with its ids, numbers and verdict, and every
     hash stays valid; `tourney verify` reports the redaction. Copies elsewhere are not changed.
 
     Example: tourney redact 7 --why "an API key in the reply"

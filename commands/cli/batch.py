@@ -93,7 +93,7 @@ def cancel(batch: BatchArgument, paths: options.Paths) -> None:
         raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(named) or 'none is'}")
     stopped = port_for(state, named[batch], _ports(place, state)).cancel(batch)
     say(f"{batch} {'has already ended' if stopped.has_ended else 'is being canceled'};")
-    say("its replies so far are paid for: `tourney batch wait` receives them")
+    say("its replies so far are billed: `tourney batch wait` receives them")
 
 
 @app.command()

@@ -38,8 +38,8 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="WEIGHTS",
-            help="A folder of weights, or of an adapter that names its base; or else `org/name` on"
-            " the Hugging Face Hub.",
+            help="A folder of weights, a folder of an adapter that names its base weights, or"
+            " `org/name` on the Hugging Face Hub.",
         ),
     ],
     writer: Writer,
@@ -72,13 +72,14 @@ def evaluate(
         str | None, typer.Option(metavar="TEXT", help="System prompt, with --chat.")
     ] = None,
     ledger: Annotated[
-        Path, typer.Option("--ledger", "-l", help="The ledger file, for any number of weights.")
+        Path,
+        typer.Option("--ledger", "-l", help="The ledger file. It may hold other weights, too."),
     ] = Path("evaluations.db"),
     engine: options.Engine = "local",
 ) -> None:
-    """Evaluate weights by themselves, without a tournament.
+    """Evaluate weights without a tournament.
 
-    What is on record in the ledger is not asked again.
+    Samples that the ledger already holds are not run again.
 
     Example: tourney evaluate out/checkpoint-60 --uses mine.py:Doses --limit 200
     """
@@ -103,7 +104,7 @@ def evaluate(
 
 
 class _Alone(NamedTuple):
-    """Settings of weights by themselves: no other entrants."""
+    """Settings for weights without a tournament."""
 
     generation: GenerationSection
     entrants: Sequence[AnyEntrantSection] = ()

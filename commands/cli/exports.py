@@ -23,12 +23,12 @@ from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
 from commands.runs.auditing.soundness import require_sound
-from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.parameters import require_anchor
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import heard_at, starter, subject_now
+from commands.runs.report.reading import starter, subject_now, verdicts_and_spend_at
+from commands.runs.resolve import tournament_at
 from ledger.exchange import export_lines
 from ledger.identity import Fields
 from ledger.store import Ledger
@@ -83,7 +83,7 @@ def export_events(
 def export_battles(selection: Selection, chosen: SetOptions, output: OutputOption = None) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
-    The suffix of the file decides: .csv, .jsonl or .parquet.
+    The file's suffix chooses the format: .csv, .jsonl or .parquet.
 
     Example: tourney export battles -o battles.csv
     """
@@ -177,20 +177,20 @@ def report(
         WhichBattles, typer.Option(help="Which battles it shows with their texts.")
     ] = WhichBattles.SAMPLE,
 ) -> None:
-    """Write the report: one HTML page, complete in itself.
+    """Write the report as one self-contained HTML file.
 
-    It tells who leads or is tied, and shows ratings, judges, money, battles and provenance.
+    It shows who leads, the ratings, how far to trust the judges, money, battles and provenance.
 
     Example: tourney report -o report.html
     """
     with Ledger.read_only(selection.path) as opened, starter(opened.head.position) as start:
         head = head_at(opened, selection.as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
-        heard = start(heard_at, selection.path, stream, head.position)
+        verdicts_and_spend = start(verdicts_and_spend_at, selection.path, stream, head.position)
         state = tournament_at(opened, stream, head.position, selection.as_of, settles_only=True)
         perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, selection.path, head.position, perspective)
-        page = page_of(subject_now(opened, source, head, heard, start), battles)
+        page = page_of(subject_now(opened, source, head, verdicts_and_spend, start), battles)
     write([page.encode()], output)
     say(f"written to {output}")
 

@@ -124,7 +124,7 @@ def import_battles(
     ] = None,
     skip_bad: options.SkipBad = False,
 ) -> None:
-    """Import battles of others. Those that the set holds already are left out.
+    """Import battles of other programs. Battles that the set already holds are skipped.
 
     Example: tourney import battles train.csv --from lmarena-55k
     """

@@ -19,18 +19,18 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import (
-    owed_responses_table,
-    owed_samples_table,
-    owed_verdicts_table,
+    missing_responses_table,
+    missing_samples_table,
+    missing_verdicts_table,
     requests_table,
     requests_text,
 )
 from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
-from commands.evaluating.evaluate import owed_requests, owed_samples
+from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.preview import RequestPreview, preview_requests
-from commands.judging.scoring import OwedScores, owed_scores
+from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.judging.unreadable import tell_without_gold
 from commands.runs.register import selected_prompts
@@ -72,9 +72,11 @@ def generate(
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = count_missing_responses(state, prompts)
-    owed = [Request(cell.entrant, cell.prompt.text) for cell in missing_responses(state, prompts)]
-    costs = endpoint_costs(owed, price_book(place.settings, place.folder).table)
-    writer.write(owed_responses_table(rows, costs))
+    requests = [
+        Request(cell.entrant, cell.prompt.text) for cell in missing_responses(state, prompts)
+    ]
+    costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
+    writer.write(missing_responses_table(rows, costs))
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_REMAINS)
 
@@ -129,7 +131,7 @@ def judge(
         later = awaited_queries(state, prompts, chosen, rules)
         awaited = way_as_set(later, pricing) if later else None
         _warn_of_old_prices(pricing)
-    writer.write(owed_verdicts_table(rows, cost, rewordings(state, queries, chosen), awaited))
+    writer.write(missing_verdicts_table(rows, cost, rewordings(state, queries, chosen), awaited))
     tell_without_gold(state, prompts, say)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
@@ -170,14 +172,14 @@ def evaluate(
         evaluation=evaluation,
     )
     known, items = _recorded(place, asked_evaluations_of(place.stream), ASKED_EVENTS)
-    rows = owed_samples(known, planned.evaluations)
-    requests = owed_requests(known, planned.evaluations)
+    rows = missing_samples(known, planned.evaluations)
+    requests = missing_requests(known, planned.evaluations)
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
-    scores: tuple[OwedScores, ...] = ()
+    scores: tuple[MissingScores, ...] = ()
     if any(each.scored_by for each in planned.plans):
         state = _rehearsed(place)
-        scores = owed_scores(state, known, items, planned.plans, place.settings, place.folder)
-    writer.write(owed_samples_table(rows, planned.refused, costs, scores))
+        scores = missing_scores(state, known, items, planned.plans, place.settings, place.folder)
+    writer.write(missing_samples_table(rows, planned.refused, costs, scores))
     if exit_code and (any(row.n_owed for row in rows) or any(each.n_queries for each in scores)):
         raise typer.Exit(WORK_REMAINS)
 

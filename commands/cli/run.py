@@ -28,9 +28,14 @@ from commands.runs.doctor import findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
-from commands.settings.starting.own import FIRST_PROMPTS, SETTINGS, NewTournament, lay_out
+from commands.settings.starting.new_tournament import (
+    FIRST_PROMPTS,
+    SETTINGS,
+    NewTournament,
+    lay_out,
+)
 from commands.settings.starting.prompts_csv import read_prompts
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now
 from projections.tournament.compared import Account
@@ -73,7 +78,7 @@ def run(
         raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
 
 
-_SPELLING = "MODEL@URL behind a server, or a folder of weights"
+_SPELLING = "MODEL@URL for a server, or a folder of weights"
 
 
 def init(
@@ -86,12 +91,12 @@ def init(
     ] = None,
     entrant: Annotated[
         list[str] | None,
-        typer.Option("--entrant", metavar="MODEL", help=f"Who competes: {_SPELLING}. Repeatable."),
+        typer.Option("--entrant", metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
     ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
-            "--judge", metavar="MODEL", help=f"Who judges: {_SPELLING}, or a model of Anthropic's."
+            "--judge", metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."
         ),
     ] = None,
 ) -> None:
@@ -106,17 +111,17 @@ def init(
     names = lay_out(folder, NewTournament(prompts, entrant or (), judge))
     say(f"written to {folder}: {', '.join(names)}")
     if table is not None and table.unused:
-        say(f"columns of {from_csv} that are not used: {', '.join(table.unused)}")
+        say(f"unused columns of {from_csv}: {', '.join(table.unused)}")
     if not entrant:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     generate(config=folder / SETTINGS)
     say("Next:")
     if folder != Path():
         say(f"  cd {shlex.quote(str(folder))}")
-    say("  tourney doctor         whether servers, models and keys are there")
-    say("  tourney plan judge     what the judge is asked, and what it costs")
+    say("  tourney doctor         check servers, models and keys")
+    say("  tourney plan judge     show what the judge will be asked, and what it costs")
     say("  tourney run            generate, judge and rate")
-    say("  tourney view           ratings and battles in the browser, at no cost")
+    say("  tourney view           show ratings and battles in the browser, at no cost")
 
 
 def demo(
@@ -167,9 +172,10 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 
 @command
 def doctor(paths: options.Paths, writer: Writer) -> None:
-    """Check that this machine is ready for a run.
+    """Check that everything is ready for a run.
 
-    The keys, servers and prices of the settings are checked, too. Nothing is sent that costs money.
+    Checks this machine, the ledger, and the keys, servers and prices of the settings. Sends nothing
+    that costs money.
 
     Example: tourney doctor
     """

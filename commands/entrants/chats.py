@@ -1,4 +1,4 @@
-"""Chats: who says what, turn by turn, and how the same is written as plain text.
+"""Chats as turns, and the same content as plain text.
 
 A chat of examples and a question is made of turns as lm-evaluation-harness 0.4.13 makes them
 (lm_eval/api/utils.py); what follows a turn in plain text is no part of a chat.

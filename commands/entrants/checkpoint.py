@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from commands.entrants.files import read_entrant
-from commands.entrants.places import FetchSnapshot, find_place
+from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import tensor_types
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
@@ -43,7 +43,7 @@ def read_checkpoint(
     Raises:
         WeightsError: A file is missing or unreadable, does not fit, or is of another float type.
     """
-    own = find_place(checkpoint, Path(), fetch, revision=revision).folder
+    own = find_weights(checkpoint, Path(), fetch, revision=revision).folder
     config = own / "adapter_config.json"
     if config.exists():
         weights, revision = base_weights(config, fetch), None
@@ -53,7 +53,7 @@ def read_checkpoint(
     section = HfSection(id=name, weights=weights, revision=revision, adapters=tuple(adapters))
     how = generation
     if "dtype" not in generation.model_fields_set:
-        folder = find_place(weights, Path(), fetch, revision=revision).folder
+        folder = find_weights(weights, Path(), fetch, revision=revision).folder
         how = generation.model_copy(update={"dtype": _float_type(folder)})
     return read_entrant(section, how, Path(), fetch)
 
@@ -77,7 +77,7 @@ def base_weights(config: Path, fetch: FetchSnapshot | None = None) -> Path:
     for place in (Path.cwd(), folder.parent, folder):
         if (place / named).is_dir():
             return place / named
-    if fetch is not None and find_place(named, Path(), fetch).commit:
+    if fetch is not None and find_weights(named, Path(), fetch).commit:
         return named
     raise WeightsError(config, f"base_model_name_or_path is {str(named)!r}, no folder here", remedy)
 

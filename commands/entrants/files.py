@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from commands.entrants import weights
 from commands.entrants._shards import shards_of, uncertainty_of
-from commands.entrants.places import FetchSnapshot, FoundWeights, find_place
+from commands.entrants.folder_or_hub import FetchSnapshot, FoundWeights, find_weights
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
@@ -40,7 +40,7 @@ def read_entrant(
     max_new_tokens = section.max_new_tokens or generation.max_new_tokens
     if section.loader == "endpoint":
         return _endpoint_entrant(section, max_new_tokens)
-    place = find_place(section.weights, folder, fetch, revision=section.revision)
+    place = find_weights(section.weights, folder, fetch, revision=section.revision)
     base, weights_digest = place.folder, weights.folder_digest(place.folder)
     names = section.adapters if section.loader == "hf" else ()
     places = [_adapter_place(name, folder, fetch) for name in names]
@@ -102,8 +102,8 @@ def _adapter_place(named: Path, folder: Path, fetch: FetchSnapshot | None) -> Fo
     """Find an adapter; `org/name@revision` is a branch, tag or commit on the Hub."""
     name, _, revision = named.as_posix().partition("@")
     if (folder / named).exists() or not revision:
-        return find_place(named, folder, fetch)
-    return find_place(Path(name), folder, fetch, revision=revision)
+        return find_weights(named, folder, fetch)
+    return find_weights(Path(name), folder, fetch, revision=revision)
 
 
 def _adapter(path: Path, base: Path) -> Adapter:

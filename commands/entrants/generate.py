@@ -8,8 +8,9 @@ from typing import NamedTuple
 from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
-from commands.spending import approval, consent, endpoints, pricing
-from commands.spending.till import LedgerTill, close_abandoned_requests
+from commands.spending import consent, endpoints, pricing
+from commands.spending.billing import LedgerBilling, close_abandoned_requests
+from commands.spending.offer import SpendingOptions
 from ledger.events.registration import Entrant
 from ledger.identity import PromptId
 from projections.tournament.remaining import missing_responses
@@ -57,9 +58,9 @@ def generate_missing(
 def generate_with_consent(
     recorder: Recorder,
     prompts: Collection[PromptId],
-    make_generator: Callable[[ports.Till], ports.Generator],
+    make_generator: Callable[[ports.Billing], ports.Generator],
     book: pricing.PriceBook,
-    spending: consent.SpendingOptions,
+    spending: SpendingOptions,
     console: ports.Console,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
@@ -70,11 +71,11 @@ def generate_with_consent(
     close_abandoned_requests(recorder)
     missing = islice(missing_responses(recorder.state, prompts), spending.limit)
     requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
-    approval.approve_requests(recorder, requests, book, spending, console)
-    till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
+    consent.approve_requests(recorder, requests, book, spending, console)
+    billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
     return generate_missing(
         recorder,
-        partial(make_generator, till),
+        partial(make_generator, billing),
         prompts,
         on_progress=console.on_progress,
         limit=spending.limit,

@@ -1,4 +1,4 @@
-"""Run evaluations: plan the samples, count those that are owed, observe and record them.
+"""Run evaluations: plan the samples, count those that are missing, observe and record them.
 
 Everything is recorded batch by batch, so a run that is stopped loses only the batch in flight. For
 consent, caps and the settings file see plan.py.
@@ -18,7 +18,7 @@ from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import require_boolean
-from commands.ports import OnProgress, Till
+from commands.ports import Billing, OnProgress
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
@@ -47,9 +47,9 @@ class PlannedEvaluation(NamedTuple):
     plan: EvaluationPlanned
     samples: tuple[Sample, ...]
 
-    def paying(self, till: Till) -> "PlannedEvaluation":
-        """Return the same, with requests to an endpoint recorded by a till."""
-        return self._replace(inference=self.inference.paying(till))
+    def billed_by(self, billing: Billing) -> "PlannedEvaluation":
+        """Return the same, with requests to an endpoint recorded and kept within the cap."""
+        return self._replace(inference=self.inference.billed_by(billing))
 
     def registered(self, known: Container[Digest]) -> Iterator[EntrantRegistered | ItemRegistered]:
         """Yield the registrations of its entrant and items, but for those that are known.
@@ -64,18 +64,18 @@ class PlannedEvaluation(NamedTuple):
             if sample.number == 0 and sample.item not in known:
                 yield self.evaluation.registered(sample)
 
-    def owed(self, known: Evaluations) -> dict[SampleKey, Sample]:
+    def missing(self, known: Evaluations) -> dict[SampleKey, Sample]:
         """Return the samples that the ledger lacks, by their keys in it."""
-        run_key, missing = self.plan.run_key, known.run(self.plan).missing
+        run_key, lacking = self.plan.run_key, known.run(self.plan).missing
         keys = (SampleKey(run_key, sample.item, sample.number) for sample in self.samples)
         named = zip(keys, self.samples, strict=True)
-        return {key: sample for key, sample in named if key in missing}
+        return {key: sample for key, sample in named if key in lacking}
 
 
 class EvaluationCounts(NamedTuple):
     """Samples that a run observed."""
 
-    n_owed: int  # before the run
+    n_missing: int  # before the run
     n_observed: int
     n_unscorable: int
     n_rescored: int = 0  # recorded samples that changed code gives another score
@@ -133,8 +133,8 @@ def is_done(known: Evaluations, planned: PlannedEvaluation) -> bool:
     return last is not None and is_same and known.is_completed(last)
 
 
-class OwedSamples(NamedTuple):
-    """How many samples one entrant owes on one evaluation."""
+class MissingSamples(NamedTuple):
+    """How many samples of one entrant on one evaluation are missing."""
 
     entrant: str
     evaluation: str
@@ -143,18 +143,18 @@ class OwedSamples(NamedTuple):
     n_owed: int
 
 
-def owed_samples(
+def missing_samples(
     known: Evaluations, planned: Iterable[PlannedEvaluation]
-) -> tuple[OwedSamples, ...]:
+) -> tuple[MissingSamples, ...]:
     """Count planned samples that the ledger lacks; one shared by two plans counts for the first."""
     counted: set[SampleKey] = set()
     rows = []
     for plan in (each.plan for each in planned):
-        owed = known.run(plan).missing - counted
-        counted |= owed
+        missing = known.run(plan).missing - counted
+        counted |= missing
         n_planned = len(plan.items) * plan.n_samples
         rows.append(
-            OwedSamples(plan.entrant.label, plan.evaluation, plan.kind, n_planned, len(owed))
+            MissingSamples(plan.entrant.label, plan.evaluation, plan.kind, n_planned, len(missing))
         )
     return tuple(rows)
 
@@ -162,7 +162,7 @@ def owed_samples(
 def n_rescored_differently(known: Evaluations, planned: PlannedEvaluation) -> int:
     """Count recorded samples that the evaluation's code would score differently today.
 
-    Zero if nothing is owed: a metric can mix two ways of scoring only if samples are still to come.
+    Zero if no sample is missing: otherwise a metric could mix two ways of scoring.
 
     Raises:
         EvaluationFault: The evaluation's own code fails.
@@ -180,23 +180,23 @@ def evaluate_all(
     on_progress: OnProgress,
     limit: int | None = None,
 ) -> EvaluationCounts:
-    """Observe the owed samples of several plans in turn, at most `limit` in all.
+    """Observe the missing samples of several plans in turn, at most `limit` in all.
 
     Raises:
         LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
     """
     total, left, held = EvaluationCounts(0, 0, 0, 0), limit, DeferredFailures()
     for each in planned:
-        n_owed = len(recorder.state.run(each.plan).missing)
+        n_missing = len(recorder.state.run(each.plan).missing)
         with held.collecting():
-            added = evaluate_owed(recorder, each, on_progress=on_progress, limit=left)
+            added = evaluate_missing(recorder, each, on_progress=on_progress, limit=left)
             total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
-        left = None if left is None else max(0, left - n_owed)  # unanswered ones count
+        left = None if left is None else max(0, left - n_missing)  # unanswered ones count
     held.raise_collected()
     return total
 
 
-def evaluate_owed(
+def evaluate_missing(
     recorder: EvaluationRecorder,
     planned: PlannedEvaluation,
     *,
@@ -208,19 +208,19 @@ def evaluate_owed(
     With a limit at most so many samples are observed.
 
     Raises:
-        LeftUnanswered: Some requests got no answer; their samples are still owed.
+        LeftUnanswered: Some requests got no answer; their samples are still missing.
     """
     last = recorder.state.plans.get(labels_of(planned.plan))
     plan = recorder.plan(planned.plan, planned.registered)
     run = recorder.state.run(plan)
-    owed = [*planned.owed(recorder.state).values()][:limit]
+    missing = [*planned.missing(recorder.state).values()][:limit]
     what = f"{plan.entrant.label} on {plan.evaluation}"
     n_done = n_seen = n_rescored = 0
-    for batch in planned.evaluation.observe_all(planned.inference, owed, planned.options):
+    for batch in planned.evaluation.observe_all(planned.inference, missing, planned.options):
         recorder.record([_event(planned, each) for each in batch])
         n_done += len(batch)
         n_seen += sum(isinstance(each, ObservedSample) for each in batch)
-        on_progress(what, n_done, len(owed))
+        on_progress(what, n_done, len(missing))
     if recorder.is_due(plan):
         known = recorder.state.run(last).observed if last else ()
         scored = {each.natural_key for each in run.observed if each.scored}  # one by one
@@ -266,10 +266,10 @@ def _event(planned: PlannedEvaluation, each: SampleResult) -> SampleObserved | S
     return SampleUnscorable(**of_sample, reason=each.reason, detail=each.detail)
 
 
-def owed_requests(
+def missing_requests(
     known: Evaluations, planned: Iterable[PlannedEvaluation], *, limit: int | None = None
 ) -> tuple[Request, ...]:
-    """Return the requests to endpoints that the owed samples need.
+    """Return the requests to endpoints that the missing samples need.
 
     Entrants that differ only in settings that an evaluation overrides share a run: one request.
 
@@ -278,12 +278,12 @@ def owed_requests(
         planned: The plans, in order.
         limit: Count at most this many samples, including those that need no endpoint.
     """
-    owed: dict[SampleKey, tuple[Evaluation, Entrant, Sample]] = {}
+    missing: dict[SampleKey, tuple[Evaluation, Entrant, Sample]] = {}
     for each in planned:
         entrant = each.evaluation.configured(each.inference, each.options)
-        samples = each.owed(known).items()
-        owed |= {key: (each.evaluation, entrant, sample) for key, sample in samples}
-    asked = (_request(*each) for each in islice(owed.values(), limit))
+        samples = each.missing(known).items()
+        missing |= {key: (each.evaluation, entrant, sample) for key, sample in samples}
+    asked = (_request(*each) for each in islice(missing.values(), limit))
     return tuple(request for request in asked if request is not None)
 
 

@@ -1,4 +1,4 @@
-"""Use case of `tourney apply evaluate`: plan the configured evaluations and run what is owed.
+"""Use case of `tourney apply evaluate`: plan the configured evaluations and run what is missing.
 
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
@@ -24,8 +24,9 @@ from commands.importing.formats.files import OpenParquet
 from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
-from commands.spending import approval, consent, pricing
-from commands.spending.till import LedgerTill, close_abandoned_requests
+from commands.spending import consent, pricing
+from commands.spending.billing import LedgerBilling, close_abandoned_requests
+from commands.spending.offer import SpendingOptions
 from ledger.events.evaluations import EvaluationPlanned, ScoredBy, scoring_digest
 from ledger.events.registration import (
     Entrant,
@@ -194,7 +195,7 @@ def evaluate_with_consent(
     recorder: Recorder,
     planned: EvaluationPlans,
     book: pricing.PriceBook,
-    spending: consent.SpendingOptions,
+    spending: SpendingOptions,
     console: Console,
 ) -> EvaluationOutcome:
     """Observe every missing sample, after asking about what endpoint entrants cost.
@@ -210,13 +211,15 @@ def evaluate_with_consent(
     evaluations = EvaluationRecorder(recorder.ledger, recorder.state.stream)
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)
-    owed = evaluate.owed_requests(evaluations.state, planned.evaluations, limit=spending.limit)
-    approval.approve_requests(recorder, owed, book, spending, console)
-    till = LedgerTill(recorder, book.table, spending.max_usd, console.tell)
+    requests = evaluate.missing_requests(
+        evaluations.state, planned.evaluations, limit=spending.limit
+    )
+    consent.approve_requests(recorder, requests, book, spending, console)
+    billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
     try:
         done = evaluate.evaluate_all(
             evaluations,
-            [each.paying(till) for each in planned.evaluations],
+            [each.billed_by(billing) for each in planned.evaluations],
             on_progress=console.on_progress,
             limit=spending.limit,
         )

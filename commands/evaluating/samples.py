@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commands.errors import ConfigurationError
 from commands.evaluating.values import ComparisonItem, Item, RolloutItem
-from commands.ports import Generator, LikelihoodModel, Till
+from commands.ports import Billing, Generator, LikelihoodModel
 from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesItem,
@@ -35,13 +35,13 @@ class Inference:
     make_likelihood_model: (
         Callable[[], LikelihoodModel] | None
     )  # None: an endpoint gives texts only
-    serve: Callable[[Till], Generator] | None = None  # of an endpoint: whose requests pass a till
+    serve: Callable[[Billing], Generator] | None = None  # of an endpoint, for a billing
 
-    def paying(self, till: Till) -> "Inference":
-        """Return the same, with an endpoint's requests recorded by a till."""
+    def billed_by(self, billing: Billing) -> "Inference":
+        """Return the same, with an endpoint's requests recorded and kept within the cap."""
         if self.serve is None:
             return self
-        return replace(self, make_generator=partial(self.serve, till))
+        return replace(self, make_generator=partial(self.serve, billing))
 
     def require_likelihoods(self, evaluation: str) -> Callable[[], LikelihoodModel]:
         """Return the factory of the entrant's log-likelihoods.

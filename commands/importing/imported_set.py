@@ -15,8 +15,7 @@ from projections.battles.columns import Battles
 from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.battles.imported import BattleTable, table_of
 from projections.battles.imported_sets import IMPORTED_BATTLES
-from projections.battles.selection import Where, battles_where, values_of
-from projections.battles.unread import Unread, with_unread
+from projections.battles.selection import Unread, Where, battles_where, values_of, with_unread
 from projections.fold import fold
 from projections.tournament.compared import Compared, account_of
 

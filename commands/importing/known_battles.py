@@ -1,4 +1,4 @@
-"""The battles that a set holds, so that none of them counts twice when another file brings it.
+"""The battles that a set already holds, so that importing another file adds none of them again.
 
 A battle whose prompt has an id is recognised by all that is said of it, wherever it stands in a
 file; what a file has twice is there twice. Without prompt ids battles are too much alike: ten wins

@@ -38,8 +38,8 @@ class AnotherWorkspace(TourneyError):
 
     def __init__(self, provider_batch_id: str) -> None:
         super().__init__(
-            f"this API key does not see batch {provider_batch_id}, so a planned batch may exist"
-            " unseen; use the key of the workspace that sent it"
+            f"this API key does not see batch {provider_batch_id}, so it may not see a planned"
+            " batch, either; use the key of the workspace that sent it"
         )
         self.provider_batch_id = provider_batch_id
 
@@ -88,7 +88,7 @@ def resolve_batch(
         adopt(recorder, batch, found)
         return f"found batch {found.provider_batch_id}, which was sent before"
     if left_s > 0:
-        raise FateUnknown(f"whether a batch was created will be known in {left_s:.0f} s")
+        raise FateUnknown(f"it will be known in {left_s:.0f} s whether a batch was created")
     _require_same_workspace(recorder.state, batch, port_of)
     recorder.record(DropBatch(batch.planned.batch_key, "the provider has no such batch"))
     return "a planned batch was never created: its queries are sent again"

@@ -214,7 +214,9 @@ class _BatchJudging:
         task, n_requested = self._task, len(queries)
         queries = affordable(self._recorder, task, queries)
         if len(queries) < n_requested:
-            self._options.tell(f"the cap allows {len(queries)} queries now, each at its worst")
+            self._options.tell(
+                f"the cap allows {len(queries)} queries now, at their worst-case cost"
+            )
         asked = [query.asked for query in queries]
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
         now, version = self._options.polling.now(), self._recorder.state.version

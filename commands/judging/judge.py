@@ -17,7 +17,7 @@ from commands.judging.abandoned import close_abandoned, is_lost
 from commands.ports import Answer, Asking, Judge, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
-from commands.spending.stopping import stopping_gently
+from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
@@ -90,8 +90,8 @@ def judge_open(
         recorder: The tournament.
         task: What is judged.
         make_judge: Makes the judge, once it is needed.
-        on_progress: Hears how many are answered.
-        tell: Hears of long waits.
+        on_progress: Called with the number of answers so far.
+        tell: Reports long waits.
         approve: Called before anything is sent, once it is known what is open.
 
     Raises:

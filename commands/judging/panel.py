@@ -1,4 +1,4 @@
-"""The panel: the judges that the settings describe, and the one that a mode asks."""
+"""The panel: the judges in the settings, and the one that `--mode` selects."""
 
 import os
 import re
@@ -7,10 +7,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from commands.entrants.places import FetchSnapshot, find_place
+from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
-from commands.settings.keys import key_variables
+from commands.settings.api_keys import key_variables
 from commands.settings.schema import JurorSection, JurySection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -88,7 +88,7 @@ def weights_of(
 
 
 def _weights(section: JurorSection, model: str, folder: Path, fetch: FetchSnapshot | None) -> Path:
-    return find_place(Path(model), folder, fetch, revision=section.revision).folder
+    return find_weights(Path(model), folder, fetch, revision=section.revision).folder
 
 
 def require_key(judge: JudgeSettings, section: JurorSection) -> None:

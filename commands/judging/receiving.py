@@ -176,8 +176,8 @@ class BatchReceiver:
         )
         if self._why_none:
             raise ProviderError(
-                f"queries of batch {state.provider_batch_id} failed for a reason that is not"
-                f" theirs: {self._why_none}; correct the account or the settings: they stay open"
+                f"queries of batch {state.provider_batch_id} failed, and not because of their"
+                f" content: {self._why_none}; correct the account or the settings: they stay open"
             )
 
     def _read(self, batch: Batch, state: BatchState) -> None:
@@ -194,8 +194,8 @@ class BatchReceiver:
         if n_surplus:
             surplus = counted(n_surplus, "result")
             self._options.tell(
-                f"batch {state.provider_batch_id} has {surplus} too many: of queries that are not"
-                " its own, or second ones; they are left out"
+                f"batch {state.provider_batch_id} has {surplus} too many, for queries of other"
+                " batches or for one query twice; they are ignored"
             )
         if missing:
             self._give_up(batch, state, missing)

@@ -27,9 +27,9 @@ from commands.judging.session import (
 from commands.judging.unreadable import tell_unscored
 from commands.ports import Backends, Console
 from commands.settings.schema import Settings
-from commands.spending.approval import require_someone
-from commands.spending.consent import PAID_PROVIDERS
+from commands.spending.consent import require_someone
 from commands.spending.forecast import PlannedCost, plan_cost
+from commands.spending.offer import PAID_PROVIDERS
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationPlanned
@@ -88,7 +88,7 @@ def scoring_tasks(
     )
 
 
-class OwedScores(NamedTuple):
+class MissingScores(NamedTuple):
     """The answers that a judge has not scored, and what that costs."""
 
     judge: JudgeId
@@ -98,17 +98,17 @@ class OwedScores(NamedTuple):
     cost: PlannedCost | None  # None: the judge is free
 
 
-def owed_scores(
+def missing_scores(
     state: Tournament,
     known: Evaluations,
     items: Items,
     plans: Collection[EvaluationPlanned],
     settings: Settings,
     folder: Path,
-) -> tuple[OwedScores, ...]:
+) -> tuple[MissingScores, ...]:
     """Count what each judge is still to score, and forecast the cost."""
     book, rules = price_book(settings, folder), asking_rules(settings.judge)
-    owed = []
+    missing = []
     for task in scoring_tasks(state, known, items, plans, rules):
         queries, scored = task.open_in(state), [each.asked for each in task.answers]
         pricing = book.pricing(task.judge, state, scored=scored)
@@ -117,8 +117,10 @@ def owed_scores(
             cost = plan_cost(state, queries, pricing, cap_usd=settings.judge.max_usd)
         n_waiting = _n_missing(known, plans)[task.judge.judge_id]
         n_unscored = _n_unscored(state, task)
-        owed.append(OwedScores(task.judge.judge_id, len(queries), n_waiting, n_unscored, cost))
-    return tuple(owed)
+        missing.append(
+            MissingScores(task.judge.judge_id, len(queries), n_waiting, n_unscored, cost)
+        )
+    return tuple(missing)
 
 
 def require_judges(recorder: Recorder, scoring: Scoring) -> None:

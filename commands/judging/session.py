@@ -25,7 +25,8 @@ from commands.judging.receiving import BatchReceiver
 from commands.judging.waiting import KEPT, BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
-from commands.spending import approval, budget, consent, pricing
+from commands.spending import budget, consent, pricing
+from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -44,7 +45,7 @@ class JudgingOptions:
     judge: str | None = None  # its id; None: the mode's judge
     waits: bool = True
     retry: frozenset[FailureReason] = frozenset()  # failures to ask again, though they are final
-    spending: consent.SpendingOptions = field(default_factory=consent.SpendingOptions)
+    spending: SpendingOptions = field(default_factory=SpendingOptions)
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def plan_task(
     """
     if not options.waits and not task.judge.is_batched:
         raise ConfigurationError(
-            ["--no-wait needs a provider that works in batches: other judges answer at once"]
+            ["--no-wait needs a provider with batches; this judge answers at once: leave it out"]
         )
     book = pricing.price_book(settings, folder)
     scored = [each.asked for each in task.answers]
@@ -269,11 +270,11 @@ def _ask(
     if task.pricing is pricing.FREE_OF_CHARGE:
         return
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or (task.judge.provider not in consent.PAID_PROVIDERS and not expected):
+    if not queries or (task.judge.provider not in PAID_PROVIDERS and not expected):
         return  # an endpoint without a price asks for no consent
     require_key(task.judge, section_of(plan.settings, task.judge))
-    approval.require_someone(task.judge.model, spending, console)
-    offer = consent.Offer(
+    consent.require_someone(task.judge.model, spending, console)
+    offer = Offer(
         n_queries=len(queries),
         model=task.judge.model,
         expected_usd=expected,
@@ -281,4 +282,4 @@ def _ask(
         spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
     )
-    approval.approve(offer, spending, console)
+    consent.approve(offer, spending, console)

@@ -1,4 +1,4 @@
-"""Say why there is no verdict, and what can be done: replies that nobody can read, missing gold."""
+"""Say why there is no verdict, and what to do: no answer, unreadable replies, no gold answer."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -19,8 +19,9 @@ _SHOWN: Final = 100  # characters of a reply; the verdict should stand at its en
 def tell_unreadable(
     state: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, tell: Tell
 ) -> None:
-    """Tell what a user should know of replies without a readable verdict; nothing if none is."""
+    """Tell why queries have no verdict, if any: no answer came, or the reply is not readable."""
     keys = {query.query_key for query in queries_to(state, prompts, judge)}
+    _tell_unanswered(_failures(state, keys), judge, tell)
     if unreadable := _tell_example(state, keys, judge, tell, "verdict"):
         tell(_remedy(state, judge, unreadable))
 
@@ -29,7 +30,7 @@ def tell_without_gold(state: Tournament, prompts: Collection[PromptId], tell: Te
     """Tell why nothing is judged on a dimension for which no prompt has the gold answer."""
     for dimension in dimensions_without_gold(state, prompts):
         tell(
-            f"{dimension}: nothing can be judged: the rubric needs gold answers, and no prompt has"
+            f"{dimension}: nothing can be judged: the rubric needs gold answers, but no prompt has"
             " one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
         )
 
@@ -46,11 +47,7 @@ def _tell_example(
     state: Tournament, keys: Collection[Digest], judge: JudgeSettings, tell: Tell, wanted: str
 ) -> Sequence[JudgeQueryFailed]:
     """Tell how many replies are unreadable, and show one; return them."""
-    failures = [
-        state.query_failures[key]
-        for key in keys
-        if key in state.query_failures and not state.is_answered(key)
-    ]
+    failures = _failures(state, keys)
     unreadable = [each for each in failures if each.reason in MAY_CHANGE]
     if unreadable:
         n_read = sum(map(state.is_answered, keys))
@@ -61,6 +58,23 @@ def _tell_example(
             f" {judge.judge_id!r} hold no readable {wanted}; one of them {_shown(example.reply)}"
         )
     return unreadable
+
+
+def _failures(state: Tournament, keys: Collection[Digest]) -> Sequence[JudgeQueryFailed]:
+    """Return the failures of queries that were not answered since, by key."""
+    failed = (key for key in sorted(keys) if key in state.query_failures)
+    return [state.query_failures[key] for key in failed if not state.is_answered(key)]
+
+
+def _tell_unanswered(
+    failures: Sequence[JudgeQueryFailed], judge: JudgeSettings, tell: Tell
+) -> None:
+    errored = [each for each in failures if each.reason == "errored"]
+    if errored:
+        tell(
+            f"{counted(len(errored), 'query', 'queries')} to {judge.judge_id!r} got no answer;"
+            f" one error: {errored[0].detail!r}; the next `tourney apply judge` asks again"
+        )
 
 
 def _shown(reply: str) -> str:
@@ -83,7 +97,7 @@ def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQ
     named = f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
     again = f"ask again: `tourney apply judge{named} --retry {_reasons(unreadable)}`"
     if not n_read[parser]:
-        return f"no --parser reads them ({lenient} takes them for ties); {again}"
+        return f"no --parser can read them ({lenient} counts them as ties); {again}"
     name = parser.partition("@")[0]
     return f"read {n_read[parser]} of them: `tourney project elo{named} --parser {name}`; {again}"
 

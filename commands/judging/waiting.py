@@ -1,4 +1,4 @@
-"""Wait for batches: how often to look at them, and what is told of a wait that may last a day."""
+"""Wait for batches: how often to poll them, and progress lines, since a wait may last a day."""
 
 import random
 import time
@@ -66,7 +66,7 @@ class Watch:
         self._silent_since: datetime | None = None
 
     def looked(self, why_silent: str | None) -> None:
-        """Hear after each look that every provider answered, or why one did not."""
+        """Record after each poll that every provider answered, or why one did not."""
         if why_silent is None:
             if self._silent_since is not None:
                 self._tell("the provider answers again")

@@ -13,10 +13,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from commands.errors import ProviderError, counted
 from commands.ports import Tell
-from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.servers import Reach, Server
 from commands.settings.version import VERSION
-from commands.spending.consent import no_price
+from commands.spending.offer import no_price
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import LedgerError, NoLedger, TourneyError
 from ledger.storage.connection import require_own_schema

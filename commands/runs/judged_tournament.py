@@ -8,7 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, Spelling, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.choices import (
+from commands.runs.outcomes import recorded_outcomes, with_open_pairings
+from commands.runs.parameters import settings_of
+from commands.runs.resolve import (
     entrant_named,
     judge_of,
     on_dimension,
@@ -16,8 +18,6 @@ from commands.runs.choices import (
     require_jury,
     unknown,
 )
-from commands.runs.outcomes import recorded_outcomes, with_open_pairings
-from commands.runs.parameters import settings_of
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId, StreamId
@@ -193,8 +193,8 @@ def rated_tournament(
         return None
     setting, found = recorded
     seen = on_dimension(setting, perspective.dimension, spelling)
-    heard = (each.judge_id for each in setting.panel if each.judge_id in found.judges)
-    judge = judge_of(setting, perspective.judge or next(heard, None), spelling)
+    with_outcomes = (each.judge_id for each in setting.panel if each.judge_id in found.judges)
+    judge = judge_of(setting, perspective.judge or next(with_outcomes, None), spelling)
     policy = perspective.rule.policy
     unknown = open_pairings(seen, found, judge, policy)
     state = with_open_pairings(ledger, recorded._replace(setting=seen), unknown, until)

@@ -1,4 +1,4 @@
-"""Read of a ledger what settles a tournament's pairings by the outcomes on record.
+"""Read from a ledger only what settles a tournament's pairings by recorded outcomes.
 
 Most of a ledger is queries, verdicts and their replies, and other tournaments. Ratings need none of
 them: an outcome names its queries, and the responses give the queries' keys. As a rule they need no

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
-from commands.entrants.places import FetchSnapshot
+from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError
 from commands.judging.panel import panel_of
 from commands.settings.inputs import (
@@ -120,7 +120,7 @@ def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
             twin = first.setdefault(entrant.digest, entrant.entrant_id)
             if twin != entrant.entrant_id:
                 same = f"{entrant.entrant_id} has the same configuration as {twin}"
-                yield f"{same}: it gets the same responses; change it, or leave it out"
+                yield f"{same}, so it gets the same responses; change it, or remove it"
 
 
 def _read_each(
@@ -146,9 +146,9 @@ def _rubric(section: RubricSection, settings: Settings, folder: Path) -> Rubric:
     rubric = read_rubric(folder / section.path, Dimension(section.dimension))
     judges = {"[judge]": settings.judge} | {f"[[jury]] {each.id!r}": each for each in settings.jury}
     faults = [
-        f"[[rubrics]] {rubric.dimension!r} does not use gold answers, which provider"
-        f" 'reference' of {name} needs; set needs_gold = true in the rubric,"
-        f" or `provider` in {name}, which is 'reference' where it is left out"
+        f"[[rubrics]] {rubric.dimension!r} does not use gold answers, but provider 'reference' of"
+        f" {name} needs them; set needs_gold = true in the rubric, or set another `provider` in"
+        f" {name} ('reference' is the default)"
         for name, judge in judges.items()
         if judge.provider == "reference" and not rubric.needs_gold
     ]

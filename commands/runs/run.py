@@ -88,7 +88,7 @@ def _again(recorder: Recorder, published: RatingsPublished, runs: Path) -> Publi
     files, name = files_of(results), published.publication.run
     if _claim(published.publication, files) != published:
         raise AuditDisagrees(
-            f"run {name} gives other files today than were published; see `tourney replay`"
+            f"run {name} no longer gives the files that were published; see `tourney replay`"
         )
     folder = runs / name
     manifest = folder / "manifest.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
-from commands.entrants.places import FetchSnapshot
+from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.ports import Tell
 from commands.runs.auditing.soundness import require_sound
 from commands.runs.register import opening_of

@@ -240,7 +240,7 @@ def read_instructions(path: Path | None) -> Instructions:
     path = path or RUBRICS / "judge.md"
     text = read_text(path, "file of instructions", key="[judge] instructions")
     if not _VERSION.sub("", text, count=1).strip():
-        remedy = "say in it what a judge is to do, or leave out [judge] instructions"
+        remedy = "write what the judge must do, or leave out [judge] instructions"
         raise ConfigurationError([f"{path}: the file of instructions is empty; {remedy}"])
     version, _ = _version(path, text, "the judge's instructions begin with their")
     return Instructions(version=version, text=text)

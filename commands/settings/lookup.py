@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from commands.errors import ConfigurationError, place_and_fault
-from commands.settings.keys import OPENAI_KEY
+from commands.settings.api_keys import OPENAI_KEY
 from commands.settings.servers import (
     BASE_URL,
     DEFAULT_MODEL,

@@ -62,7 +62,7 @@ class Prompting(BaseModel):
     model_config = ConfigDict(defer_build=True, use_attribute_docstrings=True)
 
     system: Text | None = None
-    """System prompt. Where a chat template has no place for one, it goes before the prompt."""
+    """System prompt. If a chat template has no place for it, it precedes the prompt."""
     template_arguments: dict[str, JsonValue] = Field(default_factory=dict)
     """Variables for the chat template, as `{ enable_thinking = false }`."""
     template: Literal["chat", "none"] = "chat"

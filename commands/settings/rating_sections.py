@@ -21,9 +21,9 @@ class EloSection(Section):
     """Say how Elo ratings are computed. Options of `tourney project elo` override each key."""
 
     k: float = Field(default=_ELO.k, gt=0, le=MAX_POINTS)
-    """Largest step of one match, in points."""
+    """Largest rating change per match, in points."""
     k_sweep: tuple[Annotated[float, Field(gt=0, le=MAX_POINTS)], ...] = _ELO.k_sweep
-    """Further K in a run's `elo_results.json`."""
+    """Further values of K in a run's `elo_results.json`."""
     initial_rating: Rating = _ELO.initial_rating
     """Rating that every entrant starts from."""
     permutations: int = Field(default=_ELO.permutations, ge=1, le=MAX_REPEATS)
@@ -61,7 +61,7 @@ class BradleyTerrySection(Section):
     interval: ratings.IntervalKind = _BT.interval
     """`sandwich` is cluster-robust, in closed form; `bayesian` and `multinomial` are bootstraps."""
     unit: ratings.IntervalUnit = _BT.unit
-    """What is drawn again or clustered: `prompts`, or `battles` as if these were independent."""
+    """Clusters of intervals: `prompts`, or `battles` as if they were independent."""
     level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
     """Confidence level of intervals."""
     resamples: int = Field(default=_BT.resamples, ge=1, le=MAX_REPEATS, validate_default=True)

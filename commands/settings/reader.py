@@ -211,8 +211,8 @@ def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
                 place = source.place(("entrants", n, "base_url"))
                 yield (
                     f"{place}: [[entrants]] {each.id!r}: 'base_url' is {each.base_url!r}: entrants"
-                    f" {first.id!r} and {each.id!r} differ only in base_url, so they count as one;"
-                    " give them different revisions"
+                    f" {first.id!r} and {each.id!r} differ only in base_url, so they count as one"
+                    " entrant; give them different revisions"
                 )
 
 

@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from pydantic import Field, JsonValue, field_validator
 
-from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.prompting import adds_to_query
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
 from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section
@@ -56,10 +56,10 @@ class GenerationSection(Section):
     max_new_tokens: int = Field(default=256, gt=0)
     """Longest response, in tokens; an entrant may set its own."""
     batch_tokens: int | None = Field(default=None, gt=0)
-    """Batch size for weights on this machine, in tokens. Default: what free memory holds, from
-    1,024 up to 8,192 on a CPU, or 2,048 where texts are only scored, and 65,536 on a GPU."""
+    """Batch size for weights on this machine, in tokens. Default: as fits free memory, at least
+    1,024 and at most 8,192 on a CPU (2,048 if texts are only scored) or 65,536 on a GPU."""
     seed: int = Field(default=0, ge=0, lt=2**32)
-    """Seed from which each response's own is derived."""
+    """Seed from which each response's seed is derived."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """Precision of weights on this machine."""
     cpu_threads: int | None = Field(default=None, gt=0)
@@ -106,7 +106,7 @@ class JurorSection(Section):
     """`endpoint`: the server's address, as `http://localhost:8000/v1`.
     `openai-batch`: likewise; left out, OpenAI's."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
-    """Servers: the environment variable that holds the key, which goes to this server alone."""
+    """Servers: the environment variable with the key, which only this server gets."""
     timeout_s: float = Field(default=600.0, gt=0)
     """Servers: longest wait for a part of an answer, in seconds."""
     max_tokens_key: MaxTokensKey | None = None
@@ -152,7 +152,7 @@ class JudgeSection(JurorSection):
     skip_identical: bool = True
     """Record two identical responses as a tie without asking."""
     max_usd: float | None = Field(default=None, gt=0)
-    """Dollar cap on judging. No option lifts it; `--max-usd` can only lower it."""
+    """Dollar cap on judging. No option raises it; `--max-usd` can only lower it."""
     prices: Path | None = None
     """Your price table, laid out as `data/prices.toml`. Its rows replace the shipped ones."""
     cache: CacheTtl = "5m"
@@ -163,10 +163,10 @@ class JudgeSection(JurorSection):
     batch_queries: int = Field(default=2000, ge=1, le=50_000)
     """Most queries in one batch."""
     poll_s: float = Field(default=60.0, gt=0)
-    """Longest wait between two looks at a batch, in seconds."""
+    """Longest time between two polls of a batch, in seconds."""
     settle_s: float = Field(default=300.0, ge=0)
-    """Seconds after which a batch that was sent, and not confirmed,
-    must have appeared at the provider."""
+    """Seconds after which a batch that the provider did not confirm, and does not list, counts as
+    never received."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """`anthropic` and `endpoint`: requests at a time, for `[[jury]]` too."""
 

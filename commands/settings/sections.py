@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from commands.settings.keys import OPENAI_KEY, VARIABLE
+from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.prompting import Prompting, adds_to_prompt
 from commands.settings.servers import BASE_URL
 
@@ -57,7 +57,7 @@ class EvaluationOptions(Section):
     system: str | None = Field(default=None, min_length=1)
     """System prompt of a chat. Default: the entrant's."""
     chunk_size: int = Field(default=200, ge=1)
-    """Samples handed to the model at a time; a kill on several GPUs loses at most so many."""
+    """Samples at a time. If a command on several GPUs is killed, at most so many are lost."""
 
 
 class EvaluationSection(EvaluationOptions):
@@ -71,7 +71,7 @@ class EvaluationSection(EvaluationOptions):
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments of the evaluation's constructor."""
     rubric: Path | None = None
-    """Rollouts: Markdown file by which a judge scores the answers. Left out: no judge does."""
+    """Rollouts: Markdown file by which a judge scores the answers. Left out: no judge scores."""
     judge: str | None = Field(default=None, min_length=1)
     """With `rubric`: name of the judge, of `[judge]` or `[[jury]]`. Default: that of `[judge]`."""
 
@@ -122,8 +122,8 @@ class HfSection(Prompting, WeightsSection):
 class HydraSection(WeightsSection):
     """Load several heads over one trunk, each with LoRA shards of its own, that decode together.
 
-    `robustness` and `uncertainty` only name folders: `rob_checkpoint` merges the one,
-    `needs_uncertainty` uses the other.
+    `robustness` and `uncertainty` only name folders: set `rob_checkpoint` to merge the robustness
+    shards, and `needs_uncertainty` to use the uncertainty head.
     """
 
     loader: Literal["hydra"]
@@ -142,7 +142,7 @@ class HydraSection(WeightsSection):
     uncertainty: Path | None = None
     """Folder of the uncertainty head."""
     needs_uncertainty: bool = False
-    """Let the uncertainty head say how probably each response is correct."""
+    """Let the uncertainty head estimate how likely each response is correct."""
     bypass_jury: bool = False
     """Sample one head alone, drawn by the response's seed."""
     beta: float = Field(default=1.0, gt=0)
@@ -180,7 +180,7 @@ class EndpointSection(Prompting, EntrantSection):
     base_url: str = Field(pattern=BASE_URL)
     """The server's address, as `http://localhost:8000/v1`."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
-    """The environment variable that holds the key, which goes to this server alone."""
+    """The environment variable with the key, which only this server gets."""
     revision: str | None = Field(default=None, min_length=1)
     """Your name for the weights behind the model's name."""
     concurrency: int = Field(default=8, ge=1, le=256)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.settings.keys import key_variables
+from commands.settings.api_keys import key_variables
 from ledger.events.registration import BATCHED
 
 JUDGE: Final = "[judge]"

@@ -110,7 +110,7 @@ def read_toml(path: Path) -> tuple[str, Table]:
         text = path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
         return text, parsed(text)
     except FileNotFoundError as error:
-        remedy = "name one with --config, or lay out an example with `tourney demo`"
+        remedy = "name one with --config, or make one with `tourney init`"
         raise ConfigurationError([f"{path}: there is no such file; {remedy}"]) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error

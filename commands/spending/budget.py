@@ -9,7 +9,7 @@ from math import fsum
 from typing import TypeVar
 
 from commands.errors import Refused
-from commands.spending.consent import dollars
+from commands.spending.offer import dollars
 from commands.spending.pricing import Pricing
 from projections.tournament.remaining import Unanswered
 from projections.tournament.state import Tournament

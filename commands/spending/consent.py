@@ -1,50 +1,87 @@
-"""What consent is about: an offer, its dollars, and how far a command may spend."""
+"""Use case: ask the user for consent before money is spent, within the cap."""
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable
+from math import fsum
 
-PAID_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch", "openai-batch"})
-"""Those that cost money, whether or not their price is known."""
-
-
-@dataclass(frozen=True)
-class SpendingOptions:
-    """How far one command may spend."""
-
-    agreed: bool = False  # by --yes
-    max_usd: float | None = None  # None: only the settings' cap
-    limit: int | None = None  # requests at most; None: all that is missing
+from commands.decisions.recorder import Recorder
+from commands.errors import Refused
+from commands.ports import Console
+from commands.spending.endpoints import Request, endpoint_costs
+from commands.spending.offer import Offer, SpendingOptions, dollars, no_price
+from commands.spending.pricing import PriceBook
 
 
-@dataclass(frozen=True)
-class Offer:
-    """The cost of requests that await consent; None: the price is unknown."""
+def require_someone(what: str, spending: SpendingOptions, console: Console) -> None:
+    """Fail early where consent is needed: no terminal and no --yes.
 
-    n_queries: int
-    model: str  # the provider's name for it
-    expected_usd: float | None
-    worst_usd: float | None
-    spent_usd: float
-    cap_usd: float | None
-
-    @property
-    def question(self) -> str:
-        """The question to the user."""
-        requests = f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''}"
-        cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
-        return (
-            f"Submit {requests} to {self.model} for about {dollars(self.expected_usd)}"
-            f" (at worst {dollars(self.worst_usd)}{cap})?"
+    Raises:
+        Refused: There is no --yes, and no terminal to confirm at.
+    """
+    if not spending.agreed and console.confirm is None:
+        raise Refused(
+            f"requests to {what} cost money, and there is no terminal to confirm: run again with"
+            " --yes --max-usd N; `tourney plan generate`, `judge` or `evaluate` shows the cost"
         )
 
 
-def dollars(usd: float | None) -> str:
-    """Format dollars, with four digits below a dollar; `$?` is an unknown amount."""
-    if usd is None:
-        return "$?"
-    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+def approve(offer: Offer, spending: SpendingOptions, console: Console) -> None:
+    """Check an offer against the cap, and ask for consent.
+
+    Raises:
+        Refused: It is above the cap, its price is unknown, or it is not confirmed; nothing was
+            sent.
+    """
+    _require_expected_within_cap(offer)
+    if not (spending.agreed or (console.confirm and console.confirm(offer.question))):
+        raise Refused("not confirmed: nothing was sent")
 
 
-def no_price(model: str) -> str:
-    """Say that a model has no price, and where to name one."""
-    return f"{model} has no price; to give it one, set [judge] prices = FILE to a price table"
+def _require_expected_within_cap(offer: Offer) -> None:
+    if offer.cap_usd is None:
+        return
+    if offer.expected_usd is None:
+        raise Refused(
+            f"{offer.model} has no price, so a cap cannot be kept; add one with [judge] prices ="
+            " FILE"
+        )
+    if offer.spent_usd + offer.expected_usd > offer.cap_usd:
+        raise Refused(
+            f"the cap is {dollars(offer.cap_usd)}: {dollars(offer.spent_usd)} is spent, and this"
+            f" would cost about {dollars(offer.expected_usd)} more; raise --max-usd or [judge]"
+            " max_usd, or send fewer requests with `tourney apply ... --limit`"
+        )
+
+
+def approve_requests(
+    recorder: Recorder,
+    requests: Iterable[Request],
+    book: PriceBook,
+    spending: SpendingOptions,
+    console: Console,
+) -> None:
+    """Ask for consent to requests to endpoint entrants.
+
+    A model without a price is called without consent; if there is a cap, a message says so.
+
+    Raises:
+        Refused: It is above the cap, or not confirmed; nothing was sent.
+    """
+    costs = endpoint_costs(requests, book.table)
+    if spending.max_usd is not None:
+        for model in dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None):
+            console.tell(f"{no_price(model)}; until then --max-usd does not count it")
+    priced = [cost for cost in costs if cost.expected_usd]
+    if not priced:
+        return
+    models = ", ".join(dict.fromkeys(cost.model for cost in priced))
+    require_someone(models, spending, console)
+    state = recorder.state
+    offer = Offer(
+        n_queries=sum(cost.n_requests for cost in priced),
+        model=models,
+        expected_usd=fsum(cost.expected_usd or 0.0 for cost in priced),
+        worst_usd=fsum(cost.worst_usd or 0.0 for cost in priced),
+        spent_usd=state.spent_usd + state.requests.usd,
+        cap_usd=spending.max_usd,
+    )
+    approve(offer, spending, console)

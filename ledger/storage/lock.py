@@ -2,6 +2,9 @@
 
 SQLite's own lock goes to whoever polls at the right moment; `flock` serves waiters in order. The
 kernel releases it when the holder dies, so it is never left locked.
+
+`ledger/store.py` takes it for each append (`.lock`), and `commands/runs/workspace.py` for a whole
+command that spends or generates (`.work`).
 """
 
 import fcntl
@@ -43,7 +46,7 @@ class NoLock:
 
 
 OnWait: TypeAlias = Callable[[Holder | None], None]
-"""Told once, after two seconds, whom a wait is for; None where the system does not tell."""
+"""Called once, after two seconds of waiting, with the holder; None if the system does not tell."""
 
 
 def say_nothing(_holder: Holder | None) -> None:

@@ -1,4 +1,4 @@
-"""Where a ledger lies: on a disk whose locks hold, under one name, and until it is closed.
+"""Check where a ledger is: on a disk with reliable locks, under one name, not moved while open.
 
 SQLite finds the log of a file by the file's name. So a file with two names has two logs and becomes
 two histories, and a file that is moved leaves its newest events behind.

@@ -1,4 +1,4 @@
-"""What to do about a write that failed, by the name that the system or SQLite gives its error."""
+"""Remedies for failed writes, by the error name of the system or of SQLite."""
 
 from errno import errorcode
 from pathlib import Path

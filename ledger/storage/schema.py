@@ -3,10 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.views.further import FURTHER
+from ledger.storage.views.judged import JUDGED
+from ledger.storage.views.registered import REGISTERED
+from ledger.storage.views.view import EVENTS
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
 FORMAT: Final = 1
+
+VIEWS: Final = (*REGISTERED, *JUDGED, *FURTHER, *EVENTS)
 
 TABLE: Final = """\
 CREATE TABLE event (

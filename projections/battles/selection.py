@@ -1,11 +1,17 @@
-"""Select battles of an imported set by what its columns say: a category, a language, a judge."""
+"""Choose which battles of an imported set count, and how.
+
+`battles_where` selects them by a column, such as the category or the judge. `with_unread` decides
+about battles whose judge gave no readable verdict, on which programs differ: by default such a
+battle is left out, as in arena-hard v0.1 and in JudgeArena's soft ratings; arena-hard v2.0 leaves
+out both games of the prompt, and JudgeArena's hard ratings count a tie.
+"""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from ledger.events.imports import BattlesImported, CodedColumn
+from ledger.events.imports import BattlesImported, CodedColumn, ImportedBattle
 
 Cell: TypeAlias = str | tuple[str, ...] | None
 Where: TypeAlias = Mapping[str, Collection[str]]
@@ -18,6 +24,9 @@ COLUMNS: Final[Mapping[str, str]] = {
     "source": "sources",
 }
 """The columns to select by, each with its field of an event."""
+
+Unread: TypeAlias = Literal["drop", "drop-pair", "tie"]
+_Games: TypeAlias = tuple[str | None, frozenset[str], str | None]  # prompt, entrants, judge
 
 
 def values_of(events: Iterable[BattlesImported]) -> dict[str, list[str]]:
@@ -56,3 +65,39 @@ def _said(cell: Cell) -> tuple[str, ...]:
     if isinstance(cell, tuple):
         return cell
     return () if cell is None else (cell,)
+
+
+def with_unread(events: Sequence[BattlesImported], rule: Unread) -> Sequence[BattlesImported]:
+    """Return events whose battles without a judge's verdict are as a rule counts them.
+
+    Args:
+        events: Imported battles.
+        rule: drop: as they are; tie: as ties; drop-pair: with them, what the same judge said of
+            the same two entrants on the same prompt has no verdict.
+    """
+    if rule == "drop":
+        return events
+    unread = {
+        _games(battle) for event in events for battle in event.battles() if _is_unread(battle)
+    }
+    return [
+        event.holding([_counted(battle, rule, unread) for battle in event.battles()])
+        for event in events
+    ]
+
+
+def _counted(battle: ImportedBattle, rule: Unread, unread: set[_Games]) -> ImportedBattle:
+    """Return a battle as a rule other than drop counts it."""
+    if rule == "tie":
+        return battle._replace(winner="tie") if _is_unread(battle) else battle
+    is_dropped = battle.source == "llm-judge" and _games(battle) in unread
+    return battle._replace(winner="no verdict", pref=None) if is_dropped else battle
+
+
+def _is_unread(battle: ImportedBattle) -> bool:
+    return battle.winner == "no verdict" and battle.source == "llm-judge"
+
+
+def _games(battle: ImportedBattle) -> _Games:
+    entrants = frozenset((battle.model_a, battle.model_b))
+    return battle.question_id, entrants, battle.judge_model

@@ -1,4 +1,4 @@
-"""A judge's battles, with the scores that people gave where they voted on the same ones."""
+"""A judge's battles, with human scores where people voted on the same battles."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What all comparisons of two entrants share, and their counts.
+"""Comparisons of two entrants from any source, and their counts by outcome.
 
 Pairings of a tournament: planned = decided + tie + inconsistent + failed (by reason) + pending.
 Imported battles: decided + tie + without a verdict.

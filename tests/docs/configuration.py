@@ -16,10 +16,9 @@ This page is made by `make docs` from the schema that checks `tournament.toml`.
 
 - Relative paths start from the folder of `tournament.toml`.
 - An unknown key is an error. All errors are reported at once, each with its line.
-- A key of a section that stands once, as `[elo]`, can be set by an environment variable:
+- A key of a section that is not repeated, such as `[elo]`, can be set by an environment variable:
   `TOURNEY_ELO_K=32 tourney run` sets `k` of `[elo]`. A misspelt variable is an error, too.
-- An option of a command goes before the environment, the environment before the file, the file
-  before the default.
+- Precedence: a command's option, then the environment variable, then the file, then the default.
 - The commands that work on the tournament read the settings and these variables: `run`, `plan`,
   `apply`, `batch`, `prices`, `doctor` and `import responses`. All others read the ledger, which
   holds the settings as recorded. Of the settings they need only where the ledger is, the

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.storage.views.view import LedgerView
 
 _HEAD: Final = """\
@@ -19,14 +19,14 @@ datasette tournament.db
 A ledger is one SQLite file. Its views show the events as tables: to `tourney sql`, `datasette`,
 `sqlite3`, and every program with SQLite 3.38 or later.
 
-- `tourney sql QUERY` takes one SELECT, can change nothing, and stops at Ctrl-C. `--json` and
+- `tourney sql QUERY` takes one SELECT, is read-only, and stops at Ctrl-C. `--json` and
   `--format csv` print whole texts. Without a query it lists the tables.
-- A view is computed from events whenever it is read, so it shows a run that goes on.
+- A view is computed from events whenever it is read, so it is current during a run, too.
 - Ratings, intervals, and choices such as `--policy` and `--as-of` are those of `tourney project`.
-- No order of rows is promised: say `ORDER BY position`.
+- Rows come in no particular order: add `ORDER BY position`.
 - A redacted text is NULL. A NUL in a text is shown as U+FFFD.
 - Times are in UTC. `->>` opens what is JSON, as in `configuration ->> '$.elo.k'`.
-- A view that is changed, or added, is a fault of `tourney verify`: keep your own queries elsewhere.
+- `tourney verify` reports views that were changed or added: keep your own queries elsewhere.
 """
 
 

@@ -79,7 +79,7 @@ def test_ctrl_c_ends_ray_and_one_process_goes_on(place: Path, expected: dict[str
         wait_until(lambda: not any(name in command for command in commands()))
 
         assert process.returncode == 130, said
-        assert said[-1].startswith("interrupted: what was recorded is kept")
+        assert said[-1].startswith("interrupted: everything recorded so far is kept")
         assert not [each.name for each in own.iterdir() if each.name.startswith("ray")]
         assert not [*home.iterdir()]
 

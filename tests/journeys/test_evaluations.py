@@ -272,7 +272,7 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: 
     assert "with prompts as clusters" in notes[-3]
     assert notes[-2] == "No interval: it takes 6 prompts."
     assert "base on recall: 1 unscorable, too_long: recall[3]: 4,100 tokens" in done.stdout
-    assert "only entrants of one tokenizer" in notes[-1]
+    assert "only entrants with the same tokenizer" in notes[-1]
 
 
 def test_a_row_holds_all_that_is_known_of_a_metric(

@@ -157,7 +157,7 @@ def test_replies_are_read_again_by_the_parser_that_is_named(tourney: Tourney) ->
 
     assert (again["policy"], again["parser"]) == ("swap-consistent", "lenient-tap@1")
     assert "5 unreadable + 1 pending" in unread.stdout
-    assert "from replies read by json-verdict@1. They are not on record." in unread.stdout
+    assert "from replies read by json-verdict@1. They are not recorded." in unread.stdout
 
 
 def test_a_projection_appends_nothing(tmp_path: Path, tourney: Tourney) -> None:

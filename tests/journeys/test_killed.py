@@ -22,7 +22,7 @@ from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.judging.batches import fitting_prefix
 from commands.judging.judge import answer_command
-from commands.spending.till import LedgerTill
+from commands.spending.billing import LedgerBilling
 from ledger.auditing.audit import audit
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
 from ledger.events.requests import Charge, RequestsSettled
@@ -404,7 +404,7 @@ def entrant_kills(furthest: int) -> list[object]:
     """Return where to be killed while entrants are asked; nightly, everywhere."""
     return [
         before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
-        before(LedgerTill.settle, call=5),  # answered, and not recorded
+        before(LedgerBilling.settle, call=5),  # answered, and not recorded
         Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),
     ]

@@ -335,7 +335,7 @@ def test_a_log_that_follows_shows_what_is_appended(path: Path) -> None:
     assert (row["position"], row["type"]) == (last, "ResponseGenerated")
     assert process.returncode == 130
     assert words.endswith(
-        "interrupted: what was recorded is kept; run the same command again to go on\n"
+        "interrupted: everything recorded so far is kept; run the same command again to continue\n"
     )
 
 

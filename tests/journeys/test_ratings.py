@@ -145,20 +145,20 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
         ("--as-of yesterday", "--as-of 'yesterday' is neither a position nor a time"),
         ("--temperature 0.3", "add --parser judgearena-score@1 --policy concatenate"),
         ("--temperature 0.3 --control style", "works with neither --overall nor --control"),
-        ("--temperature 0 --name people", "--temperature 0: a temperature is above 0"),
+        ("--temperature 0 --name people", "--temperature 0: a temperature must be above 0"),
         (
             "--made-at nan --temperature 1 --name people",
-            "--made-at nan: a temperature is above 0",
+            "--made-at nan: a temperature must be above 0",
         ),
         ("--made-at 1 --name people", "--made-at needs --temperature"),
         ("--made-at 1 --temperature 1", "--made-at needs imported battles: add --name or --with"),
         (
             "--temperature 1 --prefs hard --name people",
-            "use neither --ties davidson nor --prefs hard",
+            "leave out --ties davidson and --prefs hard",
         ),
         (
             "--prefs soft --ties davidson --name people",
-            "--ties davidson needs whole outcomes",
+            "--ties davidson, which needs who won",
         ),
     ],
 )
@@ -476,7 +476,7 @@ def test_votes_alone_are_not_read_at_a_temperature(tourney_with_marks: Tourney) 
         ("--against judged", "'judged' has no human votes"),
         ("--against voted", "no human vote has a prompt and two entrants in common"),
         ("--name judged --against voted --judge ann", "leave out --name"),
-        ("--name judged --against voted --made-at 0", "--made-at 0: a temperature is above 0"),
+        ("--name judged --against voted --made-at 0", "--made-at 0: a temperature must be above 0"),
         ("--against voted --made-at 1", "--made-at applies to imported preferences: add --name"),
     ],
 )
@@ -504,7 +504,9 @@ def test_biases_are_of_every_judge_or_of_the_one_that_is_named(tourney: Tourney)
     [headers] = (row for row in ann["rows"] if row["measure"] == "headers")
     assert (headers["value"], headers["reason"]) == (None, "the same in all pairs of responses")
     assert "headers, lists, bold" in shown
-    assert "Slot preference: verdicts for slot A less those for slot B" in " ".join(shown.split())
+    assert "Slot preference: the share of verdicts for slot A minus that for slot B" in " ".join(
+        shown.split()
+    )
 
 
 def test_styles_that_never_differ_are_left_out(tourney: Tourney) -> None:

@@ -14,7 +14,7 @@ from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
-from commands.spending.consent import no_price
+from commands.spending.offer import no_price
 from ledger.auditing.audit import audit
 from ledger.events.money import Usage
 from ledger.events.responses import ResponseGenerated

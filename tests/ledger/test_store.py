@@ -201,7 +201,9 @@ def test_two_contents_of_one_key_in_a_batch_are_refused(ledger: Ledger) -> None:
     """Nothing is recorded yet that could be shown, so the message names no position."""
     query = key("1")
 
-    with pytest.raises(KeyConflict, match=r"one append holds .* twice, with contents") as caught:
+    with pytest.raises(
+        KeyConflict, match=r"one append has the key .* twice, with contents"
+    ) as caught:
         ledger.append(STREAM, [*verdicts(1), verdict(query), verdict(query, "TIE")])
 
     conflict = caught.value

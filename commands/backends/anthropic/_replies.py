@@ -9,7 +9,7 @@ from commands.backends.anthropic.client import is_out_of_credit
 from commands.backends.remote.bodies import decode_json, lines_in
 from commands.backends.remote.outcomes import undecodable
 from commands.ports import Answer, BatchState, NoReply, Reply
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count, Moment
 from ledger.identity import Digest

@@ -35,7 +35,7 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import failure_of_free_call
-from commands.backends.remote.quiet import QuietClient
+from commands.backends.remote.redacting_client import RedactingClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import (
     ConfigurationError,
@@ -44,7 +44,7 @@ from commands.errors import (
     ProviderError,
     SpendLimitReached,
 )
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.errors import TourneyError
 
 _KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -77,7 +77,7 @@ def make_client() -> Anthropic:
     return Anthropic(max_retries=0, timeout=_TIMEOUT, http_client=_SdkClient(timeout=_TIMEOUT))
 
 
-class _SdkClient(QuietClient, DefaultHttpxClient):
+class _SdkClient(RedactingClient, DefaultHttpxClient):
     """Has the SDK's limits."""
 
 

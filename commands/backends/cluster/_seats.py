@@ -1,4 +1,4 @@
-"""The chunks that wait, and the actors that do them: who does what next."""
+"""Queue chunks of work, and assign them to actors."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -46,7 +46,7 @@ def ray_pool(
         make: Makes an actor's backends; it is called in their processes.
         check: Checks what entrants are loaded from; it is called in this process.
         generation: Names the device and the token budget of a batch.
-        tell: Hears of long waits for an accelerator.
+        tell: Reports long waits for an accelerator.
 
     Raises:
         ConfigurationError: The cluster does not answer, or has nothing to compute on.
@@ -95,11 +95,11 @@ class RayPool:
     def log_likelihoods(
         self, continuations: Sequence[ports.Continuation]
     ) -> Iterator[tuple[ports.ContinuationLikelihood | ports.LikelihoodFailure, ...]]:
-        """Have actors weigh continuations; those of one context stay together.
+        """Have actors compute log-likelihoods; continuations of one context stay together.
 
         Raises:
             ReplicaFailed: An actor failed, or a chunk's actors keep dying.
-            WeightsError: A Hydra's files do not fit; nothing was weighed.
+            WeightsError: A Hydra's files do not fit; nothing was computed.
         """
         yield from self._do("log_likelihoods", continuations)
 

@@ -13,7 +13,7 @@ from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
 from commands.ports import Answer, BatchState, NoReply
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.events.values import Count
 from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest

@@ -8,7 +8,7 @@ import msgspec
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import Unanswered
 from commands.ports import GeneratedText, GenerationFailure, Reply
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count
 from ledger.identity import Digest

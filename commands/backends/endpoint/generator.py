@@ -16,18 +16,23 @@ from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import LONGEST_SILENT_S, LONGEST_TOLD_S, Patience, Sender
+from commands.backends.remote.sender import (
+    LONGEST_REPORTED_WAIT_S,
+    LONGEST_SILENT_WAIT_S,
+    Sender,
+    WaitLimits,
+)
 from commands.entrants.chats import as_json, prompt_messages
 from commands.errors import LeftUnanswered
 from commands.ports import (
+    Billing,
     GeneratedText,
     GenerationFailure,
     GenerationOptions,
     GenerationTask,
     Tell,
-    Till,
 )
-from commands.spending.till import NO_TILL
+from commands.spending.billing import NO_BILLING
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions, Messages
 from ledger.events.registration import Entrant
@@ -52,16 +57,16 @@ class EndpointGenerator:
     """
 
     served: Mapping[EntrantId, EntrantEndpoint]
-    tell: Tell | None = None  # hears of long waits; None: there are none
-    till: Till = NO_TILL
+    tell: Tell | None = None  # reports long waits; None: there are none
+    billing: Billing = NO_BILLING
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
     _about: dict[str, AboutServer] = field(default_factory=dict)  # by server
     _held: dict[Endpoint, HeldRejections[GenerationTask]] = field(default_factory=dict)
     _introduced: set[Entrant] = field(default_factory=set)  # what their servers say is recorded
 
-    def paying(self, till: Till) -> "EndpointGenerator":
-        """Return the same generator, with a till that keeps account of its requests."""
-        return replace(self, till=till)
+    def billed_by(self, billing: Billing) -> "EndpointGenerator":
+        """Return the same generator, whose requests are recorded and kept within the cap."""
+        return replace(self, billing=billing)
 
     def generate(
         self, tasks: Sequence[GenerationTask]
@@ -78,20 +83,20 @@ class EndpointGenerator:
             ProviderError: A server cannot be reached, is another API, rejects every request, or
                 fails too often in a row.
             LeftUnanswered: Some tasks got no answer.
-            Refused: The till lets no further request pass.
+            Refused: The cap allows no further request.
         """
         by_entrant: dict[Entrant, deque[GenerationTask]] = {}
         for task in tasks:
             by_entrant.setdefault(task.entrant, deque()).append(task)
         details: dict[str, list[str]] = {}
-        with self.till.sending() as stops:
+        with self.billing.sending() as stops:
             for entrant, its_tasks in by_entrant.items():
                 served = self.served[entrant.entrant_id]
                 left = yield from self._answers(entrant, served, its_tasks, stops)
                 if left:
                     name = f"entrant {entrant.entrant_id!r} at {served.server.base_url}"
                     details.setdefault(name, []).extend(left)
-                if its_tasks:  # Ctrl-C or the cap: the till says which
+                if its_tasks:  # Ctrl-C or the cap: `sending` raises which
                     return
         if details:
             raise LeftUnanswered(details)
@@ -107,7 +112,7 @@ class EndpointGenerator:
 
         def take(n_at_most: int) -> Sequence[GenerationTask]:
             is_new = entrant not in self._introduced
-            sent = self.till.submit([*islice(waiting, n_at_most)], facts if is_new else None)
+            sent = self.billing.submit([*islice(waiting, n_at_most)], facts if is_new else None)
             for _ in sent:
                 waiting.popleft()
             if sent:
@@ -128,13 +133,13 @@ class EndpointGenerator:
                 held=self._held.setdefault(served.server, HeldRejections()),
                 stops=stops,
                 tell=self.tell or (lambda _: None),
-                patience=Patience(
-                    LONGEST_SILENT_S if self.tell is None else LONGEST_TOLD_S,
+                limits=WaitLimits(
+                    LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_REPORTED_WAIT_S,
                     served.server.timeout_s,
                 ),
             )
             for group in sender.run(take):
-                self.till.settle(entrant, [_ending(*each) for each in group])
+                self.billing.settle(entrant, [_ending(*each) for each in group])
                 results = [_result(task, answer) for task, answer in group]
                 details += [each.detail for each in results if isinstance(each, Unanswered)]
                 made = tuple(each for each in results if not isinstance(each, Unanswered))

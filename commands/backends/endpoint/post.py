@@ -18,7 +18,7 @@ import httpx2
 import msgspec
 import openai
 
-from commands.backends.remote.quiet import quieted
+from commands.backends.remote.redacting_client import redacted_response
 from ledger.identity import Json
 
 Post: TypeAlias = Callable[[str, Mapping[str, Json]], bytes]
@@ -105,7 +105,7 @@ class _Connections:
         refusal = httpx2.Response(
             answer.status, headers=answer.getheaders(), content=received, request=self._request
         )
-        raise _error_of(quieted(refusal))
+        raise _error_of(redacted_response(refusal))
 
     def close(self) -> None:
         """Close all connections; those in use, once they are not."""

@@ -19,10 +19,10 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered
-from commands.backends.remote.quiet import QuietClient
+from commands.backends.remote.redacting_client import RedactingClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
-from commands.settings.keys import OPENAI_KEY, redacted, remember
+from commands.settings.api_keys import OPENAI_KEY, redacted, remember
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
@@ -52,7 +52,7 @@ class _Models(msgspec.Struct, frozen=True):
 _MODELS: Final = msgspec.json.Decoder(_Models)
 
 
-class _OpenAIClient(QuietClient, openai.DefaultHttpxClient):
+class _OpenAIClient(RedactingClient, openai.DefaultHttpxClient):
     """Has the SDK's limits."""
 
 

@@ -16,7 +16,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
 from commands.backends.remote.bodies import first_line
-from commands.entrants.places import HubSnapshot
+from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.weights import READ_SUFFIXES
 from commands.errors import NotFetched
 

@@ -106,11 +106,11 @@ class PendingTexts:
         )
 
     def _finished(
-        self, plan: PlannedText, weighed: Sequence[WindowLikelihood | None]
+        self, plan: PlannedText, likelihoods: Sequence[WindowLikelihood | None]
     ) -> ContinuationLikelihood | LikelihoodFailure:
-        found = [each for each in weighed if each is not None]
+        found = [each for each in likelihoods if each is not None]
         first, key = plan.windows.windows[0], plan.continuation.key
-        if len(found) < len(weighed):
+        if len(found) < len(likelihoods):
             detail = f"{len(first.ids)} tokens do not fit into the memory of {self._device}, alone"
             return LikelihoodFailure(key, "out_of_memory", detail)
         log_likelihood = fsum(each.log_likelihood for each in found)
@@ -188,14 +188,14 @@ def compute_groups(
         torch.OutOfMemoryError: The groups are too many for the device.
     """
     owned = iter([(owner, row) for owner, group in enumerate(groups) for row in group.rows])
-    weighed: dict[Window, WindowLikelihood] = {}
+    likelihoods: dict[Window, WindowLikelihood] = {}
     with torch.inference_mode():
         reading = make_batch()
         if all(group.n_shared for group in groups):
             reading.read_prefixes([group.rows[0].inputs[: group.n_shared] for group in groups])
         while part := [*islice(owned, len(groups))]:
-            weighed |= reading.compute([row for _, row in part], [owner for owner, _ in part])
-    return weighed
+            likelihoods |= reading.compute([row for _, row in part], [owner for owner, _ in part])
+    return likelihoods
 
 
 def _n_shared(rows: Sequence[InputRow]) -> int:

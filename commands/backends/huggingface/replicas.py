@@ -66,7 +66,7 @@ class ReplicaGroup:
     def log_likelihoods(
         self, continuations: Sequence[ports.Continuation]
     ) -> Iterator[tuple[ports.ContinuationLikelihood | ports.LikelihoodFailure, ...]]:
-        """Have every process weigh a share; continuations of one context stay together.
+        """Have every process do a share; continuations of one context stay together.
 
         Raises:
             ReplicaFailed: A process failed.

@@ -115,14 +115,14 @@ class HfWorker:
 
     def _load_by_load(
         self,
-        owed: Sequence[Work],
+        works: Sequence[Work],
         do: Callable[[Loaded, Sequence[Work]], Iterator[Finished]],
     ) -> Iterator[Finished]:
         """Do the work of one load after another; the entrants are checked at once.
 
         Only `do` may hold a reference to a load, or two would be in memory at once.
         """
-        loads = group_by(owed, lambda each: load_key(each.entrant))
+        loads = group_by(works, lambda each: load_key(each.entrant))
         if len(loads) > 1:  # the faults of a single one show when it is loaded
             check_entrants(same_load[0].entrant for same_load in loads)
         return self._do_each(loads, do)

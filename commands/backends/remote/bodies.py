@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import httpx2
 import msgspec
 
-from commands.settings.keys import redacted, without_keys
+from commands.settings.api_keys import redacted, without_keys
 
 CONNECT_S: Final = 10.0
 FREE_CALL_S: Final = 60.0  # for each part of an answer that costs nothing: it can be asked again

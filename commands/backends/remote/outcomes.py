@@ -13,7 +13,7 @@ import msgspec
 
 from commands.errors import BatchUncertain, NotAnswering, ProviderError
 from commands.ports import NoReply
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
 from ledger.identity import Digest

@@ -1,8 +1,8 @@
-"""How fast a server may be asked: what it tells, and what its rejections teach.
+"""Decide when to send the next request to a server: rate limits, back-off, and waits it asks for.
 
-A server that answers "too many requests" is asked again no sooner than it says, and from then on
-at the rate that it was seen to take. The rate rises again along a cubic: slowly near the rate that
-was too high the last time, then faster (Ha, Rhee and Xu 2008, "CUBIC: a new TCP-friendly
+After "too many requests", nothing is sent for as long as the server asks, and then at the rate
+that it last accepted. The rate rises again along a cubic: slowly near the rate that was too high
+the last time, then faster (Ha, Rhee and Xu 2008, "CUBIC: a new TCP-friendly
 high-speed TCP variant", eq. 1, for congestion windows).
 """
 
@@ -76,7 +76,7 @@ class Pace:
         with self._lock:
             self._n_rejected = 0
             self._answered.append(self.now())
-            self._forget()
+            self._drop_old_answers()
 
     def rejected(self, asked_s: float | None) -> float:
         """Slow down after "too many requests"; return the seconds to wait.
@@ -105,7 +105,7 @@ class Pace:
 
     def _slow_down(self, now: datetime) -> None:
         """Take the rate of the last answers for what the server allows."""
-        self._forget()
+        self._drop_old_answers()
         a_second_ago = now - timedelta(seconds=1)
         n_in_a_second = sum(each > a_second_ago for each in self._answered)
         if n_in_a_second >= _FEW:
@@ -115,7 +115,7 @@ class Pace:
         elif self._rate is not None:
             self._rate = max(_LEAST_RATE, self._rate / 2)
 
-    def _forget(self) -> None:
+    def _drop_old_answers(self) -> None:
         since = self.now() - timedelta(seconds=_MEASURED_S)
         while self._answered and self._answered[0] < since:
             self._answered.popleft()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import LONGEST_SILENT_S, TIMEOUT_S, Patience, Sender
+from commands.backends.remote.sender import LONGEST_SILENT_WAIT_S, TIMEOUT_S, Sender, WaitLimits
 from commands.errors import ProviderError
 from commands.ports import Asking, NoReply, Reply
 from projections.verdicts.queries import JudgeQuery
@@ -37,7 +37,7 @@ def send_queries(
         held=held,
         stops=asking.stops,
         tell=asking.tell,
-        patience=Patience(silent_s=timeout_s),
+        limits=WaitLimits(silent_s=timeout_s),
     )
     for group in sender.run(asking.take):
         yield tuple(
@@ -62,7 +62,7 @@ def send_alone(server: str, ask: Callable[[None], Answer], pace: Pace) -> Answer
         held=HeldRejections(),
         stops=Event(),
         tell=lambda _: None,
-        patience=Patience(busy_s=LONGEST_SILENT_S),
+        limits=WaitLimits(busy_s=LONGEST_SILENT_WAIT_S),
     )
     once = iter([(None,)])
     settled = [each for group in sender.run(lambda _: next(once, ())) for each in group]

@@ -15,34 +15,34 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from commands.backends.remote.outcomes import HeldRejections, Settled, Stop, TryAgain, Unanswered
 from commands.backends.remote.pace import Pace, back_off_s
-from commands.backends.remote.silence import Silence
+from commands.backends.remote.waiting_notices import WaitingNotices
 from commands.errors import ProviderError
 from commands.ports import Tell
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.events.judging import Fate
 
 THREAD_NAME: Final = "request"
 MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
 TIMEOUT_S: Final = 600.0  # of a request, where no setting says otherwise
 _ATTEMPTS: Final = 6  # of a request that fails for a reason of its own
-_LONGEST_UNTOLD_S: Final = 3600.0  # of rejections without an answer that name no time to wait
+_LONGEST_UNTIMED_WAIT_S: Final = 3600.0  # of rejections without an answer that name no time to wait
 _WORTH_TELLING_S: Final = 5.0
 _GROUP: Final = 16  # answers at most, or more where there would be more groups
 _GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
-LONGEST_TOLD_S: Final = 12 * 3600.0
-LONGEST_SILENT_S: Final = 120.0  # longer looks like a hang
+LONGEST_REPORTED_WAIT_S: Final = 12 * 3600.0
+LONGEST_SILENT_WAIT_S: Final = 120.0  # longer looks like a hang
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
-class Patience(NamedTuple):
-    """How long a server is waited for, in seconds."""
+class WaitLimits(NamedTuple):
+    """How long to wait for a server, in seconds."""
 
-    busy_s: float = LONGEST_TOLD_S  # if it wants a longer wait, it is left alone
+    busy_s: float = LONGEST_REPORTED_WAIT_S  # if it wants a longer wait, it is left alone
     silent_s: float = TIMEOUT_S  # after which a request without an answer is given up
 
 
-USUAL: Final = Patience()
+USUAL: Final = WaitLimits()
 
 
 class _Sent(NamedTuple, Generic[Request]):
@@ -64,7 +64,7 @@ class Sender(Generic[Request, Answer]):
         held: HeldRejections[Request],
         stops: Event,
         tell: Tell,
-        patience: Patience = USUAL,
+        limits: WaitLimits = USUAL,
     ) -> None:
         """Take the client.
 
@@ -75,13 +75,13 @@ class Sender(Generic[Request, Answer]):
             n_at_a_time: Most requests under way.
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
-            tell: Hears of long waits, for the server and for an answer.
-            patience: How long the server is waited for.
+            tell: Reports long waits, for the server and for an answer.
+            limits: How long to wait for the server.
         """
         self._server, self._ask, self._pace = server, ask, pace
         self._n_at_a_time, self._stops, self._tell = n_at_a_time, stops, tell
-        self._longest_wait_s = patience.busy_s
-        self._silence = Silence(server, timeout_s=patience.silent_s, now=pace.now, tell=tell)
+        self._longest_wait_s = limits.busy_s
+        self._notices = WaitingNotices(server, timeout_s=limits.silent_s, now=pace.now, tell=tell)
         self._sleep = pace.sleep or stops.wait
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
         self._done: SimpleQueue[tuple[_Sent[Request], Answer | Unanswered | Exception]]
@@ -147,7 +147,7 @@ class Sender(Generic[Request, Answer]):
         self._n_sent += 1
         self._n_under_way += 1
         self._start_threads(self._n_under_way)
-        self._silence.sent(self._n_sent)
+        self._notices.sent(self._n_sent)
         self._todo.put(sent._replace(number=self._n_sent))
 
     def _start_threads(self, n: int) -> None:
@@ -183,11 +183,11 @@ class Sender(Generic[Request, Answer]):
                 self._sleep(wait_s)
             return
         try:
-            yield self._done.get(timeout=min(wait_s, self._silence.due_s))
+            yield self._done.get(timeout=min(wait_s, self._notices.due_s))
             for _ in range(1, max(_GROUP, self._n_at_a_time // _GROUPS)):
                 yield self._done.get_nowait()
         except Empty:
-            self._silence.tell_if_due()
+            self._notices.tell_if_due()
 
     def _wait_s(self) -> float:
         """Return the seconds until a further request may be sent."""
@@ -204,7 +204,7 @@ class Sender(Generic[Request, Answer]):
         self, sent: _Sent[Request], result: Answer | Unanswered | Exception
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
-        self._silence.ended(sent.number)
+        self._notices.ended(sent.number)
         match result:
             case TryAgain():
                 return self._later(sent, result)
@@ -280,7 +280,7 @@ class Sender(Generic[Request, Answer]):
         self._limited_since = self._limited_since or now
         longest_s = self._longest_wait_s
         if again.asked_s is None:
-            longest_s = min(longest_s, _LONGEST_UNTOLD_S)
+            longest_s = min(longest_s, _LONGEST_UNTIMED_WAIT_S)
         limited_s = (now - self._limited_since).total_seconds()
         if max(limited_s, again.asked_s or 0.0) > longest_s:
             return False

@@ -34,7 +34,7 @@ def battle(
         ),
     ] = None,
 ) -> None:
-    """Show one battle: both responses, and the judge's replies.
+    """Show one battle: both responses and the judge's replies.
 
     It tells the verdict in each order, or why there is none. On a terminal differing words are
     underlined.

@@ -122,9 +122,9 @@ def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:
         ConfigurationError: Some were, perhaps in a ledger that was merged.
     """
     if any(each.drawn and each.drawn.design != "random" for each in votes):
-        what = f"--truth {name!r} has votes on pairs of which judges disagree"
+        what = f"--truth {name!r} has votes on pairs that were chosen because judges disagree"
         remedy = "draw at random: `tourney annotate` without --disagreement"
-        raise ConfigurationError([f"{what}, which say nothing of the others; {remedy}"])
+        raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
 
 
 def _require_scores(selection: Selection, *, is_plain: bool) -> None:
@@ -159,12 +159,12 @@ def _overall(
     board, ratings = tournament_ratings.overall(
         source.settlements, weights, parameters, source.roster
     )
-    weighed = (said.weights_note(ratings), *said.missing_notes(board, ratings))
+    about = (said.weights_note(ratings), *said.missing_notes(board, ratings))
     shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
     return RatedBoards(
         [board],
         parameters,
-        notes=(*notes_of(source), *weighed),
+        notes=(*notes_of(source), *about),
         facts=facts_of(source) | {"weights": shares},
         zeros=[ratings.zeros()],
     )

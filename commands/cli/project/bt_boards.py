@@ -1,4 +1,4 @@
-"""Bradley-Terry leaderboards, and what is told beside them."""
+"""Bradley-Terry leaderboards with their notes."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from projections.tournament.compared import account_of
 
 
 class RatedBoards(NamedTuple):
-    """Leaderboards, and what is told beside them."""
+    """Leaderboards with their notes."""
 
     boards: Sequence[Leaderboard]
     parameters: BradleyTerryParameters

@@ -75,7 +75,7 @@ class TableKind(NamedTuple):
         typer.Option(
             "--overall",
             metavar="WEIGHTS",
-            help="Rate over dimensions with weights: factuality=2,utility=1.",
+            help="Show overall ratings, by weights of dimensions: factuality=2,utility=1.",
         ),
     ] = None
     control: Annotated[
@@ -152,7 +152,9 @@ def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
         if weight is None:
             raise ConfigurationError([f"--overall {text!r}: write it as factuality=2,utility=1"])
         if weight > _MAX_WEIGHT:
-            raise ConfigurationError([f"--overall {text!r}: weights are up to {_MAX_WEIGHT:,.0f}"])
+            raise ConfigurationError(
+                [f"--overall {text!r}: a weight may be at most {_MAX_WEIGHT:,.0f}"]
+            )
         weights[_one_of("--overall", dimension, known)] = weight
     return weights
 
@@ -176,7 +178,8 @@ def _anchor(text: str) -> dict[str, object]:
     if not name or rating is None:
         return {"anchor": text}
     if abs(rating) > MAX_POINTS:
-        raise ConfigurationError([f"--anchor {text!r}: a rating is within {MAX_POINTS:,.0f} of 0"])
+        limits = f"-{MAX_POINTS:,.0f} and {MAX_POINTS:,.0f}"
+        raise ConfigurationError([f"--anchor {text!r}: a rating must be between {limits}"])
     return {"anchor": name, "anchor_rating": rating}
 
 
@@ -228,10 +231,12 @@ class SoftOptions(NamedTuple):
         """
         chosen: Prefs = self.prefs or ("soft" if ties == "half" else "hard")
         if chosen == "soft" and ties != "half":
-            raise ConfigurationError(["--prefs soft: --ties davidson needs whole outcomes"])
+            raise ConfigurationError(
+                ["--prefs soft cannot be combined with --ties davidson, which needs who won"]
+            )
         if self.temperature is not None and chosen == "hard":
             raise ConfigurationError(
-                ["--temperature makes soft scores: use neither --ties davidson nor --prefs hard"]
+                ["--temperature makes soft scores: leave out --ties davidson and --prefs hard"]
             )
         if self.made_at is not None and self.temperature is None:
             raise ConfigurationError(["--made-at needs --temperature"])
@@ -255,4 +260,4 @@ def require_temperature(option: str, temperature: float | None) -> None:
         ConfigurationError: It is not.
     """
     if temperature is not None and not 0 < temperature < inf:
-        raise ConfigurationError([f"{option} {temperature:g}: a temperature is above 0"])
+        raise ConfigurationError([f"{option} {temperature:g}: a temperature must be above 0"])

@@ -11,7 +11,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import RatedSource
 from commands.runs.parameters import elo_parameters
-from commands.runs.report.drawings.of_rows import sweep_chart
+from commands.runs.report.drawings.figures import sweep_chart
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 
@@ -21,14 +21,14 @@ class EloOptions(NamedTuple):
 
     k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None
     k_sweep: Annotated[
-        str, typer.Option(help="Also rate with these K, such as 1,4,8,32, and draw them.")
+        str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
     ] = ""
     permutations: Annotated[
         int | None, typer.Option(help="The number of match orders averaged.")
     ] = None
     seed: Annotated[int | None, typer.Option(help="The seed of match orders and resamples.")] = None
     initial_rating: Annotated[
-        float | None, typer.Option(help="The rating that all start from.")
+        float | None, typer.Option(help="Every entrant's rating at the start.")
     ] = None
     ties: Annotated[
         TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")

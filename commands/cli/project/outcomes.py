@@ -23,8 +23,8 @@ from commands.cli.tables import outcomes as tables
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.choices import unknown
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
+from commands.runs.resolve import unknown
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
 from projections.fold import fold
@@ -58,7 +58,7 @@ class MatchFilters(NamedTuple):
         list[str] | None,
         typer.Option(
             autocompletion=completion.entrants,
-            help="Only matches of this entrant; given twice, of both against each other.",
+            help="Only matches of this entrant. Give it twice for two entrants' matches.",
         ),
     ] = None
     outcome: Annotated[OutcomeKind | None, typer.Option(help="Only matches with this outcome.")] = (

@@ -60,7 +60,7 @@ def agreement(
         str | None, options.of_set("Compare the judges with the human votes of this imported set.")
     ] = None,
 ) -> Table:
-    """Show how consistent judges are and how they agree.
+    """Show how consistent judges are and whether they agree.
 
     Example: tourney project agreement --json
     """
@@ -117,11 +117,11 @@ def calibration(
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(
-            help="gold: the response contains the gold answer; judged: its share of wins."
+            help="What is correct. gold: containing the gold answer; judged: the share of wins."
         ),
     ] = "gold",
 ) -> Table:
-    """Compare p_correct with actual correctness.
+    """Compare each p_correct with actual correctness.
 
     Example: tourney project calibration --against judged
     """

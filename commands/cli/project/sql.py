@@ -1,4 +1,4 @@
-"""`tourney sql`: ask the ledger in SQL."""
+"""`tourney sql`: query the ledger with SQL."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -13,7 +13,7 @@ from commands.cli.tables.screen.escapes import one_line
 from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.runs.auditing.query import Answer, ask
 from ledger.identity import Json
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 
 _LONG: Final = 200  # characters of a text that a table shows
@@ -29,10 +29,10 @@ def sql(
         typer.Argument(metavar="QUERY", help="One SELECT. Without it, all tables are listed."),
     ] = None,
 ) -> None:
-    """Ask the ledger in SQL.
+    """Query the ledger with SQL.
 
-    Without a query, list its tables and their columns; the page "The ledger in SQL" explains each.
-    Nothing can be changed by it.
+    Without a query, list its tables and columns; the page "The ledger in SQL" explains them.
+    Queries are read-only.
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """

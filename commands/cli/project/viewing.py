@@ -12,7 +12,7 @@ from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box
-from commands.runs.choices import on_dimension
+from commands.runs.resolve import on_dimension
 from commands.runs.viewing.annotator import annotate as collect_votes
 from commands.runs.viewing.viewer import view as show_pages
 from ledger.identity import Dimension
@@ -26,10 +26,9 @@ Port: TypeAlias = Annotated[
 
 @command
 def view(paths: options.Paths, tournament: options.Tournament = None, port: Port = 0) -> None:
-    """Show a tournament in the browser while it is played.
+    """Show a tournament in the browser, also during a run.
 
-    It prints an address of this machine that holds a secret, and only reads the ledger. Ctrl-C ends
-    it.
+    Prints a local address with a secret token. The ledger is only read. Stop it with Ctrl-C.
 
     Example: tourney view
     """
@@ -42,21 +41,21 @@ def view(paths: options.Paths, tournament: options.Tournament = None, port: Port
 def annotate(
     paths: options.Paths,
     annotator: Annotated[
-        str, typer.Option(metavar="NAME", help="What the votes are labelled with.")
+        str, typer.Option(metavar="NAME", help="Label of the votes, such as your name.")
     ],
     name: Annotated[str, options.of_set("Name of the set that the votes join.")] = "votes",
     disagreement: Annotated[
         bool,
         typer.Option(
             "--disagreement",
-            help="Draw among the pairs on which orders or judges disagree. Default: among all.",
+            help="Draw only pairs on which the orders or judges disagree. Default: all pairs.",
         ),
     ] = False,
     dimension: Annotated[
         str | None,
         typer.Option(
             autocompletion=completion.dimensions,
-            help="What to compare, if the tournament has several dimensions.",
+            help="The dimension to vote on, if the tournament has several.",
         ),
     ] = None,
     seed: Annotated[
@@ -67,9 +66,10 @@ def annotate(
     tournament: options.Tournament = None,
     port: Port = 0,
 ) -> None:
-    """Vote in the browser on pairs of responses, without names.
+    """Vote on anonymous pairs of responses in the browser.
 
-    Each vote is recorded at once, as a battle of a set; the same command goes on where you stopped.
+    Each vote is recorded at once, as a battle of an imported set. To continue later, run the same
+    command again.
 
     Example: tourney annotate --annotator ann --limit 60
     """

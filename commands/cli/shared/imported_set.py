@@ -18,8 +18,7 @@ from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable, table_of
-from projections.battles.selection import COLUMNS, Where
-from projections.battles.unread import Unread
+from projections.battles.selection import COLUMNS, Unread, Where
 from projections.verdicts.policies import RECORDED
 
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -42,7 +41,7 @@ class SetOptions(NamedTuple):
     unread: Annotated[
         Unread | None,
         typer.Option(
-            help="Judges' replies without a verdict: drop (default), drop-pair (both games of the"
+            help="How replies without a verdict count: drop (default), drop-pair (both games of the"
             " prompt, as arena-hard v2.0) or tie (as JudgeArena's hard ratings)."
         ),
     ] = None

@@ -1,4 +1,7 @@
-"""Options that mean the same wherever they apply, each spelt in one way."""
+"""Options that mean the same wherever they apply, each spelt in one way.
+
+What --tournament, --as-of, --judge and --dimension name is found in `commands/runs/resolve.py`.
+"""
 
 from math import isfinite
 from pathlib import Path
@@ -20,7 +23,7 @@ Ledger: TypeAlias = Annotated[
         "--ledger",
         "-l",
         envvar="TOURNEY_LEDGER",
-        help="The ledger file. Default: as the settings say, else tournament.db.",
+        help="The ledger file. Default: [tournament] ledger, else tournament.db.",
     ),
 ]
 
@@ -64,15 +67,13 @@ Evaluation: TypeAlias = Annotated[
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
 AskingLimit: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--limit", min=0, help="At most this many, in order. 0: only record the settings."
-    ),
+    typer.Option("--limit", min=0, help="Stop after this many. 0: only record the settings."),
 ]
 NoWait: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--no-wait",
-        help="Receive the batches that have ended, send what is open, and exit 7 while any is out.",
+        help="Receive ended batches, send open queries, and exit 7 if a batch is in flight.",
     ),
 ]
 AllowGaps: TypeAlias = Annotated[
@@ -85,17 +86,17 @@ AskedJudge: TypeAlias = Annotated[
     ),
 ]
 Provider: TypeAlias = Annotated[
-    registration.Provider | None, typer.Option(help="Use this instead of [judge] provider.")
+    registration.Provider | None, typer.Option(help="Use this provider instead of that of [judge].")
 ]
 Engine: TypeAlias = Annotated[
     EngineName,
     typer.Option(
         envvar=ENGINE,
-        help="What runs weights. local: this machine; ray: all accelerators that Ray knows.",
+        help="Where weights run. local: this machine; ray: all accelerators of a Ray cluster.",
     ),
 ]
 Yes: TypeAlias = Annotated[
-    bool, typer.Option("--yes", help="Agree to the cost in advance, within the cap.")
+    bool, typer.Option("--yes", help="Do not ask for consent to the cost. The cap still holds.")
 ]
 
 

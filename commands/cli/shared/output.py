@@ -37,8 +37,8 @@ class NotShown(TourneyError):
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"cannot write to standard output: {why}; the result is incomplete,"
-            " make room and run the same command again"
+            f"cannot write to standard output: {why}; the result is incomplete:"
+            " free some space and run the same command again"
         )
         self.why = why
 

@@ -16,7 +16,6 @@ from commands.cli.shared.ledger import (
     stream_of,
 )
 from commands.cli.tables.table import judged_by
-from commands.runs.choices import rule_of
 from commands.runs.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
@@ -25,6 +24,7 @@ from commands.runs.judged_tournament import (
     judged_tournament,
     rated_tournament,
 )
+from commands.runs.resolve import rule_of
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
 from projections.verdicts import policies
@@ -80,8 +80,8 @@ class Selection(NamedTuple):
 def note_of(rule: policies.Rule) -> str:
     """Return the note on outcomes by another rule than the recorded one."""
     replies = "the recorded verdicts" if rule.parser is None else f"replies read by {rule.parser}"
-    counted = "; each order is a game of its own" if rule.policy == policies.CONCATENATE else ""
-    return f"Outcomes by {rule.policy} from {replies}{counted}. They are not on record."
+    counted = "; each order is a separate game" if rule.policy == policies.CONCATENATE else ""
+    return f"Outcomes by {rule.policy} from {replies}{counted}. They are not recorded."
 
 
 def notes_of(source: OutcomeSource) -> tuple[str, ...]:
@@ -101,12 +101,12 @@ def _doubts(source: OutcomeSource) -> Iterator[str]:
         if account.inconsistent > _TOO_MANY * n_judged:
             share = account.inconsistent / n_judged
             yield (
-                f"WARNING: {dimension}: {share:.0%} of the judged pairs are inconsistent, and count"
-                " for nobody; `tourney project bias` shows why."
+                f"WARNING: {dimension}: {share:.0%} of the judged pairs are inconsistent and do not"
+                " count; `tourney project bias` shows why."
             )
         if account.tie == n_judged > 0:
             tied = f"all {account.tie} {account.counted} with an outcome are ties"
-            yield f"WARNING: {dimension}: {tied}, so nobody is better."
+            yield f"WARNING: {dimension}: {tied}, so there is no ranking."
 
 
 def read_verdicts(selection: Selection, *, settles_only: bool = False) -> JudgedTournament:

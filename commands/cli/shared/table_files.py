@@ -34,7 +34,7 @@ def require_suffix(output: Path | None, *more: str) -> None:
     if output is not None and output.suffix not in known:
         kinds = f"{', '.join(known[:-1])} or {known[-1]}"
         fault = f"--output {output}: the suffix is {output.suffix!r}, but must be {kinds}"
-        raise ConfigurationError([f"{fault}; name the file by what it is to hold"])
+        raise ConfigurationError([f"{fault}; the suffix chooses the format"])
 
 
 def write_records(

@@ -14,8 +14,8 @@ from commands.cli.shared.reading import Selection, note_of, read_verdicts
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.choices import position_at
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, RatedSource
+from commands.runs.resolve import position_at
 from commands.settings.toml import variable
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.store import Ledger

@@ -92,7 +92,7 @@ def faults_table(verified: Verification) -> Table:
 
 def _redaction_line(redaction: Redaction) -> str:
     position, type_, told_at, why = redaction
-    return f"position {position} ({type_}) was redacted, as position {told_at} tells: {why}"
+    return f"position {position} ({type_}) was redacted; reason (position {told_at}): {why}"
 
 
 def differences_table(replayed: Replayed) -> Table:

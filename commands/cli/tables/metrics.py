@@ -10,7 +10,7 @@ from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.errors import counted
 from commands.runs.reading.evaluated import CurveRow, SampleRow
 from commands.runs.reading.rows import MetricRow
-from commands.runs.report.drawings.of_rows import curve_chart, metrics_chart
+from commands.runs.report.drawings.figures import curve_chart, metrics_chart
 from ledger.identity import Json
 from projections.evaluations.curve import TrainingPoint, breaks, metrics_over_steps
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
@@ -19,8 +19,8 @@ from projections.evaluations.state import EvaluationRun
 from projections.intervals import NO_INTERVAL
 
 NO_STEPS: Final = (
-    "no evaluated entrant has a step: none was in training, and neither its label nor its folder"
-    " names one, as step_50 or checkpoint-60 do"
+    "no evaluated entrant has a training step: no Evaluator recorded one, and no label or folder"
+    " names one, such as step_50 or checkpoint-60"
 )
 _LONGEST: Final = 160  # characters of a text in a table
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
@@ -30,7 +30,8 @@ _CLUSTERED: Final = (
     " C / (C - 1) for C clusters). Low and high: 95 % interval, by Student's t."
 )
 _COMPARABLE: Final = (
-    "Perplexity per token compares only entrants of one tokenizer; bits per byte compare all."
+    "Perplexity per token compares only entrants with the same tokenizer;"
+    " bits per byte compares all."
 )
 
 
@@ -172,9 +173,9 @@ def _sample_notes(every: Sequence[EvaluationRun], items: Items, *, n_left: int) 
         if n_known := len(told) - told.count(None):
             yield f"{name}: {told.count(False):,} of {counted(n_known, 'answer')} wrong"
         elif told:
-            yield f"{name}: nothing tells right from wrong"
+            yield f"{name}: it has no right and wrong answers"
         if n := len(run.unscorable):
-            yield f"{name}: {n:,} unscorable, which is no wrong answer"
+            yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
 def differences_table(

@@ -5,7 +5,7 @@ from typing import Final
 
 from commands.cli.tables.table import KEPT, Table, columns
 from commands.runs.reading.rows import OutcomeRow, ResponseRow, WinRateRow
-from commands.runs.report.drawings.of_rows import win_rates_chart
+from commands.runs.report.drawings.figures import win_rates_chart
 from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated

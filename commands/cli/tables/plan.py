@@ -8,23 +8,23 @@ from commands.cli.tables.render import as_json
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted
-from commands.evaluating.evaluate import OwedSamples
+from commands.evaluating.evaluate import MissingSamples
 from commands.judging.preview import RequestPreview
-from commands.judging.scoring import OwedScores
-from commands.spending.consent import dollars, no_price
+from commands.judging.scoring import MissingScores
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
+from commands.spending.offer import dollars, no_price
 from ledger.identity import Json
 from projections.artifacts.escaping import shown
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
 
 _BASES: Final[Mapping[Basis, str]] = {
-    "replies": "tokens: as in this judge's recorded replies",
+    "replies": "tokens: from this judge's recorded replies",
     "another judge": "tokens: estimated from another judge's replies; to measure them, run"
     " `tourney apply judge --limit 36`, then plan again",
-    "counts": "tokens: prompts counted, replies estimated; a pilot measures them",
-    "nothing": "tokens: estimated from bytes; a pilot measures them",
+    "counts": "tokens: prompts are counted, replies estimated; a pilot run measures them",
+    "nothing": "tokens: estimated from bytes; a pilot run measures them",
 }
 
 
@@ -37,7 +37,7 @@ def cost_notes(cost: PlannedCost) -> Iterator[str]:
     if any(way.expected_usd is None for way in cost.ways):
         yield no_price(cost.model)
     elif cost.n_least_cached is None and any(way.cache != "off" for way in cost.ways):
-        yield f"the shortest prefix that {cost.model} caches is unknown"
+        yield f"it is unknown how long a prefix must be for {cost.model} to cache it"
     for dimension, n_tokens in cost.too_short.items():
         yield (
             f"{dimension}: no caching, since its prefix of {n_tokens} tokens is shorter than the"
@@ -91,7 +91,7 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             yield no_price(cost.model)
 
 
-def owed_responses_table(
+def missing_responses_table(
     rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
 ) -> Table:
     """Return a row for each entrant: its missing responses; notes tell the cost of endpoints."""
@@ -117,11 +117,11 @@ def owed_responses_table(
     )
 
 
-def owed_samples_table(
-    rows: Iterable[OwedSamples],
+def missing_samples_table(
+    rows: Iterable[MissingSamples],
     refused: Sequence[str],
     costs: Sequence[EndpointCost] = (),
-    scores: Sequence[OwedScores] = (),
+    scores: Sequence[MissingScores] = (),
 ) -> Table:
     """Return a row for each entrant and evaluation: its missing samples.
 
@@ -152,25 +152,25 @@ def owed_samples_table(
     )
 
 
-def _score_notes(owed: OwedScores) -> Iterator[str]:
+def _score_notes(missing: MissingScores) -> Iterator[str]:
     """Yield what a judge is still to score, and what it costs."""
-    if owed.n_unscored:
-        answers = counted(owed.n_unscored, "answer")
-        yield f"{answers} without a score by {owed.judge}; `tourney apply evaluate` says why"
-    if not owed.n_queries and not owed.n_waiting:
-        if not owed.n_unscored:
-            yield f"{owed.judge} has scored every answer"
+    if missing.n_unscored:
+        answers = counted(missing.n_unscored, "answer")
+        yield f"{answers} without a score by {missing.judge}; `tourney apply evaluate` says why"
+    if not missing.n_queries and not missing.n_waiting:
+        if not missing.n_unscored:
+            yield f"{missing.judge} has scored every answer"
         return
-    waiting = f"; {counted(owed.n_waiting, 'sample')} must be answered first"
+    waiting = f"; {counted(missing.n_waiting, 'sample')} must be answered first"
     yield (
-        f"{owed.judge} is to score {counted(owed.n_queries, 'answer')}"
-        f"{waiting if owed.n_waiting else ''}"
+        f"{missing.judge} is to score {counted(missing.n_queries, 'answer')}"
+        f"{waiting if missing.n_waiting else ''}"
     )
-    if owed.cost and owed.n_queries:
-        yield from cost_notes(owed.cost)
+    if missing.cost and missing.n_queries:
+        yield from cost_notes(missing.cost)
 
 
-def owed_verdicts_table(
+def missing_verdicts_table(
     rows: Iterable[MissingVerdicts],
     cost: PlannedCost | None = None,
     rewordings: Sequence[Rewording] = (),
@@ -216,7 +216,7 @@ def _later(awaited: SubmissionOption | None) -> str:
     if awaited is None:
         return ""
     expected, worst = dollars(awaited.expected_usd), dollars(awaited.worst_usd)
-    return f"; to judge them takes {expected} if these are as long as may be, at worst {worst}"
+    return f"; judging them costs {expected} if all are of the largest length, at worst {worst}"
 
 
 def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
@@ -258,7 +258,7 @@ def _request_fields(preview: RequestPreview) -> dict[str, Json]:
 
 _NO_REQUEST: Final[Mapping[str, str]] = {
     "hf": "no request is sent: the weights read these texts through their chat template",
-    "reference": "no request is sent: this judge compares with gold answers, not by these",
+    "reference": "no request is sent: this judge compares with gold answers, not by these texts",
 }
 
 

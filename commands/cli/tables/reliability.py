@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.cli.tables.table import Table, columns
 from commands.runs.reading.rows import BiasRow, FragilityRow
-from commands.runs.report.drawings.of_rows import calibration_chart
+from commands.runs.report.drawings.figures import calibration_chart
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -24,14 +24,15 @@ _CASES: Final[Mapping[str, str]] = {
     "Kendall's tau-b": "entrants",
 }
 _SLOTS: Final = "A share of A far from 0.5 shows a bias for the first or the second slot."
+_TIES: Final = "Tie rate: of verdicts. Identical responses tie without a verdict."
 _KAPPA: Final = (
     "Kappa: (agreement - by chance) / (1 - by chance). Each {case} has one category: its first"
     " entrant won, its second won, tie, or inconsistent."
 )
 _NO_JUDGES: Final = "No judge is named in these battles, so there is nothing to compare."
 _RECORDED: Final = (
-    "Majority: the outcome that most judges voted for, none if two have as many; inconsistent ones"
-    " have no vote. As recorded: what the file says of the jury."
+    "Majority: the outcome with most votes; none if two outcomes tie. Inconsistent judges have no"
+    " vote. As recorded: the jury's verdict in the file."
 )
 _CHANCE: Final[Mapping[str, str]] = {
     COHEN: "Cohen's kappa (Cohen 1960): chance is taken from each judge's own shares.",
@@ -49,7 +50,7 @@ def agreement_table(
     definition = _KAPPA.format(case="order" if by_order else "pair")
     return Table(
         schema="tourney/agreement@1",
-        title="Judges, alone and beside one another",
+        title="Judges, one by one and compared",
         columns=(
             *columns("dimension", "judges", "measure"),
             *columns("value", digits=3),
@@ -69,6 +70,7 @@ def agreement_table(
         notes=(
             *([] if measures else [_NO_JUDGES]),
             *([_SLOTS] if "share of A" in names else []),
+            *([_TIES] if "tie rate" in names else []),
             *((definition, *kappas) if kappas else ()),
             *([_RECORDED] if AS_RECORDED in names else []),
             *notes,
@@ -86,8 +88,8 @@ def _cases(measure: str, *, by_order: bool) -> str:
 
 
 _DECISIVE: Final = (
-    "Decisive: the fewest prompts found without which the entrant behind is ahead, or no longer"
-    " comparable; chosen by their influence, and confirmed by a new fit."
+    "Decisive: if these few prompts are left out, the entrant behind is ahead or no longer"
+    " comparable. They are chosen by influence, and confirmed by a new fit."
 )
 
 

@@ -24,8 +24,8 @@ from ledger.identity import Json
 
 _DRAWINGS: Final = "commands.runs.report.drawings"  # imported when one is asked for
 _NO_FIGURE: Final = (
-    "there is no figure of this; `tourney project` draws elo (its --k-sweep, too), bt, winrates,"
-    " calibration and metrics (its --curve, too)"
+    "this has no figure; figures exist for `tourney project elo` (also with --k-sweep), `bt`,"
+    " `winrates`, `calibration` and `metrics` (also with --curve)"
 )
 _IN_TITLE: Final = ("dimension", "stream")  # columns that go there if all rows have the same
 _BAR: Final = "cyan"
@@ -197,7 +197,7 @@ def _csv_value(value: Json) -> Json:
 
 
 def _svg(table: Table) -> str:
-    svg: str = import_module(f"{_DRAWINGS}.alone").as_svg(_chart(table, Format.SVG))
+    svg: str = import_module(f"{_DRAWINGS}.svg_file").as_svg(_chart(table, Format.SVG))
     return svg
 
 
@@ -215,7 +215,7 @@ def _chart(table: Table, output_format: Format) -> Chart:
     if table.chart is None:
         raise ConfigurationError([f"--format {output_format}: {_NO_FIGURE}"])
     if not table.rows:
-        raise ConfigurationError([f"--format {output_format}: there is no row to draw yet"])
+        raise ConfigurationError([f"--format {output_format}: the table has no rows to draw"])
     return table.chart(table.title, table.rows)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from commands.cli.tables.table import Column, Table, columns
 from commands.errors import counted
-from commands.spending.consent import dollars, no_price
+from commands.spending.offer import dollars, no_price
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json
@@ -130,13 +130,13 @@ def _on_replies(total: Bill) -> Iterator[str]:
     yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
     if total.n_failed:
         failed = dollars(total.failed_usd if is_known else None)
-        yield f"of which {failed} for {_replies(total.n_failed)} without a verdict"
+        yield f"{failed} of it for {_replies(total.n_failed)} without a verdict"
     if total.n_unpriced:
         others = total.n_replies > total.n_unpriced
         rest = f", and the others for {dollars(total.usd)}" if others else ""
         yield (
-            f"of which {_replies(total.n_unpriced)} came while the model had no price{rest}: no cap"
-            " counts them, and a price that is added later does not change them"
+            f"{_replies(total.n_unpriced)} came while the model had no price{rest}: caps do not"
+            " count them, and a price added later does not change that"
         )
     saved = round(total.saved_usd, _FRACTIONS)
     if saved:

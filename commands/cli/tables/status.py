@@ -58,7 +58,7 @@ def _minute(moment: datetime | None) -> str | None:
 
 _SOON: Final = timedelta(days=7)
 _CURRENT: Final = (
-    "counts include what earlier instructions, rubrics and judges left; `tourney project progress`"
+    "counts include results of earlier instructions, rubrics and judges; `tourney project progress`"
     " counts what is current"
 )
 _COUNTED: Final = (
@@ -95,7 +95,7 @@ def status_table(
     n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
     return Table(
         schema="tourney/status@1",
-        title="On record, under all judges and settings",
+        title="On record, all judges and settings together",
         columns=(*columns("tournament", importance=KEPT), *_COUNTED),
         rows=tuple(
             {"tournament": stream, **{column.key: getattr(each, column.key) for column in _COUNTED}}
@@ -125,7 +125,7 @@ def _in_flight(batch: Batch, now: datetime) -> str:
     of = f"{batch.stream}: {queries} to {batch.planned.judge.label}"
     until = batch.results_kept_until
     if batch.submitted is None or until is None:
-        return f"{of} were planned as a batch that may exist; `tourney batch wait` looks for it"
+        return f"{of} were planned as a batch; it may exist: `tourney batch wait` looks for it"
     day = until.date().isoformat()
     urgent = "SOON LOST: " if until - now < _SOON else ""
     return (

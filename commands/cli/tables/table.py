@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from commands.errors import joined_names
-from commands.runs.report.drawings.of_rows import ToChart
+from commands.runs.report.drawings.figures import ToChart
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 
@@ -164,6 +164,6 @@ def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str
         for where, names in moved.items():
             have = "has" if len(names) == 1 else "have"
             yield (
-                f"{where}: {joined_names(names)} {have} no change of {key}: its reference, the"
-                " anchor or the mean of the group, was another then."
+                f"{where}: {joined_names(names)} {have} no change of {key}: the zero point (the"
+                " anchor, or the mean of the group) was different then."
             )

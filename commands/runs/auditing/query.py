@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from commands.errors import ConfigurationError
 from ledger.errors import CannotRead
 from ledger.identity import Json
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 
 _ALLOWED: Final = frozenset(

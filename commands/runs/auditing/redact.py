@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from commands.errors import ConfigurationError, Refused
 from commands.ports import Console
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 from ledger.recorded import StoredEvent, moment
 from ledger.storage.redaction import require_redactable
 from ledger.store import Ledger

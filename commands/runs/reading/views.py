@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
-from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
@@ -33,6 +32,7 @@ from commands.runs.reading.rows import (
     SpendRow,
     WinRateRow,
 )
+from commands.runs.resolve import tournament_at
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger

@@ -1,4 +1,4 @@
-"""What is shown of evaluations: the metrics, and some answers, wrong or scored low."""
+"""Evaluations in the report: metrics, and some answers that are wrong or scored low."""
 
 from collections.abc import Iterator
 from operator import itemgetter

@@ -76,7 +76,7 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
         named = listed(leaders) if len(leaders) <= _MOST_NAMED else f"{len(leaders)} entrants"
         has = "has the highest rating" if len(leaders) == 1 else "share the highest rating"
         return LeadFinding(
-            "open", leaders, f"{named} {has}, but how sure that is cannot be told ({why})."
+            "open", leaders, f"{named} {has}, but it is unknown how sure that is ({why})."
         )
     found = [each for each in pairs(board.ratings, "max-t") if each.entrant_a == best.entrant]
     surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
@@ -152,7 +152,7 @@ def _on_evidence(account: Account, n_judged: int, n_prompts: int) -> Iterator[st
     if account.inconsistent > _DOUBTFUL * n_judged:
         yield (
             f"{percent(account.inconsistent / n_judged)} of the judged pairs are inconsistent: the"
-            " judge contradicted itself when the responses changed places. They count for nobody."
+            " judge contradicted itself when the responses changed places. They do not count."
         )
     lacking = account.n_failed + account.pending
     if lacking:
@@ -183,4 +183,4 @@ def _on_ties(account: Account, *, drops_ties: bool) -> Iterator[str]:
 
 def _on_judges(judges: Sequence[str]) -> Iterator[str]:
     if len(judges) == 1:
-        yield f"A single judge, {judges[0]}, decided: nothing here shows what another would say."
+        yield f"A single judge, {judges[0]}, decided; another judge might decide otherwise."

@@ -1,9 +1,9 @@
-"""What is shown of how far to trust the judges and the ratings."""
+"""The report's sections on how far to trust the judges and the ratings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.drawings.chart import ConfidenceBin
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import NOTHING, decimal, interval, percent
@@ -22,7 +22,7 @@ _LOST: Final = "lost replies"
 _FAULTS: Final = frozenset({"unreadable rate", "refused rate", "truncated rate", "empty rate"})
 _MEANT: Final = {
     "order consistency": "Pairs judged the same when the responses change places.",
-    "share of A": "Verdicts for the first slot, of those for either.",
+    "share of A": "Share of the first slot in all verdicts that are no tie.",
     "tie rate": "Verdicts that are a tie; identical responses tie without a verdict.",
     "unreadable rate": "Replies in which no verdict was found.",
     "refused rate": "Replies in which the judge declined.",
@@ -34,7 +34,7 @@ _MEANT: Final = {
     "Cohen's kappa": "Agreement beyond chance: 0 is chance, 1 is perfect.",
     "Fleiss' kappa": "Agreement of all beyond chance: 0 is chance, 1 is perfect.",
     "Spearman's rho": "How alike both judges order the entrants.",
-    "slot preference": "Verdicts for the first slot less those for the second: 0 is fair.",
+    "slot preference": "Verdicts for the first slot minus those for the second: 0 is fair.",
     "length": "Elo points that a response twice as long gains with this judge: 0 is fair.",
     "length control": "The largest change of a rating once length is accounted for.",
     "self-preference": "What the judge's own family gains, beyond what other judges see.",
@@ -203,7 +203,7 @@ class CalibrationRow(NamedTuple):
     n: int
     ece: str
     brier: str
-    diagram: pieces.Drawing
+    diagram: svg_parts.Drawing
 
 
 def calibration_of(subject: Subject) -> tuple[CalibrationRow, ...]:

@@ -1,4 +1,4 @@
-"""What is shown of money and time: who spent what for what, and what a response takes."""
+"""Money and time in the report: spend by judge and entrant, and the cost of a response."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from projections.tournament.requests import Bill, endpoint_spend
@@ -99,7 +99,7 @@ def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
         case True, True:
             return "Entrants and judges run on the user's machine, which costs no dollars."
         case True, False:
-            return "The entrants run on weights at hand, which costs no dollars."
+            return "The entrants run on the user's machine, which costs no dollars."
         case False, True:
             return "The judges run on the user's machine, which costs no dollars."
         case _:
@@ -109,7 +109,7 @@ def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
 class ValueMap(NamedTuple):
     """Ratings against what a response takes."""
 
-    drawing: pieces.Drawing
+    drawing: svg_parts.Drawing
     unit: str
     rows: tuple[tuple[int, str, str, str, bool], ...]  # place, entrant, rating, cost, frontier
 
@@ -124,7 +124,7 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
     by_usd = _usd_per_response(subject)
     costs, unit, is_usd = by_usd, "US dollars a response", True
     if len(costs.keys() & ratings.keys()) < _FEWEST:
-        costs, unit, is_usd = _seconds(subject), "mean seconds until a response was there", False
+        costs, unit, is_usd = _seconds(subject), "mean seconds for a response", False
     placed = [
         (number, name, rating, costs[name])
         for name, (number, rating) in ratings.items()

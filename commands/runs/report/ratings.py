@@ -1,10 +1,10 @@
-"""What is shown of ratings: the leading one and the other, who beats whom, and the sweep of K."""
+"""Ratings in the report: Bradley-Terry and Elo, who beats whom, and the sweep of K."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.runs.report.drawings import embedded, pieces
+from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
@@ -22,7 +22,7 @@ class RatingRow(NamedTuple):
     rank: str
     rating: str
     interval: str
-    bar: pieces.Drawing | None
+    bar: svg_parts.Drawing | None
     wins: int
     losses: int
     ties: int
@@ -56,7 +56,7 @@ class Ratings(NamedTuple):
     """All that a dimension shows of ratings."""
 
     rows: tuple[RatingRow, ...]
-    axis: pieces.Drawing | None
+    axis: svg_parts.Drawing | None
     level: str
     groups: str | None  # which ratings compare
     elo: str  # why the other engine differs
@@ -73,7 +73,7 @@ def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
     rates = records(rated.comparisons)
     order = [place.entrant for place in rated.board.rows]
-    scale = pieces.scale_of(_ends(rated.board.rows))
+    scale = svg_parts.scale_of(_ends(rated.board.rows))
     return Ratings(
         rows=_rows(rated.board.rows, rates, rated.standings, scale),
         axis=None if scale is None else embedded.axis(scale),
@@ -97,7 +97,7 @@ def _rows(
     places: Sequence[LeaderboardRow],
     rates: Iterable[PairRecord],
     standings: Standings,
-    scale: pieces.RoundScale | None,
+    scale: svg_parts.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
     won = _totals(rates)
     elo = {str(row.entrant_id): row.rating for row in standings.rows}
@@ -124,7 +124,7 @@ def _between(place: LeaderboardRow) -> str:
     return f"{place.lower:.0f}–{place.upper:.0f}"  # noqa: RUF001
 
 
-def _bar(place: LeaderboardRow, scale: pieces.RoundScale | None) -> pieces.Drawing | None:
+def _bar(place: LeaderboardRow, scale: svg_parts.RoundScale | None) -> svg_parts.Drawing | None:
     if place.rating is None or scale is None:
         return None
     return embedded.interval_bar(scale, place.rating, place.lower, place.upper)
@@ -151,7 +151,7 @@ def _groups(board: Leaderboard) -> str | None:
 def _why_elo_differs(standings: Standings) -> str:
     ties = "leaves out ties, and so spreads entrants further apart"
     if standings.ties == "half":
-        ties = "counts ties as half a win, too, but has not come to rest"
+        ties = "also counts ties as half a win, but its ratings have not converged"
     return f"Elo {ties}: compare its order, not its numbers."
 
 
@@ -167,7 +167,7 @@ def _about_engines(rated: RatedDimension) -> str:
     said = (
         f"The Bradley-Terry ratings of a group have a mean of {MEAN_RATING:g}." * (not anchor),
         f"Elo: K = {standings.k:g}, mean over {len(standings.ratings.traces)} orders of play.",
-        "Each battle moves it by at most K points, so it is still on its way from the start.",
+        "Each battle moves it by at most K points, so it has not moved all the way from the start.",
         same if by_elo else "",
         f"{TIES[standings.other_ties.ties]}, Elo gives {named}." if standings.other_ties else "",
     )
@@ -224,8 +224,8 @@ def order_by_k(standings: Standings) -> str:
         if (is_behind & (each.mean()[:, None] - each.mean() > _SAME)).any()
     ]
     if not others:
-        return "The order is the same under every K."
+        return "The order is the same with every K."
     return (
-        f"Under K = {listed(others)} the order is another than under K = {standings.k:g}: Elo"
-        " depends on K there rather than on the battles."
+        f"With K = {listed(others)} the order differs from that with K = {standings.k:g}: there it"
+        " depends on K rather than on the battles."
     )

@@ -1,4 +1,4 @@
-"""Read of a ledger what a report shows, in two processes where that is much.
+"""Read from a ledger what a report shows: with two processes if the ledger is long.
 
 One reads the outcomes, as ratings read them; meanwhile the other reads what judges said, and adds
 up what was spent. Replies stay on the ledger until a battle shows them. Of what other tournaments'
@@ -63,9 +63,9 @@ _BILLED: Final = frozenset(
 
 @contextmanager
 def starter(n_events: int, *, short: int = _SHORT) -> Iterator[Starter]:
-    """Yield what starts computations: in a second process, or when their result is asked for.
+    """Yield a function that starts computations: in a second process, or lazily in this one.
 
-    Neither process looks for garbage: nearly all that is read is needed to the end.
+    Both processes disable garbage collection: nearly all that is read is needed to the end.
 
     Args:
         n_events: Of the ledger.
@@ -103,24 +103,24 @@ def _later(
     return cache(partial(compute, *args, **kwargs))
 
 
-class Heard(NamedTuple):
-    """What a tournament's judges said: the verdicts by query, and what was spent."""
+class VerdictsAndSpend(NamedTuple):
+    """A tournament's verdicts by query, and what was spent."""
 
     verdicts: Mapping[Digest, Verdict]
     spend: Spend
 
 
-def heard_at(path: Path, stream: StreamId, until: int) -> Heard:
-    """Read what was heard up to a position.
+def verdicts_and_spend_at(path: Path, stream: StreamId, until: int) -> VerdictsAndSpend:
+    """Read verdicts and spend up to a position.
 
     Raises:
         LedgerError: The ledger cannot be read.
     """
     with Ledger.read_only(path) as ledger:
-        return heard_on(ledger, stream, until)
+        return verdicts_and_spend_on(ledger, stream, until)
 
 
-def heard_on(ledger: Ledger, stream: StreamId, until: int) -> Heard:
+def verdicts_and_spend_on(ledger: Ledger, stream: StreamId, until: int) -> VerdictsAndSpend:
     """Read the same of an open ledger; each query has its first verdict.
 
     Raises:
@@ -132,14 +132,16 @@ def heard_on(ledger: Ledger, stream: StreamId, until: int) -> Heard:
         if isinstance(event, VerdictReceived):
             verdicts.setdefault(event.query_key, event.verdict)
         draft.add(recorded_us, event)
-    return Heard(verdicts, replace(draft.finish(), dimensions=Map()))  # the bills name them
+    return VerdictsAndSpend(
+        verdicts, replace(draft.finish(), dimensions=Map())
+    )  # the bills name them
 
 
 def subject_now(
     ledger: Ledger,
     source: JudgedTournament,
     head: Head,
-    heard: Callable[[], Heard],
+    verdicts_and_spend: Callable[[], VerdictsAndSpend],
     start: Starter = _later,
 ) -> Subject:
     """Return what a report shows of a tournament that was read with outcomes only.
@@ -148,7 +150,7 @@ def subject_now(
         ledger: Which holds it.
         source: The tournament.
         head: Up to which it was read.
-        heard: Returns what its judges said.
+        verdicts_and_spend: Returns its verdicts and spend, once they are read.
         start: Starts what takes long.
 
     Raises:
@@ -162,7 +164,7 @@ def subject_now(
         whole = fold(tournament_of(stream), ledger.read(until=until))
         source = replace(source, state=replace(whole, opening=source.state.opening))
     results = results_now(source, head, start)
-    verdicts, spend = heard()
+    verdicts, spend = verdicts_and_spend()
     subject = subject_of(ledger, results, is_run=False, spend=spend)
     if is_redacted:
         return subject

@@ -1,4 +1,4 @@
-"""What a report is about: the results of a tournament, and what the ledger holds beside them."""
+"""Everything that a report shows: a tournament's results, and further facts from the ledger."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace

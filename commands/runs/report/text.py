@@ -1,4 +1,4 @@
-"""Texts and numbers as people are to see them."""
+"""Format texts and numbers for people."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -6,8 +6,15 @@ from typing import Final
 
 from commands.importing.votes import CHOICES, BallotBox, Choice
 from commands.runs.report.battles import word_difference
-from commands.runs.viewing.exchange import Access, PageReply, PageRequest, moved_to, page, plain
 from commands.runs.viewing.frame import policy, render
+from commands.runs.viewing.http_exchange import (
+    Access,
+    PageReply,
+    PageRequest,
+    moved_to,
+    page,
+    plain,
+)
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.errors import TourneyError
 
@@ -105,7 +112,7 @@ def annotate(box: BallotBox, port: int, tell: Callable[[str], None]) -> None:
     Args:
         box: The ballots.
         port: Where to listen; 0: any that is free.
-        tell: Hears the address.
+        tell: Called with the address.
 
     Raises:
         ConfigurationError: The port cannot be had.

@@ -1,4 +1,4 @@
-"""All battles of a tournament in columns, to be filtered and searched at once.
+"""Index the battles of a tournament, to filter and search them quickly.
 
 Each text is indexed once, however many battles it is part of, and by its words: of 100,000 battles
 the replies alone are a hundred million characters, too many to look through while somebody waits.

@@ -1,4 +1,4 @@
-"""Follow a ledger that others write to: read what is new in the background, and tell who waits."""
+"""Follow a ledger that others write to: read new events in the background, and notify the pages."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What the pages show of a tournament at one head of the ledger, computed once."""
+"""The data that all pages show, computed once for each head of the ledger."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,12 +8,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from commands.runs.choices import judge_of
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.reading.results import results_now
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import content_of
 from commands.runs.report.subject import Subject
+from commands.runs.resolve import judge_of
 from commands.runs.viewing.battle_index import BattleIndex, index_of
 from ledger.chain import Head
 from ledger.errors import TourneyError

@@ -13,7 +13,7 @@ from threading import BoundedSemaphore
 from typing import Final, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.runs.viewing.exchange import PageReply, PageRequest
+from commands.runs.viewing.http_exchange import PageReply, PageRequest
 
 Answer: TypeAlias = Callable[[PageRequest], PageReply]
 _Connected: TypeAlias = socket.socket | tuple[bytes, socket.socket]
@@ -129,7 +129,7 @@ def serve_until_interrupted(
         answer: What answers.
         port: Where to listen; 0: any that is free.
         token: What lets the reader in.
-        tell: Hears the address with the token.
+        tell: Called with the address, token included.
 
     Raises:
         ConfigurationError: The port cannot be had.

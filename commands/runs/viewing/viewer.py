@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from commands.runs.viewing import pages
 from commands.runs.viewing.battle_index import BattleFilter
-from commands.runs.viewing.exchange import Access, PageReply, PageRequest, page, plain
 from commands.runs.viewing.following import LedgerFollower
 from commands.runs.viewing.frame import policy
+from commands.runs.viewing.http_exchange import Access, PageReply, PageRequest, page, plain
 from commands.runs.viewing.live import LiveReading, LiveView, live_reading_of, view_of
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.chain import Head
@@ -74,7 +74,7 @@ def view(ledger: Path, stream: StreamId, port: int, tell: Callable[[str], None])
         ledger: The file.
         stream: The tournament in it.
         port: Where to listen; 0: any that is free.
-        tell: Hears the address.
+        tell: Called with the address.
 
     Raises:
         ConfigurationError: The port cannot be had.

@@ -1,4 +1,4 @@
-"""How ratings answer to a change, and how soon they forget it: very many battles need less work.
+"""Influence of prompts and of early battles on Elo ratings, which saves work for very many battles.
 
 A rating's derivative by how often each prompt is drawn gives its standard error as the bootstrap
 does, of which it is the limit for many prompts (the infinitesimal jackknife: Jaeckel 1972). And the

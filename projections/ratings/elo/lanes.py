@@ -1,4 +1,4 @@
-"""Battles as a season plays them, and the lanes that play, whatever stands for a rating."""
+"""Lay out battles for seasons that are played side by side: one lane for each order."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

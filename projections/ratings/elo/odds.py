@@ -1,4 +1,4 @@
-"""Play seasons with ratings as odds, where only the end counts: without a power for each battle."""
+"""Play seasons with ratings as odds: faster, if only the final ratings are needed."""
 
 from collections import deque
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How uncertain Elo ratings are: the bootstrap over prompts, or its limit for very many battles."""
+"""Intervals of Elo ratings: the bootstrap over prompts, or its limit for very many battles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Families of models, by their names: a judge may prefer models like itself."""
+"""Model families by name, for self-preference: a judge may prefer its own family."""
 
 import re
 from collections.abc import Mapping

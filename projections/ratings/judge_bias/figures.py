@@ -32,29 +32,28 @@ _COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
 
 MEANING: Final[Mapping[str, str]] = {
     "slot preference": (
-        "Slot preference: verdicts for slot A less those for slot B, over both orders. 0 is fair;"
-        " 0.1: it says A in 10 % of its verdicts whatever it reads. `swap-consistent` leaves such"
-        " pairs out."
+        "Slot preference: the share of verdicts for slot A minus that for slot B, over both orders."
+        " 0 is fair; 0.1 means that the judge says A in 10 % of its verdicts whatever it reads."
     ),
     "flips": (
-        "Flips: pairs on which a judge contradicts itself when the slots are exchanged. They count"
-        " for nobody."
+        "Flips: pairs on which a judge contradicts itself when the slots are exchanged."
+        " `swap-consistent` leaves them out."
     ),
     "length": (
-        "Length, headers, lists, bold: what a response gains by more of it before this judge,"
-        " beside its strength. 0: the judge does not mind."
+        "Length, headers, lists, bold: what a response gains with this judge by more of it, beside"
+        " its strength. 0: the judge has no preference."
     ),
     "length control": (
         "Length control: the largest change of a rating once length is accounted for;"
-        " `tourney project bt --control length` has all."
+        " `tourney project bt --control length` shows all ratings."
     ),
     "self-preference": (
-        "Self-preference: what models of the judge's own family gain before it, beyond what the"
-        " other judges see in the same pairs."
+        "Self-preference: what models of the judge's own family gain with it, beyond what the other"
+        " judges see in the same pairs."
     ),
     "skill": (
-        "Skill: how surely a judge tells strong from weak, beside the first judge's, which is 1."
-        " Of 0 it guesses."
+        "Skill: how reliably a judge distinguishes strong from weak, relative to the first judge's"
+        " (1). At 0 it guesses."
     ),
     "transitivity": (
         "Transitivity: Pearson's chi-square of pairs over Bradley-Terry's expectation; p by a score"
@@ -62,7 +61,7 @@ MEANING: Final[Mapping[str, str]] = {
         " whom."
     ),
 }
-"""In plain words what each measure says."""
+"""What each measure means, in plain words."""
 
 
 class Bounded(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a judge does whatever it reads: prefer a slot, contradict itself, like a style."""
+"""Biases of a single judge: slot preference, flips, and preference for a style."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

@@ -106,10 +106,10 @@ def judged_pairs(
     """
     said = said or partial(verdict_of, tournament, parser=None)
     prompts = frozenset(prompt.prompt_id for prompt in tournament.bank)
-    heard = [by_dimension(tournament, settle(tournament, prompts, judge)) for judge in judges]
+    settled = [by_dimension(tournament, settle(tournament, prompts, judge)) for judge in judges]
     names = tuple(str(judge.judge_id) for judge in judges)
     return {
-        dimension: _pairs_of(said, names, [groups[dimension] for groups in heard])
+        dimension: _pairs_of(said, names, [groups[dimension] for groups in settled])
         for dimension in (rubric.dimension for rubric in tournament.dimensions)
     }
 

@@ -1,4 +1,4 @@
-"""What only a jury shows: which judge discerns more, and which prefers its own family."""
+"""Biases that only several judges show: unequal skill, and self-preference."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Final
 from urllib.parse import urlencode
 
-from commands.runs.viewing.exchange import Access
+from commands.runs.viewing.http_exchange import Access
 from commands.runs.viewing.server import HOST, PageServer
 from commands.runs.viewing.viewer import Follower, answer, follower_of
 from ledger.events.registry import Event

@@ -12,8 +12,8 @@ from anthropic import Anthropic
 
 from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.engines import n_processes
 from commands.backends.huggingface.judge import HfJudge
-from commands.backends.huggingface.launcher import n_processes
 from commands.backends.wiring import (
     ConfiguredBackends,
     inferences_on,
@@ -34,7 +34,7 @@ from commands.ports import (
 from commands.settings.inputs import shipped_data
 from commands.settings.schema import Settings
 from commands.settings.servers import Server, server_of
-from commands.spending.till import NO_TILL
+from commands.spending.billing import NO_BILLING
 from ledger.events.registration import Entrant
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import MODEL, FakeOpenAI
@@ -47,14 +47,14 @@ WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
 from commands.ports import GenerationTask
-from commands.spending.till import NO_TILL
+from commands.spending.billing import NO_BILLING
 from pathlib import Path
 from commands.backends.wiring import ConfiguredBackends, make_shard_reader
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
 task = GenerationTask(key("a"), entrant(), "What?", seed=0)
 backends = ConfiguredBackends(settings(), Path())
-for make in (lambda: list(backends.generator(NO_TILL).generate([task])), make_shard_reader):
+for make in (lambda: list(backends.generator(NO_BILLING).generate([task])), make_shard_reader):
     try:
         make()
     except Exception as error:
@@ -66,7 +66,7 @@ from pathlib import Path
 sys.modules["openai"] = None
 from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
-from commands.spending.till import NO_TILL
+from commands.spending.billing import NO_BILLING
 from commands.backends.wiring import ConfiguredBackends
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
@@ -76,7 +76,7 @@ served = GenerationTask(key("a"), entrant(loader="endpoint", dtype=None), "What?
 backends = ConfiguredBackends(chosen, Path())
 for make in (
     lambda: backends.judge(panel_of(chosen, Path())[0]),
-    lambda: list(backends.generator(NO_TILL).generate([served])),
+    lambda: list(backends.generator(NO_BILLING).generate([served])),
 ):
     try:
         make()
@@ -153,7 +153,7 @@ def test_each_server_gets_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
             task = GenerationTask(
                 events.key("a"), events.entrant("served", loader="endpoint", dtype=None), "?", 0
             )
-            [*ConfiguredBackends(chosen, Path()).generator(NO_TILL).generate([task])]
+            [*ConfiguredBackends(chosen, Path()).generator(NO_BILLING).generate([task])]
             asked[name] = server.traffic.keys
 
     assert asked == {name: [keys.get(name, "none")] * 2 for name in variables}

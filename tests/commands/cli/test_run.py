@@ -21,11 +21,11 @@ def test_a_spreadsheet_becomes_a_tournament(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "4 responses are missing" in done.stdout
-    assert "columns of mine.csv that are not used: votes" in done.stderr
+    assert "unused columns of mine.csv: votes" in done.stderr
     assert "the entrants are examples" not in done.stderr
     assert done.stderr.index("  cd new\n") < done.stderr.index("  tourney plan judge ")
     planned = launch(tmp_path / "new", "plan", "judge")
-    assert "2 pairs wait for responses; to judge them takes $0.0" in planned.stdout, planned.stderr
+    assert "2 pairs wait for responses; judging them costs $0.0" in planned.stdout, planned.stderr
     assert "one by one" not in planned.stdout  # nothing is open yet
 
 

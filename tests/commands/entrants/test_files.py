@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from commands.entrants.files import read_entrant
-from commands.entrants.places import HubSnapshot
+from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.weights import folder_digest
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection

@@ -13,11 +13,11 @@ from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import (
     EvaluationCounts,
     PlannedEvaluation,
-    evaluate_owed,
+    evaluate_missing,
     is_done,
+    missing_requests,
+    missing_samples,
     n_rescored_differently,
-    owed_requests,
-    owed_samples,
     plan_evaluation,
 )
 from commands.evaluating.evaluation import Evaluation
@@ -55,7 +55,7 @@ def evaluate(
     recorder: EvaluationRecorder, plan: PlannedEvaluation, limit: int | None = None
 ) -> EvaluationCounts:
     """Observe what is owed."""
-    return evaluate_owed(recorder, plan, on_progress=no_progress, limit=limit)
+    return evaluate_missing(recorder, plan, on_progress=no_progress, limit=limit)
 
 
 def says_yes(task: GenerationTask) -> str | GenerationFailure:
@@ -71,7 +71,7 @@ def test_every_sample_is_observed_or_unscorable_and_then_all_is_complete(
     """Facts, one a sample, between the plan and its completion."""
     done = evaluate(recorder, planned(answering(says_yes)[0]))
 
-    assert done == EvaluationCounts(n_owed=6, n_observed=5, n_unscorable=1)
+    assert done == EvaluationCounts(n_missing=6, n_observed=5, n_unscorable=1)
     assert types_of(ledger) == [
         "EntrantRegistered",
         *["ItemRegistered"] * 6,
@@ -120,7 +120,7 @@ def test_what_was_observed_before_a_power_cut_is_not_observed_again(
         evaluate(recorder, planned(answering(dies_at_4)[0]))
     inference, generator = answering(says_yes)
 
-    assert evaluate(recorder, planned(inference)).n_owed == 2
+    assert evaluate(recorder, planned(inference)).n_missing == 2
     assert [task.prompt_text for task in generator.asked] == ["4?", "5?"]
 
 
@@ -154,7 +154,7 @@ def test_other_labels_owe_nothing(recorder: EvaluationRecorder) -> None:
 
     done = evaluate(recorder, planned(inference))
 
-    assert (done.n_owed, generator.asked) == (0, [])
+    assert (done.n_missing, generator.asked) == (0, [])
     assert [*sorted(recorder.state.plans)] == [
         Labels("base", "capitals"),
         Labels("renamed", "capitals"),
@@ -179,7 +179,7 @@ def test_another_tournament_of_the_ledger_owes_nothing(
     other = EvaluationRecorder(ledger, StreamId("other"))
     assert not other.state.plans
 
-    assert evaluate(other, planned(answering(says_yes)[0])).n_owed == 0
+    assert evaluate(other, planned(answering(says_yes)[0])).n_missing == 0
 
 
 def test_an_evaluation_without_items_is_refused() -> None:
@@ -417,7 +417,7 @@ def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> N
         for label in ("one", "two")
     ]
 
-    assert [each.n_owed for each in owed_samples(recorder.state, both)] == [6, 0]
+    assert [each.n_missing for each in missing_samples(recorder.state, both)] == [6, 0]
 
 
 SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))
@@ -448,7 +448,7 @@ def test_only_what_is_put_to_an_endpoint_is_looked_up(recorder: EvaluationRecord
     here = planned_at_endpoint(EvaluationOptions(), who=entrant("here"))
     unasked = here._replace(evaluation=Unasked())
 
-    requests = owed_requests(recorder.state, [unasked, planned_at_endpoint(EvaluationOptions())])
+    requests = missing_requests(recorder.state, [unasked, planned_at_endpoint(EvaluationOptions())])
 
     assert [each.entrant.entrant_id for each in requests] == ["base"] * 6
 
@@ -460,7 +460,7 @@ def test_a_limit_counts_samples_that_cost_nothing(
     """As the run does that is agreed to: what lies behind it is not asked, nor paid."""
     letters = plan_evaluation(Letters("a", "b"), reading(lambda _: -1.0)[0], EvaluationOptions())
 
-    requests = owed_requests(
+    requests = missing_requests(
         recorder.state, [letters, planned_at_endpoint(EvaluationOptions())], limit=limit
     )
 

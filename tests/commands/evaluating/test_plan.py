@@ -13,7 +13,7 @@ from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, pla
 from commands.evaluating.samples import Inference
 from commands.ports import Confirm, Console, GenerationFailure, GenerationTask, no_progress
 from commands.settings.schema import Settings
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
 from ledger.store import Ledger

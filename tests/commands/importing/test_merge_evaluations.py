@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commands.cli.tables.history import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
-from commands.evaluating.evaluate import EvaluationCounts, evaluate_owed, plan_evaluation
+from commands.evaluating.evaluate import EvaluationCounts, evaluate_missing, plan_evaluation
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.auditing.verify import verify
@@ -71,7 +71,7 @@ def evaluate(
     inference, _ = answering(lambda task: "yes" if answers else too_long(task))
     planned = plan_evaluation(ATLAS, inference, options)
     recorder = EvaluationRecorder(ledger, STREAM)
-    return evaluate_owed(recorder, planned, on_progress=no_progress, limit=limit)
+    return evaluate_missing(recorder, planned, on_progress=no_progress, limit=limit)
 
 
 def evaluate_each(ledger: Ledger, choices: Sequence[Choices]) -> None:
@@ -109,7 +109,7 @@ def test_of_a_longer_run_what_our_plan_asks_for_is_taken(pair: Pair) -> None:
     # With two items that are new; four items and the entrant are known.
     assert (taken.n_new, taken.n_known, taken.n_unfounded) == (2 + 2, 2 + 5, 2 + 1)
     assert faults_of(pair.ours) == []
-    assert evaluate(pair.ours, length=4).n_owed == 0
+    assert evaluate(pair.ours, length=4).n_missing == 0
 
 
 def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
@@ -120,7 +120,7 @@ def test_an_evaluation_goes_on_after_a_merge(pair: Pair) -> None:
 
     done = evaluate(pair.ours, length=6)
 
-    assert done == EvaluationCounts(n_owed=2, n_observed=2, n_unscorable=0)
+    assert done == EvaluationCounts(n_missing=2, n_observed=2, n_unscorable=0)
     assert faults_of(pair.ours) == []
 
 
@@ -144,7 +144,7 @@ def test_samples_wait_for_the_plan_that_brings_their_run_back(pair: Pair) -> Non
 
     assert (len(taken.conflicts), taken.n_unfounded) == (1, 1)
     assert faults_of(pair.ours) == []
-    assert evaluate(pair.ours, temperature=0.5).n_owed == 0
+    assert evaluate(pair.ours, temperature=0.5).n_missing == 0
 
 
 @pytest.mark.parametrize("temperatures", [(0.5,), (0.5, 0.7, 0.5)])
@@ -171,7 +171,7 @@ def test_a_completion_that_counts_as_given_up_what_we_observed_is_left_out(pair:
     again = pair.take()
 
     assert (taken.n_unfounded, again.n_unfounded, again.n_new) == (1, 1, 0)
-    assert evaluate(pair.ours).n_owed == 0
+    assert evaluate(pair.ours).n_missing == 0
     assert types_of(pair.ours).count("EvaluationCompleted") == 1
     assert faults_of(pair.ours) == []
 

@@ -145,7 +145,7 @@ def test_nothing_can_be_told_of_an_uncertain_batch_without_waiting(
         judged(again(recorder, ledger), port, batching(clock, waits=False, tell=told.append))
 
     assert port.asked == []
-    assert told == ["whether a batch was created will be known in 300 s"]
+    assert told == ["it will be known in 300 s whether a batch was created"]
 
 
 def test_a_gold_answer_corrected_meanwhile_does_not_lose_the_batch(

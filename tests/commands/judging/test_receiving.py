@@ -102,7 +102,7 @@ def test_a_batch_that_is_rejected_whole_burns_no_query(
     """An account's limit comes as an invalid request, and is lifted tomorrow."""
     port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
 
-    with pytest.raises(ProviderError, match="a reason that is not theirs: no"):
+    with pytest.raises(ProviderError, match="not because of their content: no"):
         judged(recorder, port, batching(clock), retries=2)
     tomorrow = ScriptedBatchJudge(prefer_tuned, now=clock.now)
     done = judged(again(recorder, ledger), tomorrow, batching(clock), retries=2)
@@ -225,8 +225,8 @@ def test_results_too_many_are_told_and_left_out(
     assert (done.n_verdicts, done.n_failed) == (N_QUERIES, 0)
     assert "JudgeQueryFailed" not in types_of(ledger)
     assert (
-        "batch batch_1 has 2 results too many: of queries that are not its own, or second ones;"
-        " they are left out"
+        "batch batch_1 has 2 results too many, for queries of other batches or for one query"
+        " twice; they are ignored"
     ) in told
     assert statuses(recorder) == ["ended"]
 

@@ -20,11 +20,11 @@ from commands.judging.session import (
     plan_judging,
     require_cap_can_be_kept,
 )
-from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progress
-from commands.settings.keys import ANTHROPIC_KEYS
+from commands.ports import BatchJudge, Billing, Console, Generator, Judge, no_progress
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
-from commands.spending.consent import SpendingOptions
+from commands.spending.offer import SpendingOptions
 from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
@@ -60,7 +60,7 @@ class Scripted(NamedTuple):
     direct: Judge
     batched: BatchJudge
 
-    def generator(self, till: Till) -> Generator:  # noqa: ARG002  # a port's signature
+    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
         """Refuse: every response is there."""
         raise AssertionError
 
@@ -154,9 +154,7 @@ def test_a_name_that_is_not_on_the_panel_is_refused(recorder: Recorder, terminal
 
 def test_only_batches_can_be_left_to_themselves(recorder: Recorder, terminal: Terminal) -> None:
     """A judge that answers at once would be asked nothing."""
-    with pytest.raises(
-        ConfigurationError, match="--no-wait needs a provider that works in batches"
-    ):
+    with pytest.raises(ConfigurationError, match="--no-wait needs a provider with batches"):
         plan(recorder, terminal, JudgingOptions(waits=False))
 
 

@@ -47,14 +47,27 @@ def test_how_many_of_how_many_and_one_of_them_are_told() -> None:
         verdict(fifth.query_key),  # a retry was read
     ]
 
-    what, remedy = told(*events)
+    _, what, remedy = told(*events)
 
     assert what == (
         "1 of 4 replies of 'ann' hold no readable verdict; one of them reads 'Both are fine.'"
     )
     assert remedy == (
-        "no --parser reads them (lenient-tap takes them for ties);"
+        "no --parser can read them (lenient-tap counts them as ties);"
         " ask again: `tourney apply judge --retry unreadable`"
+    )
+
+
+def test_a_query_that_got_no_answer_is_told_with_the_error() -> None:
+    """Otherwise its user sees a gap, and nothing of why."""
+    first, second, third, *_ = queries()
+    errors = (replace(failure(each, "errored"), detail="HTTP 500") for each in (first, second))
+
+    (what,) = told(*errors, failure(third, "errored"), verdict(third.query_key))
+
+    assert what == (
+        "2 queries to 'ann' got no answer; one error: 'HTTP 500';"
+        " the next `tourney apply judge` asks again"
     )
 
 

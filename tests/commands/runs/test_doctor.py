@@ -8,7 +8,7 @@ import pytest
 
 from commands.errors import NoCredentials, ProviderError
 from commands.runs.doctor import Finding, findings, require_servers
-from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.servers import Reach, Server, entrant_table, juror_table, server_of
 from commands.settings.version import VERSION
 from commands.spending.price_table import price_table

@@ -200,8 +200,8 @@ def test_entrants_that_are_alike_are_noted(tmp_path: Path) -> None:
 
     (note,) = notes
     assert note == (
-        "third has the same configuration as base: it gets the same responses;"
-        " change it, or leave it out"
+        "third has the same configuration as base, so it gets the same responses;"
+        " change it, or remove it"
     )
 
 
@@ -257,9 +257,9 @@ def test_the_offline_judge_refuses_a_dimension_without_gold(tmp_path: Path) -> N
     (found,) = faults(tmp_path, settings(rubrics=both))
 
     assert found == (
-        "[[rubrics]] 'calibration' does not use gold answers, which provider"
-        " 'reference' of [judge] needs; set needs_gold = true in the rubric,"
-        " or `provider` in [judge], which is 'reference' where it is left out"
+        "[[rubrics]] 'calibration' does not use gold answers, but provider 'reference' of"
+        " [judge] needs them; set needs_gold = true in the rubric, or set another `provider` in"
+        " [judge] ('reference' is the default)"
     )
 
 
@@ -276,6 +276,6 @@ def test_a_juror_that_compares_with_gold_refuses_the_dimension_too(tmp_path: Pat
     (found,) = faults(tmp_path, chosen)
 
     assert found.startswith(
-        "[[rubrics]] 'style' does not use gold answers, which provider"
-        " 'reference' of [[jury]] 'third' needs; "
+        "[[rubrics]] 'style' does not use gold answers, but provider 'reference' of"
+        " [[jury]] 'third' needs them; "
     )

@@ -13,7 +13,7 @@ from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, P
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.judging.panel import panel_of
 from commands.judging.session import JudgingOptions
-from commands.ports import BatchJudge, Console, Generator, Judge, Till, no_progress
+from commands.ports import BatchJudge, Billing, Console, Generator, Judge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace
@@ -51,7 +51,7 @@ class Scripted(NamedTuple):
     answers: Generator
     judges: Judge
 
-    def generator(self, till: Till) -> Generator:  # noqa: ARG002  # a port's signature
+    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
         """Return the scripted generator."""
         return self.answers
 
@@ -471,7 +471,9 @@ def test_files_that_would_contradict_an_old_claim_are_not_written(
     other = ArtifactDigest(path="manifest.json", digest=digest_of_bytes(b"other"))
     ledger.append(STREAM, [RatingsPublished(publication=publication, artifacts=(other,))])
 
-    with pytest.raises(AuditDisagrees, match="run old gives other files today than were published"):
+    with pytest.raises(
+        AuditDisagrees, match="run old no longer gives the files that were published"
+    ):
         published(Recorder(ledger, STREAM), tmp_path)
 
     assert not list(tmp_path.iterdir())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.lookup import (
     TournamentLocation,
     judging_cap,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.settings.keys import ANTHROPIC_KEYS
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.servers import entrant_table, juror_table, server_of
 
 

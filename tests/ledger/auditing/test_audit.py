@@ -19,7 +19,7 @@ from ledger.errors import CannotRead
 from ledger.events.registry import Event
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, opened, verdicts
 from tests.support.faults.hostile import loosen, tamper

@@ -147,7 +147,7 @@ def test_nothing_is_written_to_an_altered_file(filed: Path, kind: str) -> None:
     alter(filed, statements)
     before = filed.read_bytes()
 
-    with pytest.raises(AlteredSchema, match="remove what is not tourney's") as caught:
+    with pytest.raises(AlteredSchema, match="remove foreign objects") as caught:
         Ledger.open(filed)
 
     assert caught.value.path == filed

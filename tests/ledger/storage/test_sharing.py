@@ -136,7 +136,8 @@ def test_who_reads_what_somebody_changed_is_told_to_read_again(
             append(shared, 1)
 
         with pytest.raises(
-            ChangedMeanwhile, match=r"somebody wrote to .*run\.ledger meanwhile: run the same"
+            ChangedMeanwhile,
+            match=r"another program wrote to .*run\.ledger meanwhile: run the same",
         ) as caught:
             use(reader)
 

@@ -27,7 +27,7 @@ from commands.cli.tables.outcomes import (
     responses_table,
     winrates_table,
 )
-from commands.cli.tables.plan import owed_responses_table, owed_verdicts_table
+from commands.cli.tables.plan import missing_responses_table, missing_verdicts_table
 from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.reliability import calibration_table
@@ -128,10 +128,12 @@ def tables() -> dict[str, Table]:
         judge_open(recorder, task, lambda: ScriptedJudge(_judge), on_progress=no_progress)
         rows = tuple(ledger.rows())
     return {
-        "plan_generate": owed_responses_table(count_missing_responses(before, PROMPTS)),
-        "plan_generate_done": owed_responses_table(count_missing_responses(answered, PROMPTS)),
-        "plan_judge": owed_verdicts_table(count_missing_verdicts(answered, PROMPTS, JUDGE, ONCE)),
-        "plan_judge_too_early": owed_verdicts_table(
+        "plan_generate": missing_responses_table(count_missing_responses(before, PROMPTS)),
+        "plan_generate_done": missing_responses_table(count_missing_responses(answered, PROMPTS)),
+        "plan_judge": missing_verdicts_table(
+            count_missing_verdicts(answered, PROMPTS, JUDGE, ONCE)
+        ),
+        "plan_judge_too_early": missing_verdicts_table(
             count_missing_verdicts(before, PROMPTS, JUDGE, ONCE)
         ),
         **_readings(recorder.state),

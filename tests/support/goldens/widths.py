@@ -17,7 +17,7 @@ from rich.console import Console
 
 from commands.cli.tables.history import log_table
 from commands.cli.tables.outcomes import winrates_table
-from commands.cli.tables.plan import owed_verdicts_table
+from commands.cli.tables.plan import missing_verdicts_table
 from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.render import Format, print_lines, print_table
@@ -132,7 +132,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "elo_on_one_dimension": elo_table(one, replace(ELO, k_sweep=()), judge),
         "bt": bt_table(strengths, BradleyTerryParameters()),
         "winrates": winrates_table(win_rates(settled)),
-        "plan_judge": owed_verdicts_table(count_missing_verdicts(state, prompts, judge, rules)),
+        "plan_judge": missing_verdicts_table(count_missing_verdicts(state, prompts, judge, rules)),
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
 from commands.errors import counted
 from commands.runs.reading.rows import EloRow
-from commands.runs.report.drawings.of_rows import elo_chart
+from commands.runs.report.drawings.figures import elo_chart
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
@@ -103,6 +103,6 @@ def _without_interval_notes(standings: Standings) -> Iterable[str]:
             why = (
                 f"{counted(row.n_prompts, 'prompt')}: at least {FEWEST_CLUSTERS} are needed"
                 if row.n_prompts < FEWEST_CLUSTERS
-                else "prompts make no more difference than match order: see `tourney project bt`"
+                else "prompts vary no more than match order does: see `tourney project bt`"
             )
             yield f"{row.entrant_id}: no interval on {standings.dimension} ({why})."

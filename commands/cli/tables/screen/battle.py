@@ -1,15 +1,16 @@
 """One battle: as a table for programs, and as a screen for people."""
 
+import re
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from commands.cli.tables.screen.escapes import one_line
-from commands.cli.tables.screen.words import differing
 from commands.cli.tables.table import Table, columns
 from ledger.identity import Json
 from projections.artifacts.escaping import shown
@@ -20,6 +21,8 @@ from projections.battles.details import (
     OrderResult,
 )
 
+_WORD: Final = re.compile(r"\S+")
+_MOST_WORDS: Final = 5_000  # comparing takes the square of it
 _MARK: Final = "bold underline"
 _BESIDE_FROM: Final = 100  # columns: narrower, the responses stand one above the other
 _GAP: Final = 3  # columns between the responses
@@ -38,6 +41,9 @@ _OUTCOMES: Final[Mapping[str, str]] = {
     "no_response": "no outcome: an entrant has no response",
     "redacted": "no outcome: a response was redacted",
 }
+
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Where words stand in a text: from a character to before another."""
 
 
 def battle_table(details: BattleDetails) -> Table:
@@ -173,7 +179,7 @@ def _marked(details: BattleDetails) -> tuple[Text, Text]:
     """Return both responses with the words marked that differ."""
     a, b = (_text(side) for side in (details.a, details.b))
     if details.a.response is not None and details.b.response is not None:
-        for text, spans in zip((a, b), differing(a.plain, b.plain), strict=True):
+        for text, spans in zip((a, b), differing_words(a.plain, b.plain), strict=True):
             for start, end in spans:
                 text.stylize(_MARK, start, end)
     return a, b
@@ -202,3 +208,22 @@ def _said(order: OrderResult) -> str:
         return f"prefers {one_line(order.preferred)}"
     detail = f" ({one_line(order.detail)})" if order.detail else ""
     return _WHY.get(order.status, f"no verdict: {order.status}") + detail
+
+
+def differing_words(a: str, b: str) -> tuple[Spans, Spans]:
+    """Return the words of each text that the other lacks at that place; none of very long texts."""
+    in_a, in_b = ([*_WORD.finditer(text)] for text in (a, b))
+    if max(len(in_a), len(in_b)) > _MOST_WORDS:
+        return (), ()
+    words_a, words_b = ([word[0] for word in words] for words in (in_a, in_b))
+    changes = [
+        (a_from, a_to, b_from, b_to)
+        for what, a_from, a_to, b_from, b_to in SequenceMatcher(
+            None, words_a, words_b, autojunk=False
+        ).get_opcodes()
+        if what != "equal"
+    ]
+    return (
+        tuple(word.span() for start, end, _, _ in changes for word in in_a[start:end]),
+        tuple(word.span() for _, _, start, end in changes for word in in_b[start:end]),
+    )

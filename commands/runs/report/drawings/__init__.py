@@ -1,1 +1,1 @@
-"""Drawings: pieces of SVG, what the report embeds, and figures that stand alone."""
+"""Drawings: SVG parts, drawings inside the report, and figures in files of their own."""

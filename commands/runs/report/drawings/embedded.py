@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from commands.runs.report.drawings.chart import ConfidenceBin
-from commands.runs.report.drawings.pieces import (
+from commands.runs.report.drawings.svg_parts import (
     MARGIN,
     Drawing,
     RoundScale,

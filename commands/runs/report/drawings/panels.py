@@ -14,7 +14,7 @@ from commands.runs.report.drawings.chart import (
     IntervalPanel,
     NamedEstimate,
 )
-from commands.runs.report.drawings.pieces import (
+from commands.runs.report.drawings.svg_parts import (
     Drawing,
     RoundScale,
     Square,

@@ -8,9 +8,9 @@ from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_missing
 from commands.ports import no_progress
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
+from commands.spending.billing import LedgerBilling
 from commands.spending.price_table import price_table
-from commands.spending.till import LedgerTill
 from ledger.events.requests import RequestsSubmitted, ServerFacts
 from ledger.identity import EntrantId
 from tests.providers.dialects import BASE, DIALECTS, Dialect
@@ -90,8 +90,8 @@ def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
             EntrantId(name): EntrantEndpoint(Endpoint(fake.url, name, None), n_at_a_time=1)
             for name in models
         }
-        till = LedgerTill(recorder, price_table(None), None, print)
-        generator = EndpointGenerator(served, till=till)
+        billing = LedgerBilling(recorder, price_table(None), None, print)
+        generator = EndpointGenerator(served, billing=billing)
         for n_more in (4, 2):  # as an evaluation does, chunk by chunk
             generate_missing(
                 recorder,

@@ -29,8 +29,8 @@ from commands.ports import (
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
+from commands.spending.billing import LedgerBilling
 from commands.spending.price_table import price_table
-from commands.spending.till import LedgerTill
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
@@ -478,7 +478,7 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
     assert len(set(paid)) == len(paid) == types_of(ledger).count("ResponseGenerated") == 8
 
 
-def test_what_becomes_of_requests_is_told_to_the_till(recorder: Recorder) -> None:
+def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder) -> None:
     """They are recorded before they are sent, and each ends once."""
     under_way: list[int] = []
 
@@ -488,12 +488,12 @@ def test_what_becomes_of_requests_is_told_to_the_till(recorder: Recorder) -> Non
         return Said("No.", finish_reason="content_filter" if withheld else "stop")
 
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
-    till = LedgerTill(recorder, price_table(), None, lambda _: None)
+    billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         fake.inject(Fault("slow"), Fault("server_error"), Fault("slow"), Fault("too_large"))
         server = Endpoint(fake.url, "entrant", None)
         served = {EntrantId("base"): EntrantEndpoint(server, 1)}
-        answers = EndpointGenerator(served).paying(till).generate(tasks(4))
+        answers = EndpointGenerator(served).billed_by(billing).generate(tasks(4))
         with pytest.raises(LeftUnanswered):
             list(answers)
 
@@ -523,10 +523,10 @@ def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
         return Said()
 
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
-    till = LedgerTill(recorder, price_table(), None, lambda _: None)
+    billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         served = {EntrantId("base"): EntrantEndpoint(Endpoint(fake.url, "entrant", None), 1)}
-        answers = EndpointGenerator(served).paying(till).generate(tasks(4))
+        answers = EndpointGenerator(served).billed_by(billing).generate(tasks(4))
         first = next(answers)
         with pytest.raises(KeyboardInterrupt):
             next(answers)

@@ -18,7 +18,7 @@ from commands.errors import ConfigurationError, NoCredentials, ProviderError, Sp
 from commands.judging.judge import JudgeTask, judge_open
 from commands.judging.panel import Parameters
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
-from commands.settings import keys
+from commands.settings import api_keys
 from commands.settings.schema import MaxTokensKey
 from commands.spending.budget import BudgetReached, PriceUnknown, at_risk_usd
 from ledger.events.judging import JudgeQueryFailed
@@ -484,7 +484,7 @@ def test_a_key_that_the_server_repeats_is_not_recorded(
     fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it says about a rejected query is kept on the ledger for ever."""
-    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setattr(api_keys, "_remembered", set())
     judge = served(fake.url, api_key="bad_request")
 
     fake.inject(Fault("bad_request"))

@@ -102,7 +102,7 @@ def test_wrong_samples_are_listed_with_what_was_asked(samples: Shown) -> None:
     ]
     assert found[0]["asked"] == LONG
     assert "base on recall: 2 of 3 answers wrong" in table
-    assert "base on recall: 1 unscorable, which is no wrong answer" in table
+    assert "base on recall: 1 unscorable; they do not count as wrong" in table
 
 
 def test_a_table_of_samples_fits_eighty_columns(
@@ -180,7 +180,7 @@ def test_a_curve_without_steps_says_what_a_step_is(ledger: Path) -> None:
 
     done = launch(ledger.parent, "project", "metrics", "--curve")
 
-    assert "as step_50 or checkpoint-60 do" in done.stdout
+    assert "such as step_50 or checkpoint-60" in done.stdout
 
 
 @pytest.mark.parametrize("option", [("--rescore",), ("--compare", "base", "probe")])

@@ -3,7 +3,7 @@
 from commands.cli.project.sql import answer_table, views_table
 from commands.cli.tables.render import Format
 from commands.runs.auditing.query import Answer
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from tests.support.goldens.screens import rendered
 
 

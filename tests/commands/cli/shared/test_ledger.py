@@ -6,7 +6,7 @@ import pytest
 
 from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
 from commands.errors import ConfigurationError, NothingRecorded
-from commands.runs.choices import position_at
+from commands.runs.resolve import position_at
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, opened, verdicts
 

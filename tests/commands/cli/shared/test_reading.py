@@ -35,5 +35,5 @@ def test_a_judge_that_often_contradicts_itself_is_doubted() -> None:
 def test_a_judge_that_sees_no_difference_is_doubted() -> None:
     """A table of equal ratings would look like a result."""
     assert warnings(TIE, TIE) == [
-        "WARNING: factuality: all 2 pairs with an outcome are ties, so nobody is better."
+        "WARNING: factuality: all 2 pairs with an outcome are ties, so there is no ranking."
     ]

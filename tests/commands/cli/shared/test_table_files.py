@@ -79,5 +79,5 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do() -> None:
 
     assert str(caught.value) == (
         "--output a.xlsx: the suffix is '.xlsx', but must be .csv, .jsonl or .parquet;"
-        " name the file by what it is to hold"
+        " the suffix chooses the format"
     )

@@ -167,7 +167,7 @@ def test_with_no_standard_input_nobody_agrees(folder: Path) -> None:
     done = launch(folder, "apply", "judge", prefix=closing)
 
     assert done.returncode == 5, done.stderr
-    assert "no terminal is here to confirm: run again with --yes" in done.stderr
+    assert "there is no terminal to confirm: run again with --yes" in done.stderr
 
 
 def test_a_bar_tells_phase_total_rate_and_time_left_on_eighty_columns() -> None:

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from commands.cli.tables.plan import (
     cost_fields,
     cost_notes,
-    owed_verdicts_table,
+    missing_verdicts_table,
     requests_table,
     requests_text,
 )
@@ -41,7 +41,7 @@ def test_a_plan_after_replies_is_no_guess() -> None:
     question = matches_of(after(*world()))[0].forward
     notes = [*cost_notes(cost_of(*world(), paid(question.query_key, USED, by="opus")))]
 
-    assert notes[4] == "tokens: as in this judge's recorded replies"
+    assert notes[4] == "tokens: from this judge's recorded replies"
     assert notes[5] == "$0.0046 spent, no cap"
 
 
@@ -64,7 +64,7 @@ def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
     notes = [*cost_notes(cost)]
 
     assert notes[0] == "one by one, no cache: $?, at worst $?"
-    assert notes[-1].startswith("claude-nobody has no price; to give it one, set [judge]")
+    assert notes[-1].startswith("claude-nobody has no price; to add one, set [judge]")
     assert [way["expected_usd"] for way in cost_fields(cost)["ways"]] == [None] * 4  # type: ignore[union-attr, index, call-overload]  # JSON
 
 
@@ -82,7 +82,7 @@ def test_a_plan_says_that_a_least_prefix_is_not_known() -> None:
     by = replace(OPUS_JUDGE, model="claude-haiku-5-5")
 
     assert [*cost_notes(cost_of(*world(by), by=by))][-1] == (
-        "the shortest prefix that claude-haiku-5-5 caches is unknown"
+        "it is unknown how long a prefix must be for claude-haiku-5-5 to cache it"
     )
 
 
@@ -90,7 +90,7 @@ def test_a_free_judge_is_planned_without_money() -> None:
     """Dollars beside an offline judge would only frighten."""
     row = MissingVerdicts(Dimension("factuality"), n_pairs=1, n_queries=2, n_waiting=0)
 
-    table = owed_verdicts_table([row])
+    table = missing_verdicts_table([row])
 
     assert table.facts["cost"] is None
     assert [column.key for column in table.columns][-1] == "n_waiting"
@@ -103,7 +103,7 @@ def test_a_plan_shows_tokens_for_each_dimension() -> None:
         for name in ("factuality", "none")
     ]
 
-    table = owed_verdicts_table(rows, cost_of(*world()))
+    table = missing_verdicts_table(rows, cost_of(*world()))
 
     assert table.rows[0]["n_output"] == 6 * 400
     assert table.rows[1]["n_output"] == 0
@@ -124,7 +124,7 @@ def test_a_plan_says_why_queries_are_asked_again(rewording: Rewording, said: str
     """Whoever corrected a comma did not expect a bill."""
     row = MissingVerdicts(STYLE, n_pairs=100, n_queries=200, n_waiting=0)
 
-    table = owed_verdicts_table([row], None, [rewording])
+    table = missing_verdicts_table([row], None, [rewording])
 
     assert table.notes[0] == "200 queries are open"
     assert table.notes[1].startswith(said)

@@ -37,7 +37,7 @@ def test_outcomes_are_said_to_be_all_that_are_on_record(
 
     table = status_table(ledger, counts, (), {}, NOON)
 
-    assert table.title == "On record, under all judges and settings"
+    assert table.title == "On record, all judges and settings together"
     assert (
         any("`tourney project progress` counts what is current" in each for each in table.notes)
         == is_told

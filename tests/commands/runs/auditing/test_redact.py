@@ -171,7 +171,7 @@ def test_verify_counts_it_and_names_what_cannot_be_made_again(
         f"differs from what was published: texts were redacted at position {at}"
     }
     table = faults_table(found)
-    told = f"position {at} ({type_}) was redacted, as position {found.head.position} tells: a key"
+    told = f"position {at} ({type_}) was redacted; reason (position {found.head.position}): a key"
     assert told in table.notes
     assert (table.facts or {})["n_redacted"] == 1
 

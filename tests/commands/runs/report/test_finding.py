@@ -78,7 +78,7 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
         (
             RING,
             (
-                "ann, bob and cleo share the highest rating, but how sure that is cannot be told"
+                "ann, bob and cleo share the highest rating, but it is unknown how sure that is"
                 " (2 prompts: at least 6 are needed)."
             ),
         ),
@@ -149,7 +149,7 @@ def caveats(**fields: object) -> tuple[str, ...]:
             (
                 (
                     "50% of the judged pairs are inconsistent: the judge contradicted itself when"
-                    " the responses changed places. They count for nobody."
+                    " the responses changed places. They do not count."
                 ),
             ),
         ),
@@ -185,7 +185,7 @@ def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
     assert said == (
         "Thin evidence: nobody was compared on more than 20 prompts.",
         "Without one prompt of 20, bob is not behind ann.",
-        "A single judge, kim, decided: nothing here shows what another would say.",
+        "A single judge, kim, decided; another judge might decide otherwise.",
     )
     many = decided._replace(decisive=("p1", "p2"))
     found = caveats_of(thin, ACCOUNT, [many], ["kim"], n_prompts=20, drops_ties=False)
@@ -209,7 +209,7 @@ def test_who_is_rated_alike_shares_the_lead() -> None:
 
     assert found.leaders == ("ann", "bob", "cleo")
     assert found.sentence == (
-        "ann, bob and cleo share the highest rating, but how sure that is cannot be told"
+        "ann, bob and cleo share the highest rating, but it is unknown how sure that is"
         " (all prompts agree)."
     )
 

@@ -77,7 +77,7 @@ def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
 
     slot = named(rows, "slot preference")
     assert (slot.value, slot.sign) == ("0.67", "sign of bias")
-    assert slot.meaning == "Verdicts for the first slot less those for the second: 0 is fair."
+    assert slot.meaning == "Verdicts for the first slot minus those for the second: 0 is fair."
 
 
 def test_how_few_prompts_decide_stands_by_each_two_neighbours() -> None:

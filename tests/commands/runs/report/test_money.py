@@ -63,7 +63,7 @@ def test_money_is_told_by_whom_and_for_what() -> None:
             "reference",
             "Entrants and judges run on the user's machine, which costs no dollars.",
         ),
-        ("hf", "anthropic", "The entrants run on weights at hand, which costs no dollars."),
+        ("hf", "anthropic", "The entrants run on the user's machine, which costs no dollars."),
         ("endpoint", "reference", "The judges run on the user's machine, which costs no dollars."),
         ("endpoint", "anthropic", ""),
     ],
@@ -82,7 +82,7 @@ def test_an_unknown_price_is_no_zero() -> None:
     found = spending_of(known(*cup()), spent(Bill(n_replies=1, n_unpriced=1)))
 
     assert (found.judges, found.total) == ("?", "?")
-    assert found.note == "The entrants run on weights at hand, which costs no dollars."
+    assert found.note == "The entrants run on the user's machine, which costs no dollars."
 
 
 def test_what_ran_at_home_cost_nothing() -> None:
@@ -108,7 +108,7 @@ def test_the_map_shows_who_is_worth_its_time() -> None:
     found = value_map_of(played, dimension)
 
     assert found is not None
-    assert found.unit == "mean seconds until a response was there"
+    assert found.unit == "mean seconds for a response"
     assert [(name, cost, is_best) for _, name, _, cost, is_best in found.rows] == [
         ("zoe", "1 s", True),
         ("amy", "0.1 s", True),

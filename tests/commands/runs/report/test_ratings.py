@@ -126,12 +126,12 @@ def test_the_sweep_shows_elo_by_k() -> None:
 @pytest.mark.parametrize(
     ("kim_by_k", "said"),
     [
-        ({1.0: 1300.0, 32.0: 1399.0}, "The order is the same under every K."),
-        ({1.0: 1300.0, 32.0: 1400.4}, "The order is the same under every K."),
+        ({1.0: 1300.0, 32.0: 1399.0}, "The order is the same with every K."),
+        ({1.0: 1300.0, 32.0: 1400.4}, "The order is the same with every K."),
         (
             {1.0: 1401.0, 8.0: 1300.0, 32.0: 1402.0},
             (
-                "Under K = 1 and 32 the order is another than under K = 16: Elo depends on K there"
+                "With K = 1 and 32 the order differs from that with K = 16: there it depends on K"
                 " rather than on the battles."
             ),
         ),

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.choices import tournament_at
 from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
 from commands.runs.outcomes import tournament_with_outcomes
 from commands.runs.reading.results import results_now
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import heard_at, heard_on, starter, subject_now
+from commands.runs.report.reading import (
+    starter,
+    subject_now,
+    verdicts_and_spend_at,
+    verdicts_and_spend_on,
+)
 from commands.runs.report.subject import Subject, subject_of
+from commands.runs.resolve import tournament_at
 from ledger.errors import NoLedger
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
@@ -44,7 +49,7 @@ def subject(ledger: Ledger, *, whole: bool) -> Subject:
     source, head = judged(ledger, whole=whole), ledger.head
     if whole:
         return subject_of(ledger, results_now(source, head), is_run=False)
-    heard = partial(heard_on, ledger, STREAM, head.position)
+    heard = partial(verdicts_and_spend_on, ledger, STREAM, head.position)
     return subject_now(ledger, source, head, heard)
 
 
@@ -85,7 +90,7 @@ def test_two_processes_make_the_same_page(tmp_path: Path) -> None:
         ledger.append(STREAM, COURT)
     with Ledger.read_only(path) as ledger, starter(1, short=0) as start:
         head = ledger.head
-        heard = start(heard_at, path, STREAM, head.position)
+        heard = start(verdicts_and_spend_at, path, STREAM, head.position)
         found = subject_now(ledger, judged(ledger, whole=False), head, heard, start)
 
         assert page_of(found, which=WhichBattles.ALL) == page(ledger, whole=True)
@@ -94,7 +99,7 @@ def test_two_processes_make_the_same_page(tmp_path: Path) -> None:
 def test_an_error_of_the_second_process_is_raised_in_the_first(tmp_path: Path) -> None:
     """As the user is to read it."""
     with starter(1, short=0) as start:
-        heard = start(heard_at, tmp_path / "x.db", STREAM, 1)
+        heard = start(verdicts_and_spend_at, tmp_path / "x.db", STREAM, 1)
 
         with pytest.raises(NoLedger, match=r"x\.db"):
             heard()

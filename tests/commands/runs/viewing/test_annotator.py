@@ -7,7 +7,7 @@ import pytest
 
 from commands.importing.votes import BallotBox, open_ballot_box
 from commands.runs.viewing.annotator import answer_annotator
-from commands.runs.viewing.exchange import Access, PageReply, PageRequest
+from commands.runs.viewing.http_exchange import Access, PageReply, PageRequest
 from ledger.events.imports import battles_stream
 from ledger.identity import Dimension
 from ledger.store import Ledger

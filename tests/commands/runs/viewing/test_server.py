@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.runs.viewing.exchange import PageReply, PageRequest, page
+from commands.runs.viewing.http_exchange import PageReply, PageRequest, page
 from commands.runs.viewing.server import PageServer
 
 

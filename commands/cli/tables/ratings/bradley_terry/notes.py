@@ -1,4 +1,4 @@
-"""What is said beside Bradley-Terry ratings: groups, weights, imported battles, style."""
+"""Notes below Bradley-Terry ratings: groups, weights, imported battles, style."""
 
 from collections.abc import Iterator, Mapping
 from math import exp
@@ -35,7 +35,7 @@ def order_notes(board: Leaderboard) -> Iterator[str]:
 def weights_note(ratings: OverallRatings) -> str:
     """Return the note on the weights of an overall rating."""
     shares = " + ".join(f"{part.share:.3g} {part.dimension}" for part in ratings.parts)
-    return f"overall = {shares}; its interval keeps the dimensions of a prompt together."
+    return f"overall = {shares}; the dimensions of a prompt are one cluster of its interval."
 
 
 def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
@@ -60,7 +60,7 @@ def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
 def left_out_note(board: Leaderboard, ratings: AdjustedRatings) -> str:
     """Return the note on style features that are the same in all battles."""
     names = joined_names(ratings.left_out)
-    return f"{board.name}: left out, being the same in all pairs of responses: {names}."
+    return f"{board.name}: left out, since they are the same in all pairs of responses: {names}."
 
 
 def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
@@ -103,13 +103,13 @@ def truth_notes(name: str, found: CorrectedRatings, truth: str) -> Iterator[str]
     yield (
         f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}{unmatched} on"
         f" {counted(battles.n_prompts, 'prompt')} correct"
-        f" {counted(len(battles.judged), 'battle')} of the judge, which counts by"
+        f" {counted(len(battles.judged), 'battle')} of the judge, whose weight is"
         f" {found.share:.2f}; correlation {battles.correlation:.2f}."
     )
     if not battles.correlation >= found.least_correlation:
         yield (
-            f"{name}: the judge agrees too little with people to help (a correlation of"
-            f" {found.least_correlation:.2f} is needed): the votes alone are as good."
+            f"{name}: the judge agrees too little with people to help (correlation needed:"
+            f" {found.least_correlation:.2f}): the votes alone are as good."
         )
 
 

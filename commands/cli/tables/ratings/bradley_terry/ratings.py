@@ -8,7 +8,7 @@ from commands.cli.tables.ratings.bradley_terry.pairs import known_values
 from commands.cli.tables.table import KEPT, DrawnInterval, Table, columns
 from commands.errors import counted, joined_names
 from commands.runs.reading.rows import BradleyTerryRow
-from commands.runs.report.drawings.of_rows import bradley_terry_chart
+from commands.runs.report.drawings.figures import bradley_terry_chart
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.ratings.bradley_terry.component import MEAN_RATING
@@ -49,12 +49,12 @@ def _by_reason(found: Iterable[tuple[str | None, LeaderboardRow]]) -> dict[str, 
 
 
 _WHY: Final[Mapping[str, str]] = {
-    "undefeated": "undefeated: above the others, by an unknown number",
-    "winless": "winless: below the others, by an unknown number",
-    "one-way": "above some and below others, by unknown numbers",
+    "undefeated": "undefeated: above the others, by an unknown number of points",
+    "winless": "winless: below the others, by an unknown number of points",
+    "one-way": "above some and below others, by an unknown number of points",
     "not comparable": "not comparable: no battle links it to any other",
     "no finite fit": "not rated: the fit among its opponents is not finite",
-    "not rated on every dimension": "not rated overall, for lack of a rating on every dimension",
+    "not rated on every dimension": "not rated overall: it has no rating on some dimension",
     "no battle": "not rated: no decided battles",
 }
 
@@ -154,7 +154,7 @@ def _interval(parameters: BradleyTerryParameters) -> str:
     )
     return (
         f"Low and high: {100 * parameters.level:g} % interval, {kind}. Rank: from 1 + how many are"
-        " significantly better to how many are not significantly worse, all pairs compared at once."
+        " significantly better to how many are not significantly worse; all pairs tested at once."
     )
 
 

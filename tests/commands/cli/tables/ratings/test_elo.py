@@ -123,7 +123,7 @@ def test_it_is_said_why_there_is_no_interval() -> None:
     )
     assert "zoe: no interval on factuality (2 prompts: at least 6 are needed)." in met_twice.notes
     assert (
-        "zoe: no interval on factuality (prompts make no more difference than match order: see"
+        "zoe: no interval on factuality (prompts vary no more than match order does: see"
         " `tourney project bt`)."
     ) in unmoved.notes
 

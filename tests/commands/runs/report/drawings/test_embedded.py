@@ -6,7 +6,7 @@ import pytest
 
 from commands.runs.report.drawings.chart import ConfidenceBin
 from commands.runs.report.drawings.embedded import Spot, interval_bar, reliability, value_map
-from commands.runs.report.drawings.pieces import RoundScale, scale_of
+from commands.runs.report.drawings.svg_parts import RoundScale, scale_of
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import ResponseGenerated
 from ledger.storage.connection import differences
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.storage.views.view import LedgerView
 from ledger.store import Ledger
 from projections.fold import fold

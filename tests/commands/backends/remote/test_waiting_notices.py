@@ -2,17 +2,17 @@
 
 from datetime import timedelta
 
-from commands.backends.remote.silence import Silence
+from commands.backends.remote.waiting_notices import WaitingNotices
 from tests.support.builders.anthropic import FakeTime
 
 
 class Watched:
-    """A silence by a clock that the test moves on, and what it told."""
+    """Notices by a clock that the test moves on, and what they said."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
         self.clock = FakeTime()
-        self.silence = Silence(
+        self.notices = WaitingNotices(
             "judge 'm' at http://here/v1",
             timeout_s=600.0,
             now=self.clock.now,
@@ -22,7 +22,7 @@ class Watched:
     def after(self, seconds: float) -> list[str]:
         """Return what was told when so many seconds more have passed."""
         self.clock.sleep(seconds)
-        self.silence.tell_if_due()
+        self.notices.tell_if_due()
         return self.told
 
     def time_in(self, seconds: float) -> str:
@@ -34,9 +34,9 @@ def test_after_a_minute_a_line_says_who_how_many_since_when_and_until_when() -> 
     """An hour of nothing looks like a hang of tourney."""
     watched = Watched()
     since, until = watched.time_in(0), watched.time_in(600)
-    watched.silence.sent(1)
+    watched.notices.sent(1)
     watched.clock.sleep(10)
-    watched.silence.sent(2)
+    watched.notices.sent(2)
 
     assert watched.after(49) == []
     (line,) = watched.after(1)
@@ -49,7 +49,7 @@ def test_after_a_minute_a_line_says_who_how_many_since_when_and_until_when() -> 
 def test_the_line_comes_again_ever_more_rarely() -> None:
     """A judge may think for ten minutes; a line each minute would bury the rest."""
     watched = Watched()
-    watched.silence.sent(1)
+    watched.notices.sent(1)
 
     told = [len(watched.after(60)) for _ in range(10)]
 
@@ -59,13 +59,13 @@ def test_the_line_comes_again_ever_more_rarely() -> None:
 def test_any_answer_ends_the_silence() -> None:
     """One slow request among many is no hang."""
     watched = Watched()
-    watched.silence.sent(1)
-    watched.silence.sent(2)
+    watched.notices.sent(1)
+    watched.notices.sent(2)
     assert watched.after(59) == []
 
-    watched.silence.ended(2)
+    watched.notices.ended(2)
 
-    assert watched.silence.due_s == 60
+    assert watched.notices.due_s == 60
     assert watched.after(59) == []
     assert "1 request without an answer" in watched.after(1)[0]
 
@@ -73,10 +73,10 @@ def test_any_answer_ends_the_silence() -> None:
 def test_where_nothing_is_under_way_nobody_is_waited_for() -> None:
     """A pause between requests, for a busy server, tells of itself."""
     watched = Watched()
-    watched.silence.sent(1)
-    watched.silence.ended(1)
+    watched.notices.sent(1)
+    watched.notices.ended(1)
 
     assert watched.after(3_600) == []
 
-    watched.silence.sent(2)
-    assert watched.silence.due_s == 60
+    watched.notices.sent(2)
+    assert watched.notices.due_s == 60

@@ -1,4 +1,4 @@
-"""Requests and replies as values, and who is let in: everything about HTTP that needs no socket."""
+"""HTTP requests and replies as values, and access control: everything that needs no socket."""
 
 import hmac
 import secrets

@@ -5,9 +5,9 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Confirm, Console, no_progress
-from commands.spending.approval import approve, approve_requests, require_someone
-from commands.spending.consent import Offer, SpendingOptions, no_price
+from commands.spending.consent import approve, approve_requests, require_someone
 from commands.spending.endpoints import Request
+from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
 from tests.support.builders.events import entrant

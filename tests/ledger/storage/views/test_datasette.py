@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger.storage.views.catalogue import VIEWS
+from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.builders.worlds import cup, history

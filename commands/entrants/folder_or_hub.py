@@ -36,7 +36,7 @@ class FoundWeights(NamedTuple):
     commit: str | None = None  # on the Hub; None: a folder of the user's own
 
 
-def find_place(
+def find_weights(
     named: Path, folder: Path, fetch: FetchSnapshot | None, *, revision: str | None = None
 ) -> FoundWeights:
     """Return where weights or an adapter lie; a path that exists goes before a name on the Hub.

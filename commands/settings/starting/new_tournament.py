@@ -28,20 +28,20 @@ FIRST_PROMPTS: Final[Sequence[Mapping[str, object]]] = (
 """The prompts of a new tournament, to be replaced by one's own."""
 
 _HEAD: Final = """\
-# A tournament. Every key is explained in docs/configuration.md.
+# A tournament. docs/configuration.md in tourney's repository explains every key.
 
 [tournament]
 id = {id}
 
 [prompts]
-bank = {bank} # a prompt a line: {{"prompt": "..."}}, and "gold_answer" where there is one
+bank = {bank} # one prompt a line: {{"prompt": "..."}}, and "gold_answer" where there is one
 
 [generation]
 max_new_tokens = 256 # the longest response
 # dtype = "float32"  # of weights on this machine; bfloat16 if left out
 
 # Who competes: a model behind an OpenAI-compatible server, or a folder of weights.
-# A server's key is read from the environment: OPENAI_API_KEY, or as api_key_env = "..." says.
+# A server's key is read from the variable OPENAI_API_KEY, or from the one that api_key_env names.
 """
 _RUBRIC: Final = """
 # What is compared: one table for each dimension.
@@ -49,7 +49,7 @@ _RUBRIC: Final = """
 dimension = {dimension}
 path = {path}
 
-# Who judges. `tourney plan judge` says what it costs, and sends nothing.
+# Who judges. `tourney plan judge` shows what it costs, and sends nothing.
 [judge]
 instructions = "rubrics/judge.md" # what the judge is told before the rubric
 """

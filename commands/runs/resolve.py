@@ -1,4 +1,4 @@
-"""Resolve what a reader names: tournament, position, judge, dimension, policy and parser."""
+"""Resolve what options name: tournament, position (--as-of), judge, dimension, policy, parser."""
 
 from collections.abc import Sequence
 from dataclasses import replace

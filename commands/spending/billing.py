@@ -1,4 +1,4 @@
-"""Use case: keep account of the requests to endpoint entrants, and keep the cap.
+"""Use case: record the requests to endpoint entrants and their cost, and keep the cap.
 
 Each request is recorded with its worst cost before it is sent, and with its cost when it ends.
 """
@@ -17,7 +17,7 @@ from commands.ports import GenerationTask, Tell
 from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
-from commands.spending.stopping import stopping_gently
+from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant
@@ -25,8 +25,8 @@ from ledger.events.requests import Charge, ServerFacts
 from projections.tournament.requests import EntrantKey, RequestKey
 
 
-class LedgerTill:
-    """Records the requests of one command; it lets none pass that the cap may not cover."""
+class LedgerBilling:
+    """Records the requests of one command, and refuses those that might exceed the cap."""
 
     def __init__(
         self, recorder: Recorder, prices: PriceTable, cap_usd: float | None, tell: Tell
@@ -127,8 +127,8 @@ class LedgerTill:
         return cost_usd(usage, priced.price(usage, in_batch=False))
 
 
-class _NoTill:
-    """Lets every request pass, and keeps no account."""
+class _NoBilling:
+    """Allows every request, and records none."""
 
     def sending(self) -> AbstractContextManager[Event]:
         """Yield an event that nobody sets."""
@@ -144,8 +144,8 @@ class _NoTill:
         """Record nothing."""
 
 
-NO_TILL: Final = _NoTill()
-"""For answers that are not recorded, and so not paid for by a tournament."""
+NO_BILLING: Final = _NoBilling()
+"""For answers that no tournament records or pays for."""
 
 
 def close_abandoned_requests(recorder: Recorder) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from commands.settings import keys
-from commands.settings.keys import key_in, redacted, without_keys
+from commands.settings import api_keys
+from commands.settings.api_keys import key_in, redacted, without_keys
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_what_looks_like_a_key_is_not_told(message: str, told: str) -> None:
 
 def test_a_key_is_known_once_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its value, wherever it comes back; in JSON, a quotation mark is written otherwise."""
-    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setattr(api_keys, "_remembered", set())
     monkeypatch.setenv("MY_SERVER", 'word"of-mine')
     before = without_keys('word"of-mine')
 
@@ -42,7 +42,7 @@ def test_a_key_is_known_once_it_was_read(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_placeholder_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers of one's own often want some key; the word stands in many replies."""
-    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setattr(api_keys, "_remembered", set())
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
 
     assert without_keys("The list is EMPTY.") == "The list is EMPTY."
@@ -52,7 +52,7 @@ def test_a_key_that_begins_with_another_is_taken_out_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The rest of it would still tell much."""
-    monkeypatch.setattr(keys, "_remembered", set())
+    monkeypatch.setattr(api_keys, "_remembered", set())
     monkeypatch.setenv("ANTHROPIC_API_KEY", "one-long-word")
     monkeypatch.setenv("HF_TOKEN", "one-long-word-and-more")
 

@@ -1,6 +1,6 @@
-"""An HTTP client that passes on no key which a server's error repeats.
+"""An HTTP client that redacts API keys in error responses.
 
-Neither a message nor a traceback, with its locals, can then show one.
+Servers may quote the key in an error. It must not show in a message or a traceback.
 """
 
 from collections.abc import Iterator
@@ -8,22 +8,22 @@ from typing import Any, Final
 
 import httpx2
 
-from commands.settings.keys import redacted
+from commands.settings.api_keys import redacted
 
 _OF_THE_BODY: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
-class QuietClient(httpx2.Client):
-    """Takes keys out of the headers and the body of whatever says that a request failed."""
+class RedactingClient(httpx2.Client):
+    """Redacts keys in the headers and the body of error responses."""
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401  # theirs
         """Send a request; return the answer."""
         response = super().send(request, **options)
-        return quieted(response) if response.is_error else response
+        return redacted_response(response) if response.is_error else response
 
 
-def quieted(response: httpx2.Response) -> httpx2.Response:
-    """Return an error of a server, whole, without keys."""
+def redacted_response(response: httpx2.Response) -> httpx2.Response:
+    """Return an error response with all keys redacted."""
     body = response.read().decode("latin-1")  # each byte stays what it is
     return httpx2.Response(
         response.status_code,

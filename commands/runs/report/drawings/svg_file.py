@@ -1,6 +1,9 @@
-"""A figure as one SVG file that carries its own style: for a paper, a slide, a page."""
+"""Write a figure as one self-contained SVG file, for a paper, a slide or a page."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Final, assert_never
 
 from markupsafe import Markup
@@ -21,20 +24,42 @@ from commands.runs.report.drawings.panels import (
     intervals_block,
     wide,
 )
-from commands.runs.report.drawings.pieces import (
+from commands.runs.report.drawings.svg_parts import (
     Drawing,
     RoundScale,
     described,
     scale_of,
     text,
 )
-from commands.runs.report.drawings.style import style_alone
 
 _WIDEST: Final = 800  # of a row of panels, unless one alone is wider
 _EDGE: Final = 20
 _TITLE: Final = 44
 _BETWEEN: Final = 28
 _LARGER: Final = 1.25  # a title's letters against a label's
+_THEME: Final = re.compile(r":root \{(.*?)\}", re.DOTALL)
+_COLOUR: Final = re.compile(r"--([\w-]+): ([^;]+);")
+_USED: Final = re.compile(r"var\(--([\w-]+)\)")
+_SHADES: Final = range(-5, 6)
+_SHAPES: Final = """\
+text { font: 13px Helvetica, Arial, sans-serif; font-variant-numeric: tabular-nums; }
+.title { font-size: 16px; font-weight: 600; }
+.head { font-weight: 600; }
+.label { font-size: 12px; }
+.range { stroke-width: 5; stroke-opacity: .45; }
+.at { stroke-width: 9; stroke-linecap: round; }
+.curve { fill: none; stroke-width: 1.5; }
+.diagonal { stroke-dasharray: 3 3; }
+"""
+_COLOURS: Final = """\
+.page { fill: var(--card); }
+text { fill: var(--ink); }
+.label { fill: var(--soft); }
+.grid { stroke: var(--line); }
+.tick, .diagonal { stroke: var(--soft); }
+.range, .cap, .at, .curve { stroke: var(--accent); }
+.dot { fill: var(--accent); }
+""" + "".join(f".h{n} {{ fill: var(--h{n}); }}\n" for n in _SHADES)
 
 
 def as_svg(chart: Chart) -> str:
@@ -50,7 +75,7 @@ def as_svg(chart: Chart) -> str:
     title = text(_EDGE, 30, chart.title, "start", "title")
     parts = (
         described(chart.title, chart.about),
-        f"<style>\n{style_alone()}</style>",
+        f"<style>\n{_style()}</style>",
         page,
         title,
         *_placed(rows, heights),
@@ -108,3 +133,19 @@ def _placed(rows: Iterable[Sequence[Block]], heights: Iterable[float]) -> Iterat
             yield Markup('<g transform="translate({:g} {:g})">\n{}\n</g>').format(x, y, block.drawn)
             x += block.width + _BETWEEN
         y += height + _BETWEEN
+
+
+@cache
+def _style() -> str:
+    """Return the style: light, and dark for who prefers that.
+
+    Colours stand in it as they are, since programs that turn SVG into PDF know no variables.
+    """
+    page = files("commands.runs.report").joinpath("templates", "style.css").read_text("utf-8")
+    light, dark, *_ = (dict(_COLOUR.findall(theme)) for theme in _THEME.findall(page))
+    in_light, in_dark = _coloured(light), _coloured(light | dark)
+    return f"{_SHAPES}{in_light}@media (prefers-color-scheme: dark) {{\n{in_dark}}}\n"
+
+
+def _coloured(colours: Mapping[str, str]) -> str:
+    return _USED.sub(lambda used: colours[used[1]], _COLOURS)

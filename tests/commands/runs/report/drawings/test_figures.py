@@ -9,9 +9,9 @@ import pytest
 
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
-from commands.runs.report.drawings.alone import as_svg
 from commands.runs.report.drawings.chart import CurvePanel
-from commands.runs.report.drawings.of_rows import elo_chart, metrics_chart, win_rates_chart
+from commands.runs.report.drawings.figures import elo_chart, metrics_chart, win_rates_chart
+from commands.runs.report.drawings.svg_file import as_svg
 from commands.runs.report.drawings.vega import as_vega_lite
 from tests.support.goldens.screens import SAMPLE, rendered
 

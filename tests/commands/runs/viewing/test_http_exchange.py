@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from commands.runs.viewing.exchange import Access, PageReply, PageRequest
+from commands.runs.viewing.http_exchange import Access, PageReply, PageRequest
 
 HOST = "127.0.0.1:8000"
 ACCESS = Access("secret")

@@ -7,10 +7,10 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask, Tell
+from commands.spending.billing import LedgerBilling, close_abandoned_requests
 from commands.spending.budget import BudgetReached
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable, price_table
-from commands.spending.till import LedgerTill, close_abandoned_requests
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
@@ -46,11 +46,11 @@ def table(folder: Path, text: str) -> PriceTable:
     return price_table(folder / "prices.toml")
 
 
-def till(
+def billing(
     recorder: Recorder, prices: PriceTable, cap_usd: float | None = None, tell: Tell = print
-) -> LedgerTill:
-    """Return a till, with a cap or without."""
-    return LedgerTill(recorder, prices, cap_usd, tell)
+) -> LedgerBilling:
+    """Return the billing of a recorder, with a cap or without."""
+    return LedgerBilling(recorder, prices, cap_usd, tell)
 
 
 def tasks(n: int, who: Entrant = SERVED) -> list[GenerationTask]:
@@ -77,7 +77,7 @@ def test_requests_are_on_the_ledger_before_they_are_sent(
     """A process that is killed a moment later cannot tell of them."""
     asked = tasks(3)
 
-    assert till(recorder, prices).submit(asked) == asked
+    assert billing(recorder, prices).submit(asked) == asked
 
     (submitted,) = (
         each.event for each in recorder.ledger.read() if isinstance(each.event, RequestsSubmitted)
@@ -92,12 +92,12 @@ def test_an_answer_costs_what_its_price_was_then(
 ) -> None:
     """A price that changes later changes nothing of it."""
     first, second = tasks(2)
-    before = till(recorder, prices)
+    before = billing(recorder, prices)
     before.submit([first, second])
     before.settle(SERVED, [ended(first)])
 
     doubled = table(tmp_path, PRICES.replace("2.0", "4.0").replace("10.0", "20.0"))
-    till(recorder, doubled).settle(SERVED, [ended(second)])
+    billing(recorder, doubled).settle(SERVED, [ended(second)])
     recorder.record()
 
     (spend,) = endpoint_spend(recorder.state.requests)
@@ -111,10 +111,10 @@ def test_a_model_without_a_price_costs_nobody_knows_what(
 ) -> None:
     """It is asked even under a cap, and is never told as free."""
     (task,) = tasks(1, UNPRICED)
-    paying = till(recorder, prices, cap_usd=1e-9)
+    account = billing(recorder, prices, cap_usd=1e-9)
 
-    assert paying.submit([task]) == [task]
-    paying.settle(UNPRICED, [ended(task)])
+    assert account.submit([task]) == [task]
+    account.settle(UNPRICED, [ended(task)])
     recorder.record()
 
     (spend,) = endpoint_spend(recorder.state.requests)
@@ -123,24 +123,24 @@ def test_a_model_without_a_price_costs_nobody_knows_what(
 
 def test_the_cap_lets_pass_what_it_covers_at_worst(recorder: Recorder, prices: PriceTable) -> None:
     """More may pass when answers cost less than their worst."""
-    paying, asked = till(recorder, prices, cap_usd=2.5 * worst_usd(prices)), tasks(4)
+    account, asked = billing(recorder, prices, cap_usd=2.5 * worst_usd(prices)), tasks(4)
 
-    with paying.sending():
-        assert paying.submit(asked) == asked[:2]
-        assert paying.submit(asked[2:]) == ()
-        paying.settle(SERVED, [ended(each, "refused") for each in asked[:2]])
-        assert paying.submit(asked[2:]) == asked[2:]
+    with account.sending():
+        assert account.submit(asked) == asked[:2]
+        assert account.submit(asked[2:]) == ()
+        account.settle(SERVED, [ended(each, "refused") for each in asked[:2]])
+        assert account.submit(asked[2:]) == asked[2:]
 
 
 def test_a_cap_that_is_reached_is_told_at_the_end(recorder: Recorder, prices: PriceTable) -> None:
     """What is under way is recorded first."""
-    paying, (first, second) = till(recorder, prices, cap_usd=1.5 * worst_usd(prices)), tasks(2)
+    account, (first, second) = billing(recorder, prices, cap_usd=1.5 * worst_usd(prices)), tasks(2)
 
     def send() -> None:
-        with paying.sending():
-            paying.submit([first])
-            paying.submit([second])
-            paying.settle(SERVED, [ended(first)])
+        with account.sending():
+            account.submit([first])
+            account.submit([second])
+            account.settle(SERVED, [ended(first)])
 
     with pytest.raises(BudgetReached, match="the next request may cost"):
         send()
@@ -153,11 +153,11 @@ def test_a_request_that_was_perhaps_billed_counts_at_its_worst(
 ) -> None:
     """It does so for ever: nobody will know."""
     (task,) = tasks(1)
-    paying = till(recorder, prices, cap_usd=1.5 * worst_usd(prices))
-    paying.submit([task])
-    paying.settle(SERVED, [ended(task, "perhaps billed")])
+    account = billing(recorder, prices, cap_usd=1.5 * worst_usd(prices))
+    account.submit([task])
+    account.settle(SERVED, [ended(task, "perhaps billed")])
 
-    assert paying.submit([task]) == ()
+    assert account.submit([task]) == ()
     (spend,) = endpoint_spend(recorder.state.requests)
     assert spend.n_maybe_billed == 1
     assert spend.maybe_usd == pytest.approx(worst_usd(prices))
@@ -166,8 +166,8 @@ def test_a_request_that_was_perhaps_billed_counts_at_its_worst(
 def test_what_a_dead_process_left_is_perhaps_billed(recorder: Recorder, prices: PriceTable) -> None:
     """It is closed once, and counts as it did before."""
     here, there = tasks(1), tasks(2, UNPRICED)
-    till(recorder, prices).submit(here)
-    till(recorder, prices).submit(there)
+    billing(recorder, prices).submit(here)
+    billing(recorder, prices).submit(there)
     before = endpoint_spend(recorder.state.requests)
 
     close_abandoned_requests(recorder)
@@ -184,13 +184,13 @@ def test_others_may_append_meanwhile(
     recorder: Recorder, prices: PriceTable, ledger: Ledger
 ) -> None:
     """A merge does, and so does an evaluation, sample by sample."""
-    paying, (task,) = till(recorder, prices), tasks(1)
+    account, (task,) = billing(recorder, prices), tasks(1)
     *_, late = opened(prompts=[prompt("late")])
     ledger.append(STREAM, [late])
 
-    assert paying.submit([task]) == [task]
+    assert account.submit([task]) == [task]
     ledger.append(STREAM, opened(prompts=[prompt("later")])[1:2])
-    paying.settle(SERVED, [ended(task)])
+    account.settle(SERVED, [ended(task)])
     recorder.record()
 
     assert recorder.state.requests.n_settled == 1
@@ -200,14 +200,14 @@ def test_ctrl_c_ends_the_block_when_it_is_over(
     recorder: Recorder, prices: PriceTable, ctrl_c: Callable[[], None]
 ) -> None:
     """What is under way is recorded first."""
-    paying, (task,) = till(recorder, prices, tell=lambda _: None), tasks(1)
+    account, (task,) = billing(recorder, prices, tell=lambda _: None), tasks(1)
 
     def send() -> None:
-        with paying.sending() as stops:
-            paying.submit([task])
+        with account.sending() as stops:
+            account.submit([task])
             ctrl_c()
             assert stops.is_set()
-            paying.settle(SERVED, [ended(task)])
+            account.settle(SERVED, [ended(task)])
 
     with pytest.raises(KeyboardInterrupt):
         send()

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from commands.spending.stopping import stopping_gently
+from commands.spending.signals import stopping_gently
 
 
 def test_the_first_ctrl_c_says_what_happens_and_the_second_interrupts(

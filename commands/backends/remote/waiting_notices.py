@@ -1,4 +1,4 @@
-"""Say who is waited for while a server answers nothing."""
+"""Report requests that a server leaves unanswered: after a minute, then ever more rarely."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,13 +11,13 @@ from commands.ports import Tell
 _FIRST_S: Final = 60.0  # many models think that long
 
 
-class Silence:
-    """Tells of requests under way once nothing came back for a minute, then ever more rarely."""
+class WaitingNotices:
+    """Reports requests under way if no answer came for 1 minute, then for 2, 4, 8 ... minutes."""
 
     def __init__(
         self, server: str, *, timeout_s: float, now: Callable[[], datetime], tell: Tell
     ) -> None:
-        """Take the server's name in messages, and the seconds after which it fails a request."""
+        """Take the server's name in messages, and its timeout for one request in seconds."""
         self._server, self._timeout, self._now = server, timedelta(seconds=timeout_s), now
         self._tell = tell
         self._sent_at: dict[int, datetime] = {}  # of the requests under way, the oldest first
@@ -30,19 +30,19 @@ class Silence:
         self._sent_at[number] = self._now()
 
     def ended(self, number: int) -> None:
-        """Note that a request came back, whatever became of it."""
+        """Note that a request ended, with or without an answer."""
         del self._sent_at[number]
         self._begin()
 
     @property
     def due_s(self) -> float:
-        """Seconds until there is something to tell; infinite if nothing is under way."""
+        """Seconds until the next report; infinite if nothing is under way."""
         if not self._sent_at:
             return inf
         return max(0.0, self._patience_s - (self._now() - self._since).total_seconds())
 
     def tell_if_due(self) -> None:
-        """Say who is waited for, how many requests, since when, and until when."""
+        """Report the server, how many requests wait, since when, and when they time out."""
         if self.due_s > 0:
             return
         self._patience_s *= 2

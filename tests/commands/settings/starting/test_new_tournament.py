@@ -11,7 +11,7 @@ from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection, HfSection
-from commands.settings.starting.own import FIRST_PROMPTS, NewTournament, lay_out
+from commands.settings.starting.new_tournament import FIRST_PROMPTS, NewTournament, lay_out
 from ledger.errors import CannotWrite
 from tests.support.builders.commands import write_weights
 

@@ -21,7 +21,7 @@ from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationTask, Judge, no_progress
-from commands.settings.keys import key_in
+from commands.settings.api_keys import key_in
 from ledger.errors import TourneyError
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings

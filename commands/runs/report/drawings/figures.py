@@ -1,4 +1,4 @@
-"""The figures of results: what each view's rows are drawn as."""
+"""Make the figure of each table of results from its rows."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants.places import FoundWeights, HubSnapshot, find_place
+from commands.entrants.folder_or_hub import FoundWeights, HubSnapshot, find_weights
 from commands.errors import MissingExtra, NotFetched, WeightsError
 
 NAMED = Path("org/tune-step_50")
@@ -34,7 +34,7 @@ def test_a_name_without_a_folder_is_fetched(tmp_path: Path, revision: str | None
     """Its label is the name, as a commit says nothing of a training."""
     hub = ScriptedHub(tmp_path)
 
-    found = find_place(NAMED, tmp_path, hub, revision=revision)
+    found = find_weights(NAMED, tmp_path, hub, revision=revision)
 
     assert found == FoundWeights(tmp_path.resolve(), "tune-step_50", COMMIT)
     assert hub.asked == [(str(NAMED), revision)]
@@ -45,7 +45,7 @@ def test_a_folder_goes_before_a_name(tmp_path: Path) -> None:
     (tmp_path / NAMED).mkdir(parents=True)
     hub = ScriptedHub(tmp_path)
 
-    assert find_place(NAMED, tmp_path, hub) == FoundWeights(
+    assert find_weights(NAMED, tmp_path, hub) == FoundWeights(
         (tmp_path / NAMED).resolve(), NAMED.name
     )
     assert hub.asked == []
@@ -56,7 +56,7 @@ def test_a_revision_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / NAMED).mkdir(parents=True)
 
     with pytest.raises(WeightsError, match=r"revision 'v1' is for names on the Hub"):
-        find_place(NAMED, tmp_path, ScriptedHub(tmp_path), revision="v1")
+        find_weights(NAMED, tmp_path, ScriptedHub(tmp_path), revision="v1")
 
 
 @pytest.mark.parametrize("named", ["base", "./org/a/b", "../org/name", "/org/name", "a/b/c", "ö/b"])
@@ -64,8 +64,8 @@ def test_what_is_clearly_a_path_is_not_asked_for(tmp_path: Path, named: str) -> 
     """The names of somebody's folders are nobody else's business."""
     hub = ScriptedHub(tmp_path)
 
-    assert find_place(Path(named), tmp_path, hub).folder == (tmp_path / named).resolve()
-    assert find_place(NAMED, tmp_path, None).folder == (tmp_path / NAMED).resolve()
+    assert find_weights(Path(named), tmp_path, hub).folder == (tmp_path / named).resolve()
+    assert find_weights(NAMED, tmp_path, None).folder == (tmp_path / NAMED).resolve()
     assert hub.asked == []
 
 
@@ -86,4 +86,4 @@ def test_neither_a_folder_nor_a_name_is_told_both_ways(
     whole = f"{tmp_path / NAMED}: there is no such folder of weights{told}"
 
     with pytest.raises(WeightsError, match=f"^{re.escape(whole)}$"):
-        find_place(NAMED, tmp_path, ScriptedHub(tmp_path, fault))
+        find_weights(NAMED, tmp_path, ScriptedHub(tmp_path, fault))

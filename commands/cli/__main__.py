@@ -1,5 +1,0 @@
-"""`python -m commands.cli` is `tourney`."""
-
-from commands.cli.app import main
-
-main()

@@ -1,0 +1,50 @@
+"""What the user consents to: requests and their cost; and the limits that a command sets."""
+
+from dataclasses import dataclass
+from typing import Final
+
+PAID_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch", "openai-batch"})
+"""Those that cost money, whether or not their price is known."""
+
+
+@dataclass(frozen=True)
+class SpendingOptions:
+    """How far one command may spend."""
+
+    agreed: bool = False  # by --yes
+    max_usd: float | None = None  # None: only the settings' cap
+    limit: int | None = None  # requests at most; None: all that is missing
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The cost of requests that await consent; None: the price is unknown."""
+
+    n_queries: int
+    model: str  # the provider's name for it
+    expected_usd: float | None
+    worst_usd: float | None
+    spent_usd: float
+    cap_usd: float | None
+
+    @property
+    def question(self) -> str:
+        """The question to the user."""
+        requests = f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''}"
+        cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
+        return (
+            f"Submit {requests} to {self.model} for about {dollars(self.expected_usd)}"
+            f" (at worst {dollars(self.worst_usd)}{cap})?"
+        )
+
+
+def dollars(usd: float | None) -> str:
+    """Format dollars, with four digits below a dollar; `$?` is an unknown amount."""
+    if usd is None:
+        return "$?"
+    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+
+
+def no_price(model: str) -> str:
+    """Say that a model has no price, and where to name one."""
+    return f"{model} has no price; to add one, set [judge] prices = FILE to a price table"
