@@ -175,3 +175,9 @@ def _last_position(opened: "Ledger", as_of: int | str | datetime | None) -> int:
         return opened.head.position
     moment = as_of.isoformat() if isinstance(as_of, datetime) else str(as_of)
     return position_at(opened, moment, option="as_of")
+
+
+if __name__ == "__main__":  # python -m tourney
+    from commands.cli.app import main
+
+    main()

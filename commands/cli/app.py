@@ -258,7 +258,3 @@ def tourney(
     if show_version:
         typer.echo(f"tourney {VERSION}")
         raise typer.Exit
-
-
-if __name__ == "__main__":  # python -m commands.cli.app
-    main()

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.conftest import NAMES, Scheme
 from tests.docs.pages import DOCS
 
-_TOURNEY: Final = (sys.executable, "-m", "commands.cli.app")
+_TOURNEY: Final = (sys.executable, "-m", "tourney")
 _BATTLE: Final = "recall_001"  # its prompt
 _WIDTHS: Final = {"narrow": 400, "wide": 1280}
 _SCHEMES: Final[tuple[Scheme, ...]] = ("light", "dark")

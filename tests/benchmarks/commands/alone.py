@@ -45,7 +45,7 @@ def alone(
 
 def tourney(*words: str) -> list[str]:
     """Return the command that runs the command line from a cold start."""
-    return [sys.executable, "-m", "commands.cli.app", *words]
+    return [sys.executable, "-m", "tourney", *words]
 
 
 def main() -> None:

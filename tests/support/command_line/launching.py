@@ -40,7 +40,7 @@ def launch(
         code, out, err = run_warm(folder, arguments, os.environ, room=room)
         return subprocess.CompletedProcess(arguments, code, out, err)
     return subprocess.run(
-        [*prefix, sys.executable, "-m", "commands.cli.app", *arguments],
+        [*prefix, sys.executable, "-m", "tourney", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

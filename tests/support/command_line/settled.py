@@ -33,7 +33,7 @@ def started(
 ) -> subprocess.Popen[str]:
     """Start the command line in a folder, and let it go on."""
     return subprocess.Popen(
-        [sys.executable, "-u", "-m", "commands.cli.app", *arguments],
+        [sys.executable, "-u", "-m", "tourney", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **(environ or {})},
         stdout=subprocess.PIPE,

@@ -52,7 +52,7 @@ def test_two_processes_share_work_and_one_tells_of_the_others_failure() -> None:
 def test_the_installed_command_starts_on_every_process_beside_a_folder_of_that_name(
     tmp_path: Path,
 ) -> None:
-    """The line in the docs: `-m commands.cli.app` would import the folder that is there."""
+    """The line in the docs: `-m tourney` would import the folder that is there."""
     (tmp_path / "commands").mkdir()
     (tmp_path / "commands" / "__init__.py").write_text("raise SystemExit\n", encoding="utf-8")
     script = Path(sysconfig.get_path("scripts")) / "tourney"

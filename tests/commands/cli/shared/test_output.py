@@ -46,7 +46,7 @@ def launched(
     """
     ours = {"PYTHONPATH": str(Path(__file__).parents[4]), "PYTHONUNBUFFERED": ""}
     return subprocess.run(
-        ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "commands.cli.app", *words],
+        ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "tourney", *words],
         cwd=path.parent,
         env={**os.environ, **(environ or {}), **ours},
         stdout=to,
