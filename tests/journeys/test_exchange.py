@@ -250,7 +250,7 @@ def test_rows_that_are_no_battles_are_listed(
         ("export battles --name people --policy concatenate", "leave out --name"),
         (
             "export battles -o battles.json",
-            "the suffix is '.json', but must be .csv, .jsonl or .parquet; name the file",
+            "the suffix is '.json', but must be .csv, .jsonl or .parquet; the suffix chooses",
         ),
         ("export elo-ratings -o x", "suffix is '', but must be .csv, .json, .jsonl or .parquet"),
         ("export battles --diff 3", "No such option"),

@@ -173,7 +173,7 @@ def test_what_is_left_of_a_killed_backup_is_named(path: Path, tourney: Tourney) 
     done = tourney("backup", "copy.db")
 
     assert done.returncode == 0
-    assert f"{left.name} is left by an unfinished backup" in " ".join(done.stderr.split())
+    assert f"{left.name} was left by an unfinished backup" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ CASES = {
     "instructions that are empty": Case(
         lambda folder: (folder / "rubrics/judge_medical.md").write_text(""),
         CONFIGURATION,
-        ("judge_medical.md: the file of instructions is empty; say in it what a judge is to do",),
+        ("judge_medical.md: the file of instructions is empty; write what the judge must do",),
     ),
     "instructions that are a folder": Case(
         replaced("tournament.toml", "rubrics/judge_medical.md", "rubrics"),

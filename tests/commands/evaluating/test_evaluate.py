@@ -417,7 +417,7 @@ def test_what_two_entrants_share_is_owed_once(recorder: EvaluationRecorder) -> N
         for label in ("one", "two")
     ]
 
-    assert [each.n_missing for each in missing_samples(recorder.state, both)] == [6, 0]
+    assert [each.n_owed for each in missing_samples(recorder.state, both)] == [6, 0]
 
 
 SIX_ITEMS = Capitals(*((f"{n}?", "yes") for n in range(6)))

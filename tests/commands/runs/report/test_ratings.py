@@ -86,7 +86,7 @@ def test_it_is_said_why_elo_differs() -> None:
         "Elo leaves out ties, and so spreads entrants further apart: compare its order, not its"
         " numbers."
     )
-    assert halved.elo.startswith("Elo counts ties as half a win, too")
+    assert halved.elo.startswith("Elo also counts ties as half a win")
     assert "Elo: K = 16, mean over 4 orders of play." in dropped.engines
     assert "The order is the same." in dropped.engines
 
