@@ -180,9 +180,8 @@ class FromTheFuture(LedgerError):
     def __init__(self, position: int, recorded_at: str, now: str) -> None:
         super().__init__(
             f"the other ledger's event at position {position} is dated {recorded_at}, but this"
-            f" machine's clock says {now}; nothing was merged, since every later event here would"
-            " get that date: correct the wrong clock, and record the other ledger again if its"
-            " clock was wrong"
+            f" machine's clock says {now}; nothing was merged, since every later event would get that"
+            " date: set the wrong clock, and record the other ledger again if it was its clock"
         )
         self.position = position
 
@@ -224,8 +223,7 @@ class NotErased(LedgerError):
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
             f"the redaction is recorded, but {path} or its -wal may still hold the old bytes:"
-            f" {why}; end the programs that read the file, or free disk space, then run the command"
-            " again"
+            f" {why}; end programs that read it, or free disk space, then run the command again"
         )
         self.path, self.why = path, why
 
