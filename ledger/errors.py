@@ -180,7 +180,7 @@ class FromTheFuture(LedgerError):
     def __init__(self, position: int, recorded_at: str, now: str) -> None:
         super().__init__(
             f"the other ledger's event at position {position} is dated {recorded_at}, but this"
-            f" machine's clock says {now}; nothing was merged, since every later event would get that"
+            f" machine's clock says {now}; nothing was merged, since later events would get that"
             " date: set the wrong clock, and record the other ledger again if it was its clock"
         )
         self.position = position

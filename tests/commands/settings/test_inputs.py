@@ -405,7 +405,7 @@ def test_instructions_are_kept_whole_and_shown_without_their_version(tmp_path: P
     ("text", "why"),
     [
         ("", "judge.md: the file of instructions is empty; write what the judge must do, or"),
-        ("<!-- version: 1 -->\n \n", "judge.md: the file of instructions is empty; say in it"),
+        ("<!-- version: 1 -->\n \n", "judge.md: the file of instructions is empty; write what"),
         ("Be brief.\n", "judge.md:1: the judge's instructions begin with their version, as in <!"),
     ],
 )

@@ -271,7 +271,8 @@ def test_one_name_at_two_servers_is_not_two_entrants(tmp_path: Path) -> None:
 
     assert found == (
         "tournament.toml:26: [[entrants]] 'int8': 'base_url' is 'http://b/v1': entrants 'fp16' and"
-        " 'int8' differ only in base_url, so they count as one entrant; give them different revisions"
+        " 'int8' differ only in base_url, so they count as one entrant;"
+        " give them different revisions"
     )
 
 

@@ -79,7 +79,7 @@ def test_an_anchor_is_at_a_rating_that_can_be() -> None:
 
 def test_weights_have_a_sum() -> None:
     """Two of the largest numbers have none."""
-    with pytest.raises(ConfigurationError, match=r"--overall .* up to 1,000,000"):
+    with pytest.raises(ConfigurationError, match=r"--overall .* at most 1,000,000"):
         weights_of("factuality=1e308,utility=1e308", ("factuality", "utility"))
 
 

@@ -35,4 +35,4 @@ def test_entrants_that_are_alike_are_told(
     workspace(Paths(config))
 
     said = capsys.readouterr().err
-    assert said.count("other has the same configuration as base: it gets the same") == n_notes
+    assert said.count("other has the same configuration as base, so it gets the same") == n_notes

@@ -78,9 +78,9 @@ def test_the_definition_of_kappa_stands_beneath_it() -> None:
     """Kappas differ by their categories and by what they take for chance."""
     usual, by_order = compared(RECORDED), compared(Rule("concatenate"))
 
-    _, definition, cohen, fleiss = usual.notes
+    *_, definition, cohen, fleiss = usual.notes
     assert definition.startswith("Kappa: (agreement - by chance) / (1 - by chance). Each pair has")
-    assert by_order.notes[1].partition(". ")[2].startswith("Each order has one category")
+    assert by_order.notes[2].partition(". ")[2].startswith("Each order has one category")
     assert "Cohen 1960" in cohen
     assert "Fleiss 1971" in fleiss
 
@@ -91,7 +91,7 @@ def test_one_judge_alone_has_no_kappa_to_define() -> None:
 
     table = agreement_table(agreement(state, everything(state), state.panel))
 
-    assert len(table.notes) == 1
+    assert not [note for note in table.notes if "appa" in note]
 
 
 JUDGED = Calibration(EntrantId("poe"), Dimension("utility"), (Case(0.5, 0.75),))

@@ -43,7 +43,7 @@ def test_spending_is_shown_with_what_failed_and_what_the_cache_saved() -> None:
     assert [row["judge"] for row in table.rows] == ["opus", "reference"]
     assert table.notes == (
         "2 replies for $0.0092",
-        "of which $0.0046 for 1 reply without a verdict",
+        "$0.0046 of it for 1 reply without a verdict",
         "the cache saved $0.0068",
     )
 
@@ -73,7 +73,7 @@ def test_a_reply_without_verdict_or_price_did_not_cost_nothing() -> None:
     question = matches_of(after(*world()))[0].forward
     table = spent(*world(), paid(key("q"), USED), paid_in_vain(question, USED, None))
 
-    assert table.notes[1] == "of which $? for 1 reply without a verdict"
+    assert table.notes[1] == "$? of it for 1 reply without a verdict"
 
 
 def test_requests_that_may_have_been_billed_are_counted() -> None:
