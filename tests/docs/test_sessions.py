@@ -99,4 +99,4 @@ def test_the_notebook_runs_in_the_demo(demo: Path, monkeypatch: pytest.MonkeyPat
     assert len(names["frame"]) == 6
     assert names["by_k"].keys() == {4, 16, 32}
     assert {row.entrant for row in names["ratings"]} == {*names["by_k"][4]}
-    assert names["became"].total() == 6 * N_PROMPTS
+    assert names["by_status"].total() == 6 * N_PROMPTS
