@@ -1,5 +1,6 @@
-"""Escape what people and models wrote: what nobody sees, formulas of spreadsheets."""
+"""Escape texts of people and models: invisible characters, and formulas of spreadsheets."""
 
+import json
 import unicodedata
 from typing import Final
 
@@ -23,6 +24,18 @@ def is_hidden(character: str) -> bool:
     return character not in "\n\t" and unicodedata.category(character) in _HIDDEN
 
 
+def shown_json(text: str) -> str:
+    """Return the same JSON with invisible characters escaped."""
+    return "".join(
+        json.dumps(character)[1:-1] if is_hidden(character) else character for character in text
+    )
+
+
+def one_line(text: str) -> str:
+    """Return escaped text on one line."""
+    return " ".join(shown(text).split())
+
+
 _FORMULA: Final = ("=", "+", "-", "@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
 
 
@@ -37,3 +50,9 @@ def guarded(text: str) -> str:
 def unguarded(cell: str) -> str:
     """Return the text of a CSV cell without the apostrophe that guards it."""
     return cell[1:] if cell.startswith("'") and guarded(cell[1:]) == cell else cell
+
+
+def csv_cell(text: str) -> str:
+    """Return escaped text that no spreadsheet reads as a formula."""
+    safe = shown(text)
+    return safe if safe.startswith("'") else guarded(safe)

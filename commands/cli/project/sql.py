@@ -9,12 +9,12 @@ from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer
 from commands.cli.tables.render import Format
-from commands.cli.tables.screen.escapes import one_line
 from commands.cli.tables.table import KEPT, Column, Table, columns
 from commands.runs.auditing.query import Answer, ask
 from ledger.identity import Json
 from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
+from projections.artifacts.escaping import one_line
 
 _LONG: Final = 200  # characters of a text that a table shows
 _CUT: Final = "Long texts are cut: --json and --format csv have all of them."

@@ -20,12 +20,11 @@ from commands.cli.tables.render import (
     typed_columns,
     typed_rows,
 )
-from commands.cli.tables.screen.escapes import shown_json
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.errors import TourneyError
 from ledger.identity import Json
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import shown, shown_json
 
 _UNBOUNDED: Final = 10_000  # columns
 Screen: TypeAlias = Callable[[Console, int | None], Iterable[Text]]

@@ -16,11 +16,11 @@ from rich.text import Text
 
 from commands.cli.tables.screen import layout
 from commands.cli.tables.screen.bars import bars
-from commands.cli.tables.screen.escapes import csv_cell, one_line, shown_json
 from commands.cli.tables.table import Column, Table
 from commands.errors import ConfigurationError
 from commands.runs.report.drawings.chart import Chart
 from ledger.identity import Json
+from projections.artifacts.escaping import csv_cell, one_line, shown_json
 
 _DRAWINGS: Final = "commands.runs.report.drawings"  # imported when one is asked for
 _NO_FIGURE: Final = (

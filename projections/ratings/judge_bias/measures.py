@@ -14,9 +14,9 @@ from projections.intervals import FEWEST_CLUSTERS, Estimate
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.families import family_of
 from projections.ratings.judge_bias.figures import Bounded, Figure, Kind, figure, missing
-from projections.ratings.judge_bias.habits import SLOT, flips, slot_preference, style_effects
 from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
-from projections.ratings.judge_bias.panel import Families, jury_figures
+from projections.ratings.judge_bias.several_judges import Families, jury_figures
+from projections.ratings.judge_bias.single_judge import SLOT, flips, slot_preference, style_effects
 from projections.ratings.judge_bias.transitivity import transitivity
 from projections.ratings.style import Coefficient, fit_adjusted
 from projections.ratings.tournament import style_of_battles, with_texts

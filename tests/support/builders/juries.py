@@ -9,7 +9,7 @@ import numpy as np
 from projections.battles.soft_scores import sigma
 from projections.intervals import Floats
 from projections.ratings.judge_bias.pairs import JudgedPairs
-from projections.ratings.judge_bias.panel import Families
+from projections.ratings.judge_bias.several_judges import Families
 
 ENTRANTS: Final = ("ann", "bob", "cat", "dan", "eve")
 _STRENGTHS: Final = np.array([0.6, 0.3, 0.0, -0.4, -0.5])

@@ -10,10 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.screen.escapes import one_line
 from commands.cli.tables.table import Table, columns
 from ledger.identity import Json
-from projections.artifacts.escaping import shown
+from projections.artifacts.escaping import one_line, shown
 from projections.battles.details import (
     BattleDetails,
     BattleSide,

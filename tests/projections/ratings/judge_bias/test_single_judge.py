@@ -7,8 +7,8 @@ import pytest
 
 from projections.battles.columns import CannotRate
 from projections.intervals import wilson
-from projections.ratings.judge_bias.habits import SLOT, flips, slot_preference, style_effects
 from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.ratings.judge_bias.single_judge import SLOT, flips, slot_preference, style_effects
 from tests.support.builders.juries import Juror, judged
 
 

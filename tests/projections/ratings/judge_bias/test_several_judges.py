@@ -8,7 +8,7 @@ import pytest
 
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.figures import Figure
-from projections.ratings.judge_bias.panel import Families, jury_figures
+from projections.ratings.judge_bias.several_judges import Families, jury_figures
 from tests.support.builders.juries import ENTRANTS, FAMILIES, Juror, judged
 
 
