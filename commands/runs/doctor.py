@@ -137,11 +137,11 @@ def _key(what: str, names: tuple[str, ...], needing: Sequence[Server]) -> Findin
     if found:
         return Finding(what, "good", f"{found[0]} is set")
     if not needing:
-        return Finding(what, "good", "none; only Anthropic's models need one")
+        return Finding(what, "good", "not set; only Anthropic's models need it")
     asked = ", ".join(server.asked for server in needing)
-    needs = f"{asked} {'need' if len(needing) > 1 else 'needs'} one"
+    needs = f"{asked} {'need' if len(needing) > 1 else 'needs'} it"
     grade: Grade = "beware" if all(server.is_juror for server in needing) else "bad"
-    return Finding(what, grade, f"none, and {needs}; export {names[0]}=...")
+    return Finding(what, grade, f"not set, but {needs}; export {names[0]}=...")
 
 
 def _sqlite(version: tuple[int, ...]) -> Finding:
@@ -152,15 +152,15 @@ def _sqlite(version: tuple[int, ...]) -> Finding:
         "SQLite",
         "beware",
         f"{name} has the WAL-reset bug, fixed in 3.51.3: two programs that write at the same"
-        " moment can damage the file. tourney's own lock keeps its processes apart; let no"
-        " other program write to the ledger",
+        " moment can damage the file. tourney's lock prevents that for its own processes; let"
+        " no other program write to the ledger",
     )
 
 
 def _file_system(ledger: Path) -> Finding:
     kind = foreign_kind(ledger)
     if kind is None:
-        return Finding("file system", "good", "local, as far as can be known")
+        return Finding("file system", "good", "local, as far as tourney can tell")
     return Finding("file system", "bad", f"{kind}: keep the ledger on a local disk")
 
 
@@ -173,7 +173,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
         return
     enough: Grade = "good" if n_free > _LITTLE_SPACE else "beware"
     yield Finding("disk", enough, f"{n_free / 1e9:.1f} GB free")
-    yield Finding("flushes", "good", f"{rate:,.0f} per second, the most single appends")
+    yield Finding("flushes", "good", f"{rate:,.0f} per second: the upper limit for single appends")
 
 
 def _flushes_per_s(folder: Path) -> float:
@@ -210,7 +210,7 @@ def _models() -> Finding:
     if missing := missing_models():
         lacking = ", ".join(missing)
         return Finding(
-            "models", "beware", f"without {lacking}; pip install 'tourney-ledger[models]'"
+            "models", "beware", f"{lacking} not installed; pip install 'tourney-ledger[models]'"
         )
     return Finding("models", "good", ", ".join(_MODELS))
 

@@ -103,7 +103,7 @@ def test_a_key_is_named_by_its_variable_only(
     assert found(tmp_path / "tournament.db")["Anthropic key"].says == "ANTHROPIC_API_KEY is set"
 
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    assert found(tmp_path / "tournament.db")["Anthropic key"].says.startswith("none;")
+    assert found(tmp_path / "tournament.db")["Anthropic key"].says.startswith("not set;")
 
 
 def test_a_judge_without_its_key_is_not_ready(
@@ -119,8 +119,8 @@ def test_a_judge_without_its_key_is_not_ready(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
 
     assert (judge.grade, juror.grade) == ("bad", "beware")
-    assert judge.says == "none, and [judge] needs one; export ANTHROPIC_API_KEY=..."
-    assert juror.says == "none, and [[jury]] 'ann' needs one; export ANTHROPIC_API_KEY=..."
+    assert judge.says == "not set, but [judge] needs it; export ANTHROPIC_API_KEY=..."
+    assert juror.says == "not set, but [[jury]] 'ann' needs it; export ANTHROPIC_API_KEY=..."
     assert found(path, servers=jury)["Anthropic key"].grade == "good"
 
 
@@ -138,7 +138,7 @@ def test_the_key_of_another_maker_is_named_by_its_variable(
     said = found(tmp_path / "tournament.db", servers=servers)
 
     assert said["FIRST_KEY"] == Finding("FIRST_KEY", "good", "FIRST_KEY is set")
-    why = "none, and [[jury]] 'ann' needs one; export SECOND_KEY=..."
+    why = "not set, but [[jury]] 'ann' needs it; export SECOND_KEY=..."
     assert said["SECOND_KEY"] == Finding("SECOND_KEY", "beware", why)
 
 
