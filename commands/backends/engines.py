@@ -131,7 +131,8 @@ def local_backends(generation: GenerationSection, device: str) -> LocalBackends:
 def _replicas(generation: GenerationSection) -> "ReplicaGroup":
     with needs_extra("models", "accelerate"):
         from commands.backends.huggingface.replicas import ReplicaGroup
-    return ReplicaGroup(partial(local_backends, generation), generation.batch_tokens)
+    make = partial(local_backends, generation)
+    return ReplicaGroup(make, generation.batch_tokens, generation.device)
 
 
 @contextmanager

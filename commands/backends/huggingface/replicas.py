@@ -5,6 +5,7 @@ one plans, writes the ledger and does a share of the work; the others only do th
 response and sample has its own random stream, so results do not depend on N.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -25,7 +26,7 @@ from commands.backends.huggingface.shares import (
     do_share,
     together,
 )
-from commands.errors import ReplicaFailed
+from commands.errors import ConfigurationError, ReplicaFailed
 from ledger.errors import TourneyError
 
 _PATIENCE = timedelta(days=7)  # the others wait while the first plans or a longer share runs
@@ -34,14 +35,22 @@ _PATIENCE = timedelta(days=7)  # the others wait while the first plans or a long
 class ReplicaGroup:
     """A `Generator` and a `LikelihoodModel`, one of each on every process and device."""
 
-    def __init__(self, make: Callable[[str], Backends], batch_tokens: int | None) -> None:
+    def __init__(
+        self, make: Callable[[str], Backends], batch_tokens: int | None, device: str = "auto"
+    ) -> None:
         """Join the other processes.
 
         Args:
             make: Takes the name of a device. What it returns keeps its weights between calls.
             batch_tokens: Token budget of a batch; None if free memory decides.
+            device: The kind to use; each process has a GPU of its own, unless it is the CPU.
+
+        Raises:
+            ConfigurationError: This machine has more processes than GPUs.
         """
-        has_gpu = torch.cuda.is_available()
+        has_gpu = device != "cpu" and torch.cuda.is_available()
+        if has_gpu:
+            _require_gpus(int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
         self._here = PartialState(cpu=not has_gpu, timeout=_PATIENCE)
         device = f"cuda:{self._here.local_process_index}" if has_gpu else "cpu"
         self._backends: Backends | None = make(device)
@@ -127,3 +136,18 @@ class ReplicaGroup:
         if self._backends is None:
             raise ValueError("the other processes were dismissed, and do no more work")
         return self._backends
+
+
+def _require_gpus(n_processes: int) -> None:
+    """Require a GPU for each process of this machine.
+
+    Raises:
+        ConfigurationError: There are too few.
+    """
+    n_gpus = torch.cuda.device_count()
+    if n_processes > n_gpus:
+        fault = (
+            f"the launcher started {n_processes} processes, but {n_gpus} GPUs are here; start one"
+            ' for each, or set [generation] device = "cpu"'
+        )
+        raise ConfigurationError([fault])

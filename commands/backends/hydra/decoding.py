@@ -12,6 +12,7 @@ from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.rows import EmittedToken, EmittedTokens, HydraRow, JuryMetrics
 from commands.backends.weights.answers import Ending
 from commands.backends.weights.sampling import RowNoise, n_draws, nucleus, sample
+from commands.backends.weights.warping import BROKEN
 
 
 class HydraDecoding(NamedTuple):
@@ -47,8 +48,9 @@ def single_head_step(
     """Emit a token per row from its head's states (1, B, D) alone."""
     log_q = decoding.head_distribution(net.logits(states[0]))
     choice = sample(log_q, noise.step(n_draws(log_q.shape[-1])))
-    tokens = zip(choice.tokens.tolist(), choice.is_finite.tolist(), strict=True)
-    return EmittedTokens([EmittedToken(token) if ok else None for token, ok in tokens], states[0])
+    tokens = torch.where(choice.is_finite, choice.tokens, BROKEN).tolist()
+    emitted = [None if token == BROKEN else EmittedToken(token) for token in tokens]
+    return EmittedTokens(emitted, states[0])
 
 
 def jury_step(
@@ -79,19 +81,12 @@ def jury_step(
         replacement_uniforms=for_other,
     )
     tokens = torch.where(verified.is_accepted, draft, verified.replacement)
-    metrics = JuryMetrics(
-        is_accepted=verified.is_accepted.tolist(),
-        is_finite=verified.is_finite.tolist(),
-        token=tokens.tolist(),
-        entropy=poe.entropy(log_p).tolist(),
-        stability_radius=poe.stability_radius(votes, tokens).tolist(),
-        stability_margin=poe.stability_margin(log_p).tolist(),
-        draft=draft.tolist(),
-        suppression=poe.suppression(log_p, draft).tolist(),
-        votes=votes.T.tolist(),
-    )
+    radius = poe.stability_radius(votes, tokens)
+    decided = verified.is_accepted, verified.is_finite, tokens, draft, radius
+    measured = poe.entropy(log_p), poe.stability_margin(log_p), poe.suppression(log_p, draft)
     loudest = poe.log_prob_of(logits, tokens.expand(len(logits), -1))[context.jury, rows].argmax(0)
     deciding = torch.where(verified.is_accepted, context.drafting, context.jury[loudest, rows])
+    metrics = JuryMetrics.read(decided, votes, measured)
     return EmittedTokens([*map(metrics.emitted, range(len(rows)))], states[deciding, rows])
 
 

@@ -128,15 +128,36 @@ class EmittedTokens(NamedTuple):
 class JuryMetrics(NamedTuple):
     """What a jury made of each row's draft, on the CPU."""
 
-    is_accepted: list[bool]  # by row, like all others
-    is_finite: list[bool]
+    is_accepted: list[int]  # 0 or 1, by row, like all others
+    is_finite: list[int]  # 0 or 1
     token: list[int]
-    entropy: list[float]
-    stability_radius: list[int]
-    stability_margin: list[float]
     draft: list[int]
-    suppression: list[float]  # of the draft
+    stability_radius: list[int]
     votes: list[list[int]]  # each juror's favourite
+    entropy: list[float]
+    stability_margin: list[float]
+    suppression: list[float]  # of the draft
+
+    @classmethod
+    def read(
+        cls,
+        decided: Sequence[torch.Tensor],
+        votes: torch.Tensor,
+        measured: Sequence[torch.Tensor],
+    ) -> "JuryMetrics":
+        """Read a jury's tensors together: a GPU stands still whenever one is read.
+
+        Args:
+            decided: (B,) long or bool each, the fields before `votes`.
+            votes: (E, B) long.
+            measured: (B,) float each, the fields behind `votes`.
+        """
+        whole = torch.stack([each.long() for each in (*decided, *votes)]).tolist()
+        accepted, finite, token, draft, radius, *by_juror = whole
+        by_row = [list(row) for row in zip(*by_juror, strict=True)]
+        return cls(
+            accepted, finite, token, draft, radius, by_row, *torch.stack([*measured]).tolist()
+        )
 
     def emitted(self, row: int) -> EmittedToken | None:
         """Return a row's draft or its replacement; None if there is neither."""

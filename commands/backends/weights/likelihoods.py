@@ -178,14 +178,16 @@ def select_cache_rows(
 ) -> DynamicCache:
     """Return a copy of a cache with the given rows, which may repeat.
 
-    Behind the first layer there may be other rows: those of all heads, in a Hydra.
+    Behind the first layer there may be other rows: those of all heads, in a Hydra. Layers may be on
+    several devices.
     """
     mine = copy.copy(cache)
     mine.layers = [copy.copy(layer) for layer in cache.layers]
     of_first = torch.tensor(rows, device=device)
     of_others = of_first if behind_first is None else torch.tensor(behind_first, device=device)
     for n, layer in enumerate(cast("list[DynamicLayer]", mine.layers)):
-        layer.batch_select_indices(of_others if n else of_first)
+        chosen = of_others if n else of_first
+        layer.batch_select_indices(chosen.to(cast("torch.Tensor", layer.keys).device))
     return mine
 
 

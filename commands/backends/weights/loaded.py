@@ -4,7 +4,7 @@ import ctypes
 import gc
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -40,17 +40,27 @@ def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
     Raises:
         ConfigurationError: The device is not available.
     """
-    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    here = [*_devices()]
     if name == "auto":
-        name = next(kind for kind, is_here in has.items() if is_here)
-    if not has.get(name.partition(":")[0], False):
-        here = ", ".join(kind for kind, is_here in has.items() if is_here)
-        raise ConfigurationError([f"device {name!r} is not here; use auto or one of: {here}"])
+        name = here[0]
+    if name not in here:
+        fault = f"device {name!r} is not here; use auto or one of: {', '.join(here)}"
+        raise ConfigurationError([fault])
     if cpu_threads is not None:
         torch.set_num_threads(cpu_threads)
     if name == "cpu":
         _keep_freed_memory()
     return torch.device(name)
+
+
+def _devices() -> Iterator[str]:
+    """Yield the names of this machine's devices, the best first."""
+    if torch.cuda.is_available():
+        yield "cuda"
+        yield from (f"cuda:{n}" for n in range(torch.cuda.device_count()))
+    if torch.backends.mps.is_available():
+        yield from ("mps", "mps:0")
+    yield "cpu"
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h

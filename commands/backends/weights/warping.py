@@ -80,8 +80,9 @@ def penalised(logits: torch.Tensor, history: torch.Tensor, penalty: float) -> to
         history: (B, T) long, as in `warp`.
         penalty: Above 1, earlier tokens become less likely.
     """
-    seen = torch.zeros(*logits.shape[:-1], logits.shape[-1] + 1, dtype=torch.bool)
-    seen = seen.to(logits.device).scatter(-1, history + 1, value=True)[..., 1:]  # (B, V)
+    size = (*logits.shape[:-1], logits.shape[-1] + 1)
+    none = torch.zeros(size, dtype=torch.bool, device=logits.device)
+    seen = none.scatter(-1, history + 1, value=True)[..., 1:]  # (B, V)
     changed = torch.where(logits > 0, logits / penalty, logits * penalty)
     return torch.where(seen, changed, logits)
 

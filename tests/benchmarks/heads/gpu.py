@@ -60,26 +60,34 @@ def main() -> None:
         say("no GPU")
         return
     with TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
-        facts = {"GPU": torch.cuda.get_device_name(), **machine(bench.folder)}
-        rows = []
-        for row in measure(bench, SEVEN_B, torch.device("cuda"), torch.bfloat16):
-            say(f"  {' | '.join(row)}")
-            rows.append(row)
-    TABLE.write_text(renewed("", "gpu", section(facts, rows), order=["gpu"]), encoding="utf-8")
-    say(f"written: {TABLE}")
+        report(Bench(Path(folder)), SEVEN_B, TABLE)
+
+
+def report(bench: Bench, shape: Shape, table: Path) -> None:
+    """Measure weights of a shape on the first GPU, and write the table."""
+    facts = {"GPU": torch.cuda.get_device_name(), **machine(bench.folder)}
+    rows = []
+    for row in measure(bench, shape, torch.device("cuda"), torch.bfloat16):
+        say(f"  {' | '.join(row)}")
+        rows.append(row)
+    table.write_text(renewed("", "gpu", section(facts, rows), order=["gpu"]), encoding="utf-8")
+    say(f"written: {table}")
 
 
 def measure(bench: Bench, shape: Shape, device: torch.device, dtype: torch.dtype) -> Iterator[Row]:
     """Measure weights of a shape on a device."""
     torch.manual_seed(0)
-    with device:
+    with device:  # no longer: what is measured chooses its devices by itself
         model = random_model(shape, dtype)
-        yield from plain.measure(bench, model)
-        yield sampling_share(bench, model, 64)
-        if url := os.environ.get("VLLM_URL"):
-            yield from server_rows(bench, model, url)
-        yield memory_row(random_hydra(model, STRENGTH, n_heads=N_HEADS + 1))
+    yield from plain.measure(bench, model)
+    yield sampling_share(bench, model, 64)
+    if url := os.environ.get("VLLM_URL"):
+        yield from server_rows(bench, model, url)
+    with device:
+        ten = random_hydra(model, STRENGTH, n_heads=N_HEADS + 1)
+    yield memory_row(ten)
+    del ten
+    with device:
         net = random_hydra(model, STRENGTH)
     del model
     for n_prompts in (1, 8, 32):

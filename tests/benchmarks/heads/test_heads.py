@@ -27,6 +27,7 @@ from tests.benchmarks.heads.random_hydra import (
 from tests.benchmarks.heads.references import decode_jointly
 from tests.benchmarks.heads.speculation import acceptance
 from tests.benchmarks.heads.traffic import bytes_read
+from tests.support.weights.accelerators import accelerators
 
 N_LAYERS: Final = 5
 SHAPE: Final = Shape(N_LAYERS, 2, 16, 48, 300)
@@ -106,21 +107,40 @@ def test_both_ways_to_answer_plainly_answer_as_many_tokens(
     assert ours == theirs if temperature is None else 0.5 < ours / theirs < 2
 
 
-def test_what_a_gpu_is_measured_by_runs_on_any_device(tmp_path: Path) -> None:
+def test_the_report_of_a_gpu_is_written_whole(tmp_path: Path) -> None:
     """A machine with a GPU is rare, and must not be rented to find a fault in the bench."""
-    bench = Bench(tmp_path, scale=0.01, n_rounds=1)
-    shape = scaled(SEVEN_B, bench)
+    bench, table = Bench(tmp_path, scale=0.01, n_rounds=1), tmp_path / "table.md"
 
-    with pytest.MonkeyPatch.context() as patch, torch.random.fork_rng(devices=[]):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        torch.random.fork_rng(devices=[]),
+        accelerators(),
+    ):
         patch.setattr(gpu, "N_COPIED", 2**10)
-        rows = list(gpu.measure(bench, shape, torch.device("cpu"), torch.float32))
+        gpu.report(bench, scaled(SEVEN_B, bench), table)
 
-    assert [row.benchmark.split(",")[0].split(" of ")[0] for row in rows] == [
+    written = table.read_text(encoding="utf-8")
+    assert "GPU: a double" in written
+    rows = [line.removeprefix("| ") for line in written.splitlines() if line.startswith("| ")]
+    assert [row.split(",")[0].split(" of ")[0] for row in rows[-9:]] == [
         *["greedy", "sampled"] * 2,
         "share",
         "memory",
         *["full PoE"] * 3,
     ]
+
+
+def test_without_a_gpu_it_is_said_what_would_be_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make gpu` is no failure where there is none."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    gpu.main()
+
+    said = capsys.readouterr().out
+    assert "tokens/s, beside transformers' own generate" in said
+    assert said.endswith("no GPU\n")
 
 
 def test_the_memory_of_a_token_is_that_of_all_layers_it_is_kept_in(

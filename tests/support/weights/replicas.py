@@ -67,7 +67,7 @@ def lead(replicas: ReplicaGroup) -> None:
 
 
 if __name__ == "__main__":
-    every = ReplicaGroup(made, batch_tokens=8192)
+    every = ReplicaGroup(made, batch_tokens=8192, device="cpu")
     if not every.is_main:
         every.serve()
     elif sys.argv[1:]:

@@ -1,0 +1,290 @@
+"""On a GPU, or on several, weights say what they say on a CPU; a double stands for the GPUs."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate import dispatch_model  # type: ignore[import-untyped]  # it has no types
+from msgspec import structs
+
+from commands.backends.huggingface import replicas
+from commands.backends.huggingface.budget import free_bytes
+from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.judge import HfJudge
+from commands.backends.huggingface.reader import HfLikelihoodModel
+from commands.backends.huggingface.worker import Load, Loaded, load_entrant
+from commands.backends.weights.loaded import LoadedWeights, as_loaded, prepare_device
+from commands.errors import ConfigurationError
+from commands.ports import GeneratedText, GenerationOptions, GenerationTask
+from ledger.events.registration import Entrant
+from projections.verdicts.queries import PairQuery
+from tests.support.builders.events import key
+from tests.support.scripted import answered
+from tests.support.weights.accelerators import FREE, accelerators
+from tests.support.weights.hydra import HydraFiles, adapter, hydra_entrant
+from tests.support.weights.loads import model_of
+from tests.support.weights.reading import passages_of
+
+CPU = torch.device("cpu")
+PROMPTS = ["dose " * (1 + 3 * n % 8) + "?" for n in range(6)]
+AT_ONCE = 150  # tokens: some prompts wait until others have ended
+PAIRS = (
+    *(("dose " * 20, text) for text in ("a", "patient asks", "about")),  # share a prefix
+    *(("a patient " * 10, text) for text in ("a dose", "dose")),
+    ("", "a patient asks"),
+)
+PLAIN = GenerationOptions()
+WARPED = GenerationOptions(top_p=0.9, top_k=40, min_p=0.01, repetition_penalty=1.2)
+
+Build = Callable[..., Entrant]
+Tasks = Callable[..., list[GenerationTask]]
+
+
+@pytest.fixture
+def files(hydra_files: HydraFiles) -> HydraFiles:
+    """Give the files of three heads."""
+    return hydra_files._replace(
+        security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
+    )
+
+
+def said(
+    owed: Sequence[GenerationTask], device: str = "cpu", load: Load = load_entrant
+) -> dict[str, object]:
+    """Return what is answered on a device, without the times."""
+    generator = HfGenerator(AT_ONCE, device=device, load=load)
+    return {
+        each.response_key: replace(each, elapsed_s=0.0)
+        for batch in generator.generate(owed)
+        for each in batch
+        if isinstance(each, GeneratedText)
+    }
+
+
+def read(entrant: Entrant, device: str = "cpu", load: Load = load_entrant) -> dict[str, object]:
+    """Return how likely passages are on a device."""
+    reader = HfLikelihoodModel(1_000, device=device, load=load)
+    finished = reader.log_likelihoods(passages_of(entrant, *PAIRS))
+    return {each.key: each for batch in finished for each in batch}
+
+
+def generating(entrant: Entrant, device: torch.device) -> LoadedWeights:
+    """Load weights whose rows cannot be replaced, so that transformers' own loop decodes them."""
+    loaded = load_entrant(entrant, device)
+    assert isinstance(loaded, LoadedWeights)
+    return loaded._replace(may_refill=False)
+
+
+@pytest.mark.parametrize(
+    ("load", "temperature", "options", "dtype"),
+    [
+        (load_entrant, None, PLAIN, "float32"),
+        (load_entrant, 1.0, PLAIN, "bfloat16"),
+        (load_entrant, 1.0, WARPED, "float32"),
+        (generating, 1.0, WARPED, "float32"),
+    ],
+)
+def test_weights_answer_alike(
+    entrant: Build,
+    tasks: Tasks,
+    load: Load,
+    temperature: float | None,
+    options: GenerationOptions,
+    dtype: str,
+) -> None:
+    """Whatever is drawn, and by whichever loop."""
+    owed = tasks(entrant(temperature=temperature, dtype=dtype), PROMPTS)
+    owed = [replace(task, options=options) for task in owed]
+    with accelerators():
+        on_gpu = said(owed, "cuda", load)
+
+    assert len(on_gpu) == len(owed)
+    assert on_gpu == said(owed, load=load)
+
+
+@pytest.mark.parametrize("changes", [{}, {"bypass_jury": True}])
+def test_a_hydra_answers_alike(files: HydraFiles, tasks: Tasks, changes: dict[str, object]) -> None:
+    """Drafts, votes and what a head says of the answer are those of the CPU."""
+    rated = hydra_entrant(files, uncertainty=adapter(files.uncertainty), **changes)
+    owed = tasks(rated, PROMPTS)
+
+    with accelerators(2):
+        on_gpu = said(owed, "cuda:1")
+
+    assert len(on_gpu) == len(owed)
+    assert on_gpu == said(owed)
+
+
+def test_passages_are_as_likely(entrant: Build) -> None:
+    """Also where they share a prefix, whose cache is chosen from by row."""
+    with accelerators(2):
+        on_gpu = read(entrant(), "cuda:1")
+
+    assert on_gpu == read(entrant())
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None:
+    """What is added up in float64 is added up where there is float64."""
+    jury = hydra_entrant(files)
+    with accelerators(kind=kind):
+        on_gpu = read(jury, kind)
+
+    assert on_gpu == read(jury)
+
+
+def test_a_judge_replies_alike(weights: Path) -> None:
+    """A judge decodes as an entrant does."""
+    queries = [
+        PairQuery(key(str(n)), "forward", "Judge.", prompt, "", "", None)
+        for n, prompt in enumerate(PROMPTS)
+    ]
+
+    def replies(device: str) -> dict[str, object]:
+        options = {"dtype": "float32", "max_tokens": 8, "batch_tokens": AT_ONCE}
+        judge = HfJudge(weights, "judge", device=device, **options)  # type: ignore[arg-type]  # of several types
+        return {each.query_key: each for each in answered(judge, queries)}
+
+    with accelerators():
+        on_gpu = replies("cuda")
+
+    assert on_gpu == replies("cpu")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_weights_over_two_gpus_say_the_same(entrant: Build, tasks: Tasks, first: int) -> None:
+    """A trainer may hold some; each layer keeps its cache, and logits come from the last device."""
+    here, there = f"cuda:{first}", f"cuda:{1 - first}"
+    places = {"embed_tokens": here, "rotary_emb": here, "layers.0": here, "layers.1": there}
+    split = {f"model.{name}": place for name, place in (places | {"norm": there}).items()}
+
+    def load(one: Entrant, _: torch.device) -> Loaded:
+        loaded = load_entrant(one, CPU)
+        assert isinstance(loaded, LoadedWeights)
+        model = dispatch_model(model_of(loaded), {**split, "lm_head": there})
+        return as_loaded(model, loaded.tokenizer)
+
+    owed = tasks(entrant(temperature=1.0), PROMPTS)
+    with accelerators(2):
+        on_gpus, as_likely = said(owed, here, load), read(entrant(), here, load)
+
+    assert on_gpus == said(owed)
+    assert as_likely == read(entrant())
+
+
+def waits(task: GenerationTask) -> Counter[str]:
+    """Return what the host waits in for each of eight tokens more."""
+    counts = []
+    with accelerators() as gpu:
+        loaded = load_entrant(task.entrant, torch.device("cuda"))._replace(end_ids=frozenset())
+        for n_new in (4, 12):
+            longer = structs.replace(task.entrant, max_new_tokens=n_new)
+            before = gpu.waits.copy()
+            said([replace(task, entrant=longer)], "cuda", lambda *_: loaded)
+            counts.append(gpu.waits - before)
+    short, long = counts
+    return Counter({name: n // 8 for name, n in (long - short).items()})
+
+
+@pytest.mark.parametrize("options", [PLAIN, WARPED])
+def test_a_gpu_is_waited_for_twice_a_token(
+    entrant: Build, tasks: Tasks, options: GenerationOptions
+) -> None:
+    """Once by transformers, to see whether there is padding, and once for the tokens."""
+    (task,) = tasks(entrant(temperature=1.0), PROMPTS[:1])
+
+    assert waits(replace(task, options=options)) == {"__bool__": 1, "tolist": 1}
+
+
+@pytest.mark.parametrize(("changes", "n_read"), [({}, 2), ({"bypass_jury": True}, 1)])
+def test_a_hydra_waits_for_its_tokens_and_what_its_jury_found(
+    files: HydraFiles, tasks: Tasks, changes: dict[str, object], n_read: int
+) -> None:
+    """The tokens go back to it as they are read next."""
+    (task,) = tasks(hydra_entrant(files, **changes), PROMPTS[:1])
+
+    assert waits(task) == {"tolist": n_read, "tensor": 1}
+
+
+def test_tensors_of_two_devices_are_refused(entrant: Build, tasks: Tasks) -> None:
+    """As CUDA does: weights that were left where they are read would be found."""
+
+    def forget(one: Entrant, device: torch.device) -> Loaded:
+        return load_entrant(one, CPU)._replace(device=device)
+
+    owed = tasks(entrant(), PROMPTS[:1])
+    with accelerators(), pytest.raises(RuntimeError, match="same device, not cuda:0 and cpu"):
+        said(owed, "cuda", forget)
+
+
+def test_the_double_keeps_the_rules_of_devices() -> None:
+    """What it let through would be found on a real one only."""
+    with accelerators(2) as gpus:
+        here, there = torch.ones(2, device="cuda"), torch.ones(2, device="cuda:1")
+        assert (here + torch.tensor(1.0)).device == torch.device("cuda:0")
+        with pytest.raises(RuntimeError, match="cuda:0 and cuda:1"):
+            here + there
+        with pytest.raises(RuntimeError, match="cuda:0 and cpu"):
+            torch.cat([here, torch.ones(1)])
+        with pytest.raises(TypeError, match="to numpy"):
+            here.numpy()
+        with pytest.raises(RuntimeError, match="invalid device ordinal: cuda:2"):
+            torch.ones(1, device="cuda:2")
+        with pytest.raises(RuntimeError, match="device type for generator"):
+            torch.rand(2, device="cuda", generator=torch.Generator())
+        moved = torch.nn.Linear(2, 2).to("cuda:1")
+        assert moved(there).device == moved.weight.device == torch.device("cuda:1")
+        assert gpus.waits == {"to": 2}
+        there[:1] = 5
+        assert there.cpu().numpy().tolist() == [5, 1]
+    with accelerators(kind="mps"), pytest.raises(TypeError, match="float64"):
+        torch.ones(1, dtype=torch.float64, device="mps")
+
+
+def test_only_devices_that_are_here_are_taken() -> None:
+    """A number too high would end in a traceback of CUDA's, once the weights are read."""
+    with accelerators(2):
+        assert prepare_device("auto", None) == torch.device("cuda")
+        assert prepare_device("cuda:1", None) == torch.device("cuda:1")
+        with pytest.raises(ConfigurationError, match="'cuda:2' is not here; use auto or one of"):
+            prepare_device("cuda:2", None)
+    with accelerators(kind="mps"):
+        assert prepare_device("mps:0", None) == torch.device("mps:0")
+
+
+def test_free_memory_is_that_of_the_gpu() -> None:
+    """Whichever it is: each process of a launcher has one of its own."""
+    with accelerators(2):
+        assert free_bytes(torch.device("cuda")) == free_bytes(torch.device("cuda:1")) == FREE
+
+
+class Joined:
+    """What accelerate says to the second of two processes."""
+
+    num_processes, process_index, local_process_index = 2, 1, 1
+
+    def __init__(self, *, cpu: bool, timeout: object) -> None:
+        """Take what it is told."""
+
+
+@pytest.mark.parametrize(("asked", "got"), [("auto", "cuda:1"), ("cpu", "cpu")])
+def test_each_process_has_a_gpu_unless_it_is_to_have_none(
+    monkeypatch: pytest.MonkeyPatch, asked: str, got: str
+) -> None:
+    """Two copies of the weights on one GPU would not fit."""
+    made: list[str] = []
+    monkeypatch.setattr(replicas, "PartialState", Joined)
+    with accelerators(2):
+        replicas.ReplicaGroup(made.append, None, asked)  # type: ignore[arg-type]  # nothing is done
+
+    assert made == [got]
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA would refuse the last one, with a traceback."""
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
+    with accelerators(2), pytest.raises(ConfigurationError, match="3 processes, but 2 GPUs"):
+        replicas.ReplicaGroup(lambda _: (None, None), None)  # type: ignore[arg-type,return-value]  # none is made
