@@ -270,7 +270,8 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: 
     assert done.returncode == 0, done.stderr
     assert all(word in done.stdout for word in ("bits_per_byte", "length_limited", "acc_tok"))
     notes = done.stdout.splitlines()[-6:]
-    assert "tuned on mmlu is incomplete: 1 of 3 samples of plan 1" in notes[-4]
+    incomplete = "tuned on mmlu is incomplete: 1 of 3 samples of plan 1; evaluate again to continue"
+    assert incomplete in notes[-4]
     assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
     assert "with prompts as clusters" in notes[-3]
     assert notes[-2] == "No interval: it takes 6 prompts."
