@@ -27,7 +27,7 @@ from tests.support.builders.events import STREAM, key, opened
 from tests.support.command_line.killing import kill
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
-from tests.support.command_line.warm import begin
+from tests.support.command_line.warm import Running, begin
 from tests.support.faults.holder import held_elsewhere
 
 SETTINGS = """
@@ -464,13 +464,18 @@ def test_evaluations_are_part_of_what_is_verified_counted_and_found(
     assert shown.stdout.count('"type": "SampleObserved"') == 3
 
 
+def waits(command: Running) -> bool:
+    """Return whether a command says that it waits for another process."""
+    return "waiting for process" in command.err
+
+
 def test_two_commands_on_one_new_ledger_take_turns(place: Path) -> None:
     """Started at once both would observe the same samples; the second finds them all there."""
     words = ("evaluate", "weights", "--uses", "mine.py:Echo", "--limit", "3")
     with held_elsewhere(place / "evaluations.db.work") as holder:
         both = [begin(place, words, os.environ) for _ in range(2)]
         for each in both:
-            each.until(lambda each=each: "waiting for process" in each.err)
+            each.until(partial(waits, each))
         holder.kill()
         done = [each.wait() for each in both]
 
