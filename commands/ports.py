@@ -108,6 +108,7 @@ class Continuation:
     rolls: bool = False  # split a text that is too long into windows instead of failing
     bos: bool = True  # begin with BOS, or as the template does; False: as the tokenizer does
     messages: Messages = ()  # of a chat, with its system prompt, in place of the context
+    shows_predicted: bool = False  # decode the likeliest tokens, too
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class ContinuationLikelihood:
     context_ids: tuple[int, ...]  # as used, with the token that begins a text, if there is one
     text_ids: tuple[int, ...]
     predicted_ids: tuple[int, ...]  # the likeliest token at the place of each of text_ids
-    predicted: str  # those, decoded
+    predicted: str  # those, decoded; empty unless the continuation shows them
     is_truncated: bool = False  # the beginning of the context was dropped
     n_windows: int = 1
 

@@ -156,6 +156,22 @@ class Ledger(LedgerReader):
         drafts = [draft(stream, event) for event in events]
         return self._queue.commit(Append(stream, drafts, expected_version))
 
+    @contextmanager
+    def alone(self, on_wait: OnWait = say_nothing) -> Iterator[None]:
+        """Let other processes that ask for this wait until the block ends; they may still read.
+
+        Raises:
+            CannotWrite: The lock file cannot be made.
+        """
+        work = beside(self.path, ".work")
+        with ExitStack() as held:
+            with translated_errors(self.path, CannotWrite):
+                lock = FileLock(work, on_wait)
+                held.callback(lock.close)
+                held.enter_context(lock.held())
+                self.write_only_beside(work)
+            yield
+
     def write_only_beside(self, lock: Path) -> None:
         """Refuse to write once a lock file that this process holds was moved or deleted."""
         self._watch.add(lock)

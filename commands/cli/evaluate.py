@@ -22,7 +22,7 @@ from commands.evaluating.evaluate import CODE_CHANGED, PlannedEvaluation, evalua
 from commands.evaluating.plan import plan_alone
 from commands.evaluating.registry import STANDALONE
 from commands.ports import OnProgress
-from commands.runs.workspace import open_for_writing
+from commands.runs.workspace import open_alone
 from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
@@ -115,7 +115,7 @@ def _evaluated(
 ) -> tuple[Sequence[RunMetrics], dict[str, Json]]:
     """Observe what is missing; return all that is on record of the plans, and where."""
     network = allows_network(os.environ)
-    with open_for_writing(path, say, allow_network=network) as opened:
+    with open_alone(path, say, allow_network=network) as opened:
         recorder = EvaluationRecorder(opened, _STREAM)
         done = evaluate_all(recorder, planned, on_progress=on_progress)
         head = opened.head

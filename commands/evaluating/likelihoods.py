@@ -134,6 +134,7 @@ class TextEvaluation(LikelihoodEvaluation):
     """Evaluation whose items are texts, each read without a context."""
 
     rolls: ClassVar[bool] = False  # cut a long text into windows, rather than not read it
+    shows_predicted: ClassVar[bool] = False
 
     @abstractmethod
     def get(self, index: int) -> str:
@@ -146,13 +147,24 @@ class TextEvaluation(LikelihoodEvaluation):
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, without a context."""
         text = self.item(sample.index)
-        return (Continuation(sample.item, entrant, "", text, rolls=self.rolls, bos=self.bos),)
+        return (
+            Continuation(
+                sample.item,
+                entrant,
+                "",
+                text,
+                rolls=self.rolls,
+                bos=self.bos,
+                shows_predicted=self.shows_predicted,
+            ),
+        )
 
 
 class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
     """Evaluation of texts by the likeliest token at each place, given the tokens before it."""
 
     kind: ClassVar[EvaluationKind] = "encoding"
+    shows_predicted: ClassVar[bool] = True
 
     @abstractmethod
     def clean(self, y_hat: str) -> str:

@@ -3,6 +3,7 @@
 Endpoint entrants cost money, so this asks for consent and keeps to the cap before it runs.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -103,10 +104,10 @@ def plan_alone(
         ConfigurationError: An evaluation cannot be made, two have one name, or the entrant does
             not support one.
     """
-    if faults := [_needs_table(each) for each in uses if each in {*SHIPPED} - {*STANDALONE}]:
+    if faults := [_needs_table(each) for each in uses if each in {"", *SHIPPED} - {*STANDALONE}]:
         raise ConfigurationError(faults)
     sources = EvaluationSources(Path(), (), open_parquet)
-    tables = [EvaluationSection(id=Path(each).stem, uses=each) for each in uses]
+    tables = [EvaluationSection(id=_id_of(each), uses=each) for each in uses]
     made = [each for table in tables for each in unnamed_evaluations(table, sources)]
     names = [each.id for each in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -116,10 +117,18 @@ def plan_alone(
 
 def _needs_table(uses: str) -> str:
     there_are = f"{', '.join(STANDALONE)}, file.py:Class, module:Class and task files (.yaml)"
+    if not uses:
+        return f"--uses is empty; there are {there_are}"
     return (
         f"--uses {uses}: it needs parameters or prompts, which an [[evaluations]] table names, for"
         f" `tourney apply evaluate`; without a tournament there are {there_are}"
     )
+
+
+def _id_of(uses: str) -> str:
+    """Return the id that a table would have: the name of the file or module."""
+    place, _, name = uses.rpartition(":")
+    return re.sub(r"[^\w.-]+", "-", Path(place or name).stem) or "-"
 
 
 def _chosen(

@@ -71,7 +71,7 @@ def table_evaluations(
 def unnamed_evaluations(
     section: EvaluationSection, sources: EvaluationSources
 ) -> tuple[Evaluation, ...]:
-    """Make the evaluations that a table describes, under the name of the class or task.
+    """Make the evaluations that a table describes, under the name of the class or task file.
 
     The constructor gets the table's parameters and, if it has parameters of these names, the
     sources.
@@ -82,8 +82,8 @@ def unnamed_evaluations(
         EvaluationFault: The evaluation's code fails.
     """
     made = _made(section, sources)
-    file = Path(section.uses)
-    return _called(made, file.stem if _is_task_file(file) else made[0].evaluation.id)
+    is_file = _is_task_file(Path(section.uses))
+    return _called(made, section.id if is_file else made[0].evaluation.id)
 
 
 def _called(made: Sequence[NamedEvaluation], name: str) -> tuple[Evaluation, ...]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +14,9 @@ from commands.runs.auditing.soundness import require_sound
 from commands.runs.register import opening_of
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
-from ledger.errors import CannotWrite
 from ledger.events.registration import Provider
 from ledger.identity import StreamId
-from ledger.storage.connection import translated_errors
-from ledger.storage.files import beside
-from ledger.storage.lock import FileLock, Holder
+from ledger.storage.lock import Holder
 from ledger.store import Ledger
 
 
@@ -48,18 +45,19 @@ class Workspace:
             AuditDisagrees: The ledger is damaged.
         """
         allow_network = self.settings.tournament.network_ledger
-        with ExitStack() as closing:
-            ledger = closing.enter_context(
-                open_for_writing(self.ledger, tell, allow_network=allow_network)
-            )
-            with translated_errors(self.ledger, CannotWrite):
-                work = beside(self.ledger, ".work")
-                alone = FileLock(work, _telling_whom(tell))
-                closing.callback(alone.close)
-                closing.enter_context(alone.held())
-                ledger.write_only_beside(work)
+        with open_alone(self.ledger, tell, allow_network=allow_network) as ledger:
             require_sound(ledger)
             yield Recorder(ledger, self.stream)
+
+
+@contextmanager
+def open_alone(path: Path, tell: Tell, *, allow_network: bool) -> Iterator[Ledger]:
+    """Open a ledger for one command alone: a second one waits until the first is done."""
+    with (
+        open_for_writing(path, tell, allow_network=allow_network) as ledger,
+        ledger.alone(_telling_whom(tell)),
+    ):
+        yield ledger
 
 
 def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Ledger:

@@ -1,6 +1,7 @@
 """Evaluating from the command line: planned, done, resumed, compared, and written for others."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ledger.auditing.audit import audit
-from ledger.events.evaluations import SampleObserved
+from ledger.events.evaluations import EvaluationPlanned, SampleObserved
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (
     answer,
@@ -26,6 +27,8 @@ from tests.support.builders.events import STREAM, key, opened
 from tests.support.command_line.killing import kill
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
+from tests.support.command_line.warm import Running, begin
+from tests.support.faults.holder import held_elsewhere
 
 SETTINGS = """
 [[evaluations]]
@@ -267,7 +270,8 @@ def test_a_table_says_each_metric_how_sure_it_is_and_of_what(tourney_on_record: 
     assert done.returncode == 0, done.stderr
     assert all(word in done.stdout for word in ("bits_per_byte", "length_limited", "acc_tok"))
     notes = done.stdout.splitlines()[-6:]
-    assert "tuned on mmlu is incomplete: 1 of 3 samples of plan 1" in notes[-4]
+    incomplete = "tuned on mmlu is incomplete: 1 of 3 samples of plan 1; evaluate again to continue"
+    assert incomplete in notes[-4]
     assert any("base on recall: 4 of 9 items were planned" in line for line in notes)
     assert "with prompts as clusters" in notes[-3]
     assert notes[-2] == "No interval: it takes 6 prompts."
@@ -458,3 +462,57 @@ def test_evaluations_are_part_of_what_is_verified_counted_and_found(
     [row] = fields(status)["rows"]
     assert (row["samples"], row["unscorable"]) == (10, 1)
     assert shown.stdout.count('"type": "SampleObserved"') == 3
+
+
+def waits(command: Running) -> bool:
+    """Return whether a command says that it waits for another process."""
+    return "waiting for process" in command.err
+
+
+def test_two_commands_on_one_new_ledger_take_turns(place: Path) -> None:
+    """Started at once both would observe the same samples; the second finds them all there."""
+    words = ("evaluate", "weights", "--uses", "mine.py:Echo", "--limit", "3")
+    with held_elsewhere(place / "evaluations.db.work") as holder:
+        both = [begin(place, words, os.environ) for _ in range(2)]
+        for each in both:
+            each.until(partial(waits, each))
+        holder.kill()
+        done = [each.wait() for each in both]
+
+    assert [each.code for each in done] == [0, 0], done
+    assert done[0].out == done[1].out
+    with Ledger.read_only(place / "evaluations.db") as ledger:
+        assert audit(ledger) == ()
+        events = [recorded.event for recorded in ledger.read()]
+    assert sum(isinstance(each, EvaluationPlanned) for each in events) == 1
+    assert sum(isinstance(each, SampleObserved) for each in events) == 3
+
+
+def test_what_cannot_be_evaluated_leaves_no_ledger(place: Path) -> None:
+    """An empty one would look like a run without results."""
+    (place / "data.jsonl").write_text("[1]\n", encoding="utf-8")
+    (place / "task.yaml").write_text(
+        "task: t\noutput_type: multiple_choice\ndataset_path: json\ntest_split: test\n"
+        "dataset_kwargs: {data_files: {test: data.jsonl}}\n"
+        "doc_to_text: '{{q}}'\ndoc_to_choice: ['a', 'b']\ndoc_to_target: '{{a}}'\n",
+        encoding="utf-8",
+    )
+    (place / "wrong.py").write_text("class Wrong(:\n", encoding="utf-8")
+    (place / "empty").mkdir()
+    (place / "empty" / "model.safetensors").write_bytes(b"none")
+    before = {*place.iterdir()}
+    cases = {
+        ("weights", "task.yaml"): "data.jsonl:1: not a JSON object",
+        ("weights", "none.yaml"): "none.yaml: cannot be read: No such file or directory",
+        ("weights", "wrong.py:Wrong"): "SyntaxError",
+        ("weights", "none.py:None"): "none.py: there is no such file",
+        ("none", "copying"): "none",
+        ("empty", "copying"): "empty",
+    }
+
+    for (weights, uses), said in cases.items():
+        done = launch(place, "evaluate", weights, "--uses", uses, "-l", "sub/new.db")
+        assert done.returncode in {1, 2}, (uses, done.stderr)
+        assert said in done.stderr
+
+    assert {*place.iterdir()} == before

@@ -5,8 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +15,9 @@ from ledger.auditing.audit import audit
 from ledger.store import Ledger
 from tests.support.builders.games import play
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import ROOT, head_of
+from tests.support.command_line.settled import head_of
 from tests.support.command_line.warm import begin
+from tests.support.faults.holder import held_elsewhere
 
 CONFIGURATION, FAILURE = 2, 1
 
@@ -204,21 +204,6 @@ def ledger_bytes(folder: Path) -> bytes | None:
     """Return the ledger's file, if there is one."""
     file = folder / "tournament.db"
     return file.read_bytes() if file.exists() else None
-
-
-@contextmanager
-def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Let another process hold a lock until its input ends, or the block."""
-    command = [sys.executable, "-m", "tests.support.faults.holder", str(path)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_a_second_command_waits_for_the_first_and_says_so(place: Path) -> None:

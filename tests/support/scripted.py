@@ -104,7 +104,7 @@ class ScriptedReader:
             context_ids=tuple(map(ord, passage.context)),
             text_ids=tuple(map(ord, passage.text)),
             predicted_ids=tuple(map(ord, predicted)),
-            predicted=predicted,
+            predicted=predicted if passage.shows_predicted else "",
         )
 
 

@@ -110,6 +110,7 @@ class PendingTexts:
     ) -> ContinuationLikelihood | LikelihoodFailure:
         found = [each for each in likelihoods if each is not None]
         first, key = plan.windows.windows[0], plan.continuation.key
+        shows_predicted = plan.continuation.shows_predicted
         if len(found) < len(likelihoods):
             detail = f"{len(first.ids)} tokens do not fit into the memory of {self._device}, alone"
             return LikelihoodFailure(key, "out_of_memory", detail)
@@ -124,7 +125,7 @@ class PendingTexts:
             context_ids=first.ids[: first.n_context],
             text_ids=plan.pair.text_ids,
             predicted_ids=tuple(predicted),
-            predicted=decode_text(self._tokenizer, predicted),
+            predicted=decode_text(self._tokenizer, predicted) if shows_predicted else "",
             is_truncated=plan.windows.n_dropped > 0,
             n_windows=len(plan.windows.windows),
         )

@@ -44,6 +44,7 @@ from ledger.errors import NoLedger
 from ledger.events.registration import Entrant
 from ledger.identity import StreamId
 from ledger.storage.files import write_whole
+from ledger.storage.lock import Holder
 from ledger.store import Ledger
 from projections.artifacts.evaluations import results_file, results_of
 from projections.evaluations.metrics import metrics_of
@@ -228,6 +229,7 @@ class Evaluator:
         path, network = self.spec.folder / _LEDGER, allows_network(os.environ)
         with (
             Ledger.open(path, allow_network=network) as ledger,
+            ledger.alone(_warn_of_waiting),
             self._subject.in_evaluation_mode(),
         ):
             recorder, planned = EvaluationRecorder(ledger, stream), self._planned()
@@ -277,6 +279,11 @@ class Evaluator:
         return Inference(
             entrant, cache(lambda: HfGenerator(*how)), cache(lambda: HfLikelihoodModel(*how))
         )
+
+
+def _warn_of_waiting(holder: Holder | None) -> None:
+    who = holder or "another process"
+    warnings.warn(f"waiting for {who}, which runs the same job", stacklevel=2)
 
 
 def _first(spec: ExecutionSpec, what: str, work: Callable[[], Result]) -> Result:

@@ -34,14 +34,24 @@ from commands.errors import WeightsError, shortened
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' warnings and progress bars within the block."""
-    verbosity, had_bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
-    chatter.set_verbosity(logging.ERROR)
+    """Silence transformers' warnings and progress bars within the block.
+
+    Its handlers are told, not its loggers: these forget for each block what they log, and a forward
+    pass of small weights takes little longer than that.
+    """
+    handlers, had_bars = (
+        logging.getLogger("transformers").handlers,
+        chatter.is_progress_bar_enabled(),
+    )
+    levels = [each.level for each in handlers]
+    for each in handlers:
+        each.setLevel(logging.ERROR)
     chatter.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it so
     try:
         yield
     finally:
-        chatter.set_verbosity(verbosity)
+        for each, level in zip(handlers, levels, strict=False):
+            each.setLevel(level)
         if had_bars:
             chatter.enable_progress_bar()  # type: ignore[no-untyped-call]  # likewise
 

@@ -195,14 +195,19 @@ def _window_likelihoods(
     logits: torch.Tensor, places: Sequence[WindowPlace], first_column: int, n_at_once: int
 ) -> Iterator[tuple[Window, WindowLikelihood]]:
     """Yield each window's likelihood from (R, C, V) logits, whose columns start at first_column."""
-    wanted = [
-        (place.row, place.column - first_column + step, target)
-        for place in places
-        for step, target in enumerate(place.window.targets)
-    ]
+    n_targets = torch.tensor([len(place.window.targets) for place in places])
+    rows = torch.tensor([place.row for place in places]).repeat_interleave(n_targets)
+    columns = torch.cat(
+        [
+            torch.arange(place.column - first_column, place.column - first_column + n)
+            for place, n in zip(places, n_targets.tolist(), strict=True)
+        ]
+    )
+    targets = torch.tensor([token for place in places for token in place.window.targets])
     log_p: list[float] = []
     best: list[int] = []
-    for some in torch.split(torch.tensor(wanted, device=logits.device), n_at_once):
+    wanted = torch.stack([rows, columns, targets], dim=1).to(logits.device)
+    for some in torch.split(wanted, n_at_once):
         row, column, target = some.unbind(dim=1)  # (m,) each
         said = logits[row, column].float()  # (m, V)
         log_p += (-cross_entropy(said, target, reduction="none")).tolist()

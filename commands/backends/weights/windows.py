@@ -1,9 +1,12 @@
 """Encode contexts and texts as tokens, and split long ones into windows that fit the weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from transformers import PreTrainedTokenizerBase
+
+from commands.backends.weights.batching import group_by
 
 
 class TokenPair(NamedTuple):
@@ -53,30 +56,54 @@ def encode_as_tokenizer(
     prefix = tokenizer.bos_token_id
     prefix = tokenizer.eos_token_id if prefix is None else prefix
     start = () if prefix is None else (prefix,)
-    pairs = []
-    for *pair, rolls in passages:
-        context, text = _move_spaces(*pair)
+    seams = [(*_move_spaces(context, text), rolls) for context, text, rolls in passages]
+
+    def asked(context: str, text: str, rolls: bool) -> list[_Asked]:  # of a seam
         if context or not start:
             both = context, context + text
-            before, whole = (
-                [own_tokens(tokenizer, each) for each in both]
-                if adds_special
-                else _encode(tokenizer, [*both])
-            )
-            n_context = max(1, n_common(before, whole))
+            return [_own(tokenizer, each) if adds_special else _Asked(each) for each in both]
+        return [_own(tokenizer, text) if rolls else _Asked(text)]
+
+    wanted = [asked(*seam) for seam in seams]
+    ids = _encode_asked(tokenizer, (each for some in wanted for each in some))
+    pairs = []
+    for (_, _, rolls), some in zip(seams, wanted, strict=True):
+        *before, whole = (ids[each] for each in some)
+        if before:
+            n_context = max(1, n_common(before[0], whole))
         else:
-            ids = own_tokens(tokenizer, text) if rolls else _encode(tokenizer, [text])[0]
-            whole = ids if not rolls and ids[:1] == start else start + ids
+            whole = whole if not rolls and whole[:1] == start else start + whole
             n_context = 1
         pairs.append(TokenPair(whole[:n_context], whole[n_context:], is_marked=False))
     return pairs
 
 
+class _Asked(NamedTuple):
+    text: str
+    adds_special: bool = False
+
+
+def _own(tokenizer: PreTrainedTokenizerBase, text: str) -> _Asked:
+    start = tokenizer.bos_token or tokenizer.eos_token
+    return _Asked(text, not (start and text.startswith(str(start))))
+
+
 def own_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     """Return a text's tokens with those that the tokenizer adds, unless the text begins so."""
-    start = tokenizer.bos_token or tokenizer.eos_token
-    begins = bool(start) and text.startswith(str(start))
-    return tuple(tokenizer(text, add_special_tokens=not begins)["input_ids"])
+    asked = _own(tokenizer, text)
+    return _encode_asked(tokenizer, [asked])[asked]
+
+
+def _encode_asked(
+    tokenizer: PreTrainedTokenizerBase, asked: Iterable[_Asked]
+) -> dict[_Asked, tuple[int, ...]]:
+    """Return the tokens of each text, encoded once: the choices of a question share its context."""
+    found: dict[_Asked, tuple[int, ...]] = {}
+    for same in group_by(dict.fromkeys(asked), attrgetter("adds_special")):
+        texts = [each.text for each in same]
+        encoded = _encode(tokenizer, texts, adds_special=same[0].adds_special)
+        found |= zip(same, encoded, strict=True)
+    return found
 
 
 def n_common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -90,8 +117,12 @@ def _move_spaces(context: str, text: str) -> tuple[str, str]:
     return bare, context[len(bare) :] + text
 
 
-def _encode(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[tuple[int, ...]]:
-    return [*map(tuple, tokenizer(texts, add_special_tokens=False)["input_ids"])] if texts else []
+def _encode(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], *, adds_special: bool = False
+) -> list[tuple[int, ...]]:
+    if not texts:
+        return []
+    return [*map(tuple, tokenizer(texts, add_special_tokens=adds_special)["input_ids"])]
 
 
 def _with_start_token(

@@ -81,9 +81,8 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
     name = f"{plan.entrant.label} on {plan.evaluation}"
     n_done = counts.n_planned - len(each.run.missing)
     if each.run.missing:
-        samples = counted(counts.n_planned, "sample")
-        resume = "continue with `tourney apply evaluate`"
-        yield f"{name} is incomplete: {n_done} of {samples} of plan {plan.number}; {resume}"
+        planned = f"{counted(counts.n_planned, 'sample')} of plan {plan.number}"
+        yield f"{name} is incomplete: {n_done} of {planned}; evaluate again to continue"
     n_unjudged = counts.n_observed - len(each.run.judged)
     if plan.scored_by and n_unjudged:
         answers, judge = counted(n_unjudged, "answer"), plan.scored_by.judge.label

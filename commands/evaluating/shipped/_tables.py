@@ -1,6 +1,7 @@
 """Read the rows of a data set: a file, or a folder that has one file or folder for each split."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,14 +17,14 @@ _SUFFIXES: Final = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow"}
 class DataRow(NamedTuple):
     """A row of a data set, and where it is."""
 
-    label: str  # file:line
+    label: str  # file:line, different for each row
     fields: Mapping[str, object]
+    place: str  # the same with the whole path
 
 
 class DataTable(NamedTuple):
     """The rows of a data set; each has all columns, and None where the file says nothing."""
 
-    path: Path
     columns: tuple[str, ...]
     rows: tuple[DataRow, ...]
 
@@ -32,25 +33,35 @@ def read_table(paths: Sequence[Path], open_parquet: OpenParquet) -> DataTable:
     """Read files as one table.
 
     Raises:
-        ConfigurationError: A file cannot be read, has a bad row, or there are no rows.
+        ConfigurationError: A file cannot be read, has a bad row or is named twice, or there are no
+            rows.
         MissingExtra: A file is Parquet or Arrow, and pyarrow is not installed.
     """
-    rows = [row for path in paths for row in _rows(path, open_parquet)]
+    names = Counter(path.name for path in paths)
+    if twice := [path for path, n in Counter(paths).items() if n > 1]:
+        raise ConfigurationError([f"{path}: it is named twice" for path in twice])
+    rows = [
+        row
+        for path in paths
+        for row in _rows(path, path.name if names[path.name] == 1 else str(path), open_parquet)
+    ]
     if not rows:
         raise ConfigurationError([f"{paths[0]}: there are no rows"])
     columns = tuple(dict.fromkeys(name for row in rows for name in row.fields))
     lacking = dict.fromkeys(columns)
     whole = (row._replace(fields={**lacking, **row.fields}) for row in rows)
-    return DataTable(paths[0], columns, tuple(whole))
+    return DataTable(columns, tuple(whole))
 
 
-def _rows(path: Path, open_parquet: OpenParquet) -> Iterator[DataRow]:
+def _rows(path: Path, name: str, open_parquet: OpenParquet) -> Iterator[DataRow]:
+    """Yield the rows of a file, each labelled with the file's name."""
     faults = []
     for record in records_of(path, None, open_parquet):
         if isinstance(record, BadRow):
             faults.append(f"{path}:{record.line}: {record.why}")
         else:
-            yield DataRow(f"{path.name}:{record.line}", record.fields)
+            line = record.line
+            yield DataRow(f"{name}:{line}", record.fields, f"{path}:{line}")
     if faults:
         raise ConfigurationError([*first_lines(faults, len(faults), "fault")])
 

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -139,7 +140,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with their numbers from 1."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            yield from ((n, line) for n, line in enumerate(lines, start=1) if not line.isspace())
+            for n, line in enumerate(lines, start=1):
+                text = line.removeprefix(BOM_UTF8)  # which editors on Windows write
+                if text.strip():
+                    yield n, text
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 

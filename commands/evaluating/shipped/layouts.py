@@ -112,7 +112,7 @@ def made_of(table: DataTable, make: Callable[[DataRow], Made]) -> dict[str, Made
         try:
             made[row.label] = make(row)
         except ValueError as error:
-            faults.append(f"{table.path.parent / row.label}: {error}")
+            faults.append(f"{row.place}: {error}")
     if faults:
         raise ConfigurationError([*first_lines(faults, len(faults), "fault")])
     return made

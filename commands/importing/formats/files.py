@@ -110,32 +110,36 @@ def _open(path: Path) -> BufferedReader | gzip.GzipFile:
 
 
 def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[Record | BadRow]:
-    """Yield a table's rows, after checking that it has the columns of the format."""
-    if of is not None:
-        _require_columns(path, of, sheet.header)
+    """Yield a table's rows, after checking that each column to read is there, and only once."""
+    if of is None:
+        faults = [*_doubled(sheet.header, sheet.header)]
+    else:
+        faults = [*_lacking(of, sheet.header)]
+        faults += _doubled((*of.required, *of.optional), sheet.header)
+    if faults:
+        raise ConfigurationError([f"{path}: {each}" for each in faults])
     yield from sheet.rows
 
 
-def _require_columns(path: Path, of: BattleFormat, header: Sequence[str]) -> None:
-    faults = [
-        f"{path}: no column {name!r}, which format {of.name} requires; its columns are"
-        f" {', '.join(map(repr, header))}"
-        for name in of.required
-        if name not in header
-    ]
-    faults += [
-        f"{path}: there are {n} columns {name!r}; rename all but the one to read"
-        for name, n in Counter(header).items()
-        if n > 1 and name in (*of.required, *of.optional)
-    ]
-    if faults:
-        raise ConfigurationError(faults)
+def _lacking(of: BattleFormat, header: Sequence[str]) -> Iterator[str]:
+    for name in of.required:
+        if name not in header:
+            yield (
+                f"no column {name!r}, which format {of.name} requires; its columns are"
+                f" {', '.join(map(repr, header))}"
+            )
+
+
+def _doubled(names: Collection[str], header: Sequence[str]) -> Iterator[str]:
+    for name, n in Counter(header).items():
+        if n > 1 and name in names:
+            yield f"there are {n} columns {name!r}; rename all but the one to read"
 
 
 def _open_csv(path: Path, delimiter: str) -> Sheet:
     rows = _csv_rows(path, delimiter)
     _, header = next(rows, (1, []))
-    return Sheet(header, (_csv_record(line, header, cells) for line, cells in rows if cells))
+    return Sheet(header, (_csv_record(line, header, cells) for line, cells in rows))
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -145,7 +149,8 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         reader = csv.reader(opened, delimiter=delimiter)
         line = 1
         for cells in reader:
-            yield line, cells
+            if cells:  # else the line is empty
+                yield line, cells
             line = reader.line_num + 1
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from commands.cli import evaluate as module
 from commands.cli.evaluate import evaluate
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.samples import Inference
 from ledger import store
-from ledger.errors import NetworkFileSystem
+from ledger.errors import NetworkFileSystem, TourneyError
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
 from tests.support.scripted import ScriptedGenerator
@@ -162,6 +162,68 @@ def test_a_chat_and_a_system_prompt_are_options(backend: Answering) -> None:
     assert (plain.entrant.chosen.system, chat.entrant.chosen.system) == (None, "Short.")
     with pytest.raises(ConfigurationError, match="plain text has no place for it"):
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
+
+
+@pytest.mark.parametrize("uses", ["doses_alone:Doses", "my doses (2).py:Doses"])
+def test_a_module_or_a_file_may_have_any_name(
+    backend: Answering,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    uses: str,
+) -> None:
+    """The evaluation's own name is that of its class."""
+    for name in ("doses_alone.py", "my doses (2).py"):
+        Path(name).write_text(MINE.replace("doses", "alone"), encoding="utf-8")
+    monkeypatch.syspath_prepend(Path.cwd())
+
+    evaluate(weights=Path("a"), uses=[uses], as_json=True)
+
+    assert scores(capsys) == [("a", "doses", 1.0, 5)]
+    assert backend.n_asked == 5
+
+
+def test_a_task_file_may_have_any_name(
+    backend: Answering, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What no id of a table may have becomes a hyphen."""
+    task = {
+        "task": "t", "dataset_path": "json", "test_split": "test", "doc_to_text": "{{q}}",
+        "dataset_kwargs": {"data_files": {"test": "rows.jsonl"}}, "doc_to_target": "{{a}}",
+    }  # fmt: skip
+    Path("tasks").mkdir()
+    Path("tasks/my task (2).yaml").write_text(json.dumps(task), encoding="utf-8")
+    Path("tasks/rows.jsonl").write_text('{"q": "?", "a": "a"}\n', encoding="utf-8")
+
+    evaluate(weights=Path("a"), uses=["tasks/my task (2).yaml"], as_json=True)
+
+    assert scores(capsys) == [("a", "my-task-2-", 1.0, 1)]
+    assert backend.n_asked == 1
+
+
+@pytest.mark.parametrize(
+    ("uses", "error", "why"),
+    [
+        ("", ConfigurationError, "--uses is empty; there are composition"),
+        ("broken_alone:Doses", EvaluationFault, "SyntaxError"),
+        ("broken_alone.py:Doses", EvaluationFault, r"SyntaxError: .*broken_alone\.py, line 1"),
+        ("none_alone:Doses", ConfigurationError, "module 'none_alone' cannot be imported"),
+    ],
+)
+def test_what_cannot_be_used_is_named_and_leaves_no_ledger(
+    backend: Answering,
+    monkeypatch: pytest.MonkeyPatch,
+    uses: str,
+    error: type[TourneyError],
+    why: str,
+) -> None:
+    """An empty ledger would look like a run without results."""
+    Path("broken_alone.py").write_text("class Doses(:\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(Path.cwd())
+
+    with pytest.raises(error, match=why):
+        evaluate(weights=Path("a"), uses=["mine.py:Doses", uses])
+
+    assert (backend.n_asked, Path("evaluations.db").exists()) == (0, False)
 
 
 def test_what_needs_a_table_is_refused_with_what_there_is(backend: Answering) -> None:

@@ -6,8 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from threading import Timer
 
@@ -16,23 +15,7 @@ import pytest
 from ledger.storage.lock import PATIENCE_S, FileLock, Holder, _lines_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
-
-ROOT = Path(__file__).parents[3]
-
-
-@contextmanager
-def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Let another process hold a lock until its input ends, or the block."""
-    command = [sys.executable, "-m", "tests.support.faults.holder", str(path)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
+from tests.support.faults.holder import held_elsewhere
 
 
 def close_input(process: subprocess.Popen[str]) -> None:

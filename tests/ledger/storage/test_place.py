@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from pathlib import Path
 
@@ -295,3 +296,23 @@ def test_a_lock_that_is_deleted_stops_the_writer_that_held_it(filed: Path) -> No
             ledger.append(STREAM, verdicts(1, after=N_FILED + 1))
 
     assert caught.value.gone == work
+
+
+def test_who_asks_for_a_ledger_alone_holds_off_others_and_is_stopped_without_its_lock(
+    filed: Path,
+) -> None:
+    """Two that do the same work at once would both pay for it."""
+    work = beside(filed, ".work")
+    with Ledger.open(filed) as ledger:
+        with ledger.alone(), work.open() as other:
+            with pytest.raises(BlockingIOError):
+                flock(other, LOCK_EX | LOCK_NB)
+            ledger.append(STREAM, verdicts(1, after=N_FILED))
+            work.unlink()
+            with pytest.raises(LedgerMoved):
+                ledger.append(STREAM, verdicts(1, after=N_FILED + 1))
+        work.touch()
+        with ledger.alone(), Ledger.read_only(filed) as reader:
+            assert reader.head.position == N_FILED + 1
+        with work.open() as other:
+            flock(other, LOCK_EX | LOCK_NB)

@@ -1,6 +1,6 @@
 """Find the tasks of a group among the task files beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from commands.errors import ConfigurationError
 from commands.evaluating.shipped.task_files._settings import METRICS
-from commands.evaluating.shipped.task_files._yaml import Keys, read_keys
+from commands.evaluating.shipped.task_files._yaml import Keys, included_files, read_keys
 
 _MEANS = frozenset(name for each in METRICS.values() for name in each if each[name] == "mean")
 
@@ -84,7 +84,7 @@ class TaskIndex:
     def __init__(self, folder: Path) -> None:
         """Read every file that ends in .yaml; a faulty one is named when a task is missing."""
         self._folder = folder
-        self._named: dict[str, FoundKeys] = {}
+        self._named: dict[str, list[FoundKeys]] = {}
         self._tagged: dict[str, list[FoundKeys]] = {}
         self._unread: list[str] = []
         for path in sorted(folder.rglob("*.yaml")):
@@ -96,36 +96,58 @@ class TaskIndex:
     def _add(self, found: FoundKeys) -> None:
         if "task" not in found.keys:
             return
-        self._named[found.name] = found
+        self._named.setdefault(found.name, []).append(found)
         tags = found.keys.get("tag", [])
         for tag in tags if isinstance(tags, list) else [tags]:
             self._tagged.setdefault(str(tag), []).append(found)
 
-    def members(self, group: FoundKeys) -> Iterator[FoundKeys]:
-        """Yield the tasks and groups of a group.
+    def members(self, group: FoundKeys, within: Sequence[FoundKeys] = ()) -> Sequence[FoundKeys]:
+        """Return the tasks and groups of a group that is within others, each once.
 
         Raises:
-            ConfigurationError: There is none of a name.
+            ConfigurationError: There is none of a name, or several, or the group is within itself.
         """
+        if group in within:
+            raise ConfigurationError([f"{group.path}: group {group.name!r} contains itself"])
         entries = group.keys["task"]
-        assert isinstance(entries, list)  # noqa: S101  # as is_group says
-        for entry in entries:
-            yield from self._entry(group, entry)
+        if not isinstance(entries, list) or not entries:
+            raise ConfigurationError([f"{group.path}: task is {entries!r}; list names of tasks"])
+        found: list[FoundKeys] = []
+        for each in (member for entry in entries for member in self._entry(group, entry)):
+            if each not in found:
+                found.append(each)
+        return found
 
     def _entry(self, group: FoundKeys, entry: object) -> Iterator[FoundKeys]:
         if not isinstance(entry, Mapping):
             yield from self._called(group, str(entry))
         elif isinstance(entry.get("task"), str) and entry["task"] in self._named:
-            base = self._named[entry["task"]]
+            base = self._only(group, entry["task"])
             yield FoundKeys(base.path, {**base.keys, **entry})
         else:
             yield FoundKeys(group.path, {str(key): value for key, value in entry.items()})
 
     def _called(self, group: FoundKeys, name: str) -> Iterator[FoundKeys]:
         if name in self._named:
-            yield self._named[name]
+            yield self._only(group, name)
         elif name in self._tagged:
             yield from self._tagged[name]
         else:
             why = f"{group.path}: task is {name!r}, but no file in {self._folder} has that name"
             raise ConfigurationError([why, *self._unread])
+
+    def _only(self, group: FoundKeys, name: str) -> FoundKeys:
+        """Return the task or group of a name; a file goes before those that it includes.
+
+        Raises:
+            ConfigurationError: Several files have the name.
+        """
+        found = self._named[name]
+        if len(found) > 1:
+            included = {file for each in found for file in included_files(each.path)}
+            found = [each for each in found if each.path.resolve() not in included]
+        if len(found) > 1:
+            files = ", ".join(str(each.path) for each in found)
+            why = f"{group.path}: task is {name!r}, which several files are called: {files}"
+            raise ConfigurationError([why])
+        return found[0]

@@ -1,6 +1,6 @@
 """Read YAML task files with what they include; no code of theirs runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -40,11 +40,23 @@ def read_keys(path: Path, including: tuple[Path, ...] = ()) -> dict[str, object]
     if path in including:
         raise ConfigurationError([f"{path}: it includes itself"])
     keys = _load(path)
-    included = keys.pop("include", [])
     merged: dict[str, object] = {}
-    for each in included if isinstance(included, list) else [included]:
-        merged |= read_keys(path.parent / str(each), (*including, path))
+    for each in _included(path, keys):
+        merged |= read_keys(each, (*including, path))
+    keys.pop("include", None)
     return {key: value for key, value in {**merged, **keys}.items() if value is not None}
+
+
+def included_files(path: Path) -> Iterator[Path]:
+    """Yield the files that a readable file includes, and those that they include, resolved."""
+    for each in _included(path, _load(path)):
+        yield each.resolve()
+        yield from included_files(each)
+
+
+def _included(path: Path, keys: Keys) -> Sequence[Path]:
+    found = keys.get("include") or []
+    return [path.parent / str(each) for each in (found if isinstance(found, list) else [found])]
 
 
 def _load(path: Path) -> dict[str, object]:

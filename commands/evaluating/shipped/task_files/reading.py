@@ -69,7 +69,22 @@ def read_task_file(
     reader = _Reader(found, parameters, open_parquet)
     if not found.is_group:
         return reader.evaluations([reader.task(found)], "")
-    return [*reader.group(found, TaskIndex(path.parent), "")]
+    made = [*reader.group(found, TaskIndex(path.parent), "")]
+    names = [each.suffix for each in made]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ConfigurationError([f"{path}: several tasks are called {', '.join(twice)}"])
+    return made
+
+
+def _all_tasks(
+    group: FoundKeys, index: TaskIndex, within: tuple[FoundKeys, ...]
+) -> Sequence[FoundKeys]:
+    """Return the tasks of a group and of the groups in it, each once."""
+    found: list[FoundKeys] = []
+    for member in index.members(group, within):
+        inner = _all_tasks(member, index, (*within, group)) if member.is_group else [member]
+        found += [each for each in inner if each not in found]
+    return found
 
 
 class _Reader:
@@ -81,26 +96,32 @@ class _Reader:
         self._whole = file.name
         self._parameters, self._open_parquet = parameters, open_parquet
         self._tasks: dict[tuple[Path, str], LoadedTask] = {}
+        self._told: list[FoundKeys] = []  # the members of groups that have their evaluations
 
-    def group(self, found: FoundKeys, index: TaskIndex, suffix: str) -> Iterator[NamedEvaluation]:
-        """Yield the evaluation of a group's items, if it has metrics, and those of its members."""
+    def group(
+        self,
+        found: FoundKeys,
+        index: TaskIndex,
+        suffix: str,
+        within: tuple[FoundKeys, ...] = (),
+    ) -> Iterator[NamedEvaluation]:
+        """Yield the evaluation of a group's items, if it has metrics, and those of its members.
+
+        A member of several groups is yielded for the first.
+        """
         if is_aggregated(found):
-            tasks = [*self._all_tasks(found, index)]
+            tasks = [self.task(each) for each in _all_tasks(found, index, within)]
             _require_alike(found, tasks)
             yield from self.evaluations(tasks, suffix)
-        for member in index.members(found):
+        for member in index.members(found, within):
+            if member in self._told:
+                continue
+            self._told.append(member)
             if member.is_group:
-                yield from self.group(member, index, member.name)
+                yield from self.group(member, index, member.name, (*within, found))
             else:
                 task = self.task(member)
                 yield from self.evaluations([task], task.name)
-
-    def _all_tasks(self, found: FoundKeys, index: TaskIndex) -> Iterator[LoadedTask]:
-        for member in index.members(found):
-            if member.is_group:
-                yield from self._all_tasks(member, index)
-            else:
-                yield self.task(member)
 
     def task(self, found: FoundKeys) -> LoadedTask:
         """Read a task's data, once."""

@@ -33,6 +33,7 @@ from commands.backends.huggingface.reader import (
     group_by_prefix,
 )
 from commands.backends.huggingface.worker import Load
+from commands.backends.weights.chat import decode_text
 from commands.backends.weights.likelihoods import HfBatchLikelihoods, InputRow, WindowLikelihood
 from commands.backends.weights.loaded import LoadedWeights, TextModel, as_loaded, load_weights
 from commands.backends.weights.windows import Window
@@ -132,6 +133,18 @@ def test_the_likeliest_token_is_told_in_each_place(entrant: Build) -> None:
     log_p = log_p_by_hand(in_float64(entrant()), [*read.context_ids, *read.text_ids])
     places = slice(len(read.context_ids) - 1, -1)
     assert read.predicted_ids == tuple(log_p[places].argmax(dim=-1).tolist())
+
+
+def test_the_likeliest_tokens_are_decoded_where_they_are_shown(entrant: Build) -> None:
+    """A document has thousands, and no metric of it reads them."""
+    [hidden] = passages_of(entrant(), ("a dose", " and a patient"))
+
+    [read, shown] = readings([hidden, replace(hidden, key="shown", shows_predicted=True)])
+
+    tokenizer = load_weights(entrant(), CPU).tokenizer
+    assert read.predicted == ""
+    assert shown.predicted == decode_text(tokenizer, shown.predicted_ids) != ""
+    assert shown.predicted_ids == read.predicted_ids
 
 
 def test_a_context_that_choices_share_is_read_once(entrant: Build) -> None:

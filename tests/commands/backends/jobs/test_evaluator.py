@@ -5,6 +5,7 @@ import shutil
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, cast
 
@@ -146,6 +147,24 @@ def test_a_run_writes_results_and_is_done(training: Training, spec: ExecutionSpe
     }
     assert written["results"].keys() == {"capitals", "endings", "letters"}
     assert written["results"]["endings"] == evaluator.evaluate()["endings"]
+
+
+def test_the_same_job_waits_where_it_runs_already(training: Training, spec: ExecutionSpec) -> None:
+    """Two processes that were started at once would both observe every sample."""
+    evaluator, is_alone = Evaluator.from_trainer(training, [ATLAS], spec, FLOAT32), []
+
+    def try_lock(*_: object) -> None:
+        with (spec.folder / "evaluations.db.work").open() as work:
+            try:
+                flock(work, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                is_alone.append(True)
+
+    evaluator.run(try_lock)
+
+    assert is_alone
+    with (spec.folder / "evaluations.db.work").open() as work:
+        flock(work, LOCK_EX | LOCK_NB)
 
 
 def test_a_job_on_a_network_is_allowed_as_the_refusal_says(

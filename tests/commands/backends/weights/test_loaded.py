@@ -1,10 +1,12 @@
 """Weights are loaded whole onto the device that was chosen, or refused with a remedy."""
 
+import logging
 import platform
 import random
 import subprocess
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from resource import getpagesize
 
@@ -12,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from commands.backends.weights.folder import require_finite_weights
+from commands.backends.weights.folder import quiet_transformers, require_finite_weights
 from commands.backends.weights.loaded import load_weights, move_to_device, prepare_device
 from commands.errors import ConfigurationError, WeightsError
 from ledger.events.registration import Entrant
@@ -243,3 +245,19 @@ def test_a_single_nan_in_weights_is_found(tmp_path: Path, dtype: torch.dtype) ->
 
     with pytest.raises(WeightsError, match="these tensors are not finite: broken; use weights of"):
         require_finite_weights(tmp_path)
+
+
+def test_transformers_is_quiet_within_a_block_and_afterwards_as_before() -> None:
+    """What it warns of is no fault of the user's; what others ask it to tell, it tells."""
+    library, told = logging.getLogger("transformers"), StringIO()
+    handler = logging.StreamHandler(told)
+    library.addHandler(handler)
+    try:
+        with quiet_transformers():
+            logging.getLogger("transformers.models.one").warning("hidden")
+            logging.getLogger("transformers.models.one").error("broken")
+        logging.getLogger("transformers.models.one").warning("shown")
+    finally:
+        library.removeHandler(handler)
+
+    assert told.getvalue().split() == ["broken", "shown"]

@@ -26,8 +26,8 @@ def faults(file: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
 def test_rows_are_known_by_their_lines_and_other_keys_ignored(tmp_path: Path, name: str) -> None:
-    """Data sets have more than is needed here, and are published compressed."""
-    rows = [{"word": "a", "n": 1}, "", {"word": "b", "explanation": None}]
+    """Data sets have more than is needed here, are published compressed, or begin with a mark."""
+    rows = ['\ufeff{"word": "a", "n": 1}', "", {"word": "b", "explanation": None}]
 
     found = read_lines(write_lines(tmp_path / name, *rows), Row)
 

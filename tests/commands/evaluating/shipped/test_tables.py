@@ -83,3 +83,53 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
         read_table([arrow], open_parquet)
     with pytest.raises(ConfigurationError, match=r"state\.json: cannot be read: KeyError"):
         split_files(tmp_path, None)
+
+
+def test_rows_of_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """Shards lie in folders of their own, with equal names; no row may stand for another."""
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        files.append(write_lines(tmp_path / folder / "rows.jsonl", {"in": folder}, "", {"n": 2}))
+    other = write_lines(tmp_path / "a" / "other.jsonl", {"in": "c"})
+
+    table = read_table([*files, other], open_parquet)
+
+    assert [row.label for row in table.rows] == [
+        *(f"{file}:{line}" for file in files for line in (1, 3)),
+        "other.jsonl:1",
+    ]
+    assert table.rows[-1].place == f"{other}:1"
+    with pytest.raises(ConfigurationError, match=r"rows\.jsonl: it is named twice"):
+        read_table([*files, files[0]], open_parquet)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rows.csv", "\ufeffa,b\r\n\r\nx,y\r\n"),
+        ("rows.csv", "\n\na,b\n\nx,y\n\n"),
+        ("rows.tsv", "\ufeffa\tb\nx\ty"),
+        ("rows.jsonl", '\ufeff{"a": "x", "b": "y"}\r\n\r\n'),
+        ("rows.json", '\ufeff[{"a": "x", "b": "y"}]'),
+    ],
+)
+def test_marks_line_ends_and_empty_lines_of_editors_are_no_data(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    """A file that was saved on Windows, or by hand, is the same data set."""
+    file = tmp_path / name
+    file.write_bytes(content.encode())
+
+    (row,) = read_table([file], open_parquet).rows
+
+    assert row.fields == {"a": "x", "b": "y"}
+
+
+def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    """Nothing says which of the two is meant."""
+    file = tmp_path / "rows.csv"
+    file.write_text("a,b,a\nx,y,z\n", encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match=r"rows\.csv: there are 2 columns 'a'; rename"):
+        read_table([file], open_parquet)

@@ -242,10 +242,42 @@ def test_a_group_without_metrics_is_its_tasks_alone(tmp_path: Path) -> None:
     """Of different kinds there is no mean; a task can be named with other keys, or written out."""
     write(tmp_path, "capitals.yaml", CHOICES, ROW)
     tasks = [{"task": "capitals", "num_fewshot": 0}, {**CHOICES, "task": "other"}]
-    inner = {"group": "inner", "task": ["capitals"]}
+    inner = {"group": "inner", "task": [{**CHOICES, "task": "third"}]}
     write(tmp_path, "all.yaml", {"group": "all", "task": [*tasks, inner]})
 
-    assert ids(make_all("all.yaml", tmp_path)) == ["one.capitals", "one.other", "one.capitals"]
+    assert ids(make_all("all.yaml", tmp_path)) == ["one.capitals", "one.other", "one.third"]
+
+
+def test_a_task_of_several_groups_is_evaluated_once(tmp_path: Path) -> None:
+    """Under its only name; its items count once in the mean of the whole."""
+    write(tmp_path, "capitals.yaml", CHOICES, ROW)
+    write(tmp_path, "rivers.yaml", {**CHOICES, "task": "rivers"})
+    mean = {"aggregate_metric_list": [{"metric": "acc"}]}
+    write(tmp_path, "inner.yaml", {"group": "inner", "task": ["capitals", "rivers"], **mean})
+    members = ["capitals", "capitals", "inner"]
+    write(tmp_path, "all.yaml", {"group": "all", "task": members, **mean})
+
+    found = make_all("all.yaml", tmp_path)
+
+    assert ids(found) == ["one", "one.capitals", "one.inner", "one.rivers"]
+    assert [len(each) for each in found] == [2, 1, 2, 1]
+
+
+def test_a_file_goes_before_one_of_the_same_name_that_it_includes(tmp_path: Path) -> None:
+    """It names the data of the original, which may lie below it."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "z").mkdir()
+    write(tmp_path, "group.yaml", {"group": "g", "task": ["capitals"]})
+    write(tmp_path, "mine.yaml", {"include": "z/original.yaml", **DATA}, ROW, ROW)
+    write(tmp_path / "z", "original.yaml", {**CHOICES, "dataset_path": "org/capitals"})
+    assert [len(each) for each in make_all("group.yaml", tmp_path)] == [2]
+
+    write(tmp_path / "a", "other.yaml", CHOICES)
+
+    (why,) = refusals("group.yaml", tmp_path)
+    assert why == (
+        "group.yaml: task is 'capitals', which several files are called: a/other.yaml, mine.yaml"
+    )
 
 
 def test_the_settings_can_choose_the_number_of_examples_and_bos(tmp_path: Path) -> None:
@@ -306,6 +338,12 @@ def test_what_is_not_supported_is_named_with_its_key(
         ({"task": [], "weights": 1}, "group.yaml: weights is not supported in a group"),
         ({"task": [], "aggregate_metric_list": [{"metric": "acc", "weight_by_size": False}]},
          "group.yaml: aggregate_metric_list.weight_by_size is false, which is not supported"),
+        ({"task": []}, "group.yaml: task is []; list names of tasks"),
+        ({"task": ["capitals", "g"]}, "group.yaml: group 'g' contains itself"),
+        ({"task": ["g"], "aggregate_metric_list": [{"metric": "acc"}]},
+         "group.yaml: group 'g' contains itself"),
+        ({"task": ["capitals", {"task": "capitals", "num_fewshot": 1}]},
+         "group.yaml: several tasks are called capitals"),
         ({"task": ["capitals"], "aggregate_metric_list": [{"metric": "perplexity"}]},
          "group.yaml: aggregate_metric_list.perplexity by mean is not supported"),
         ({"task": ["capitals"], "aggregate_metric_list": [{"aggregation": "mean"}]},
@@ -318,7 +356,8 @@ def test_a_faulty_group_is_named_with_its_key(
     tmp_path: Path, keys: dict[str, object], why: str
 ) -> None:
     """As a task is."""
-    write(tmp_path, "capitals.yaml", CHOICES, {**ROW, "answer": "3"})
+    row = {**ROW, "answer": "3"}
+    write(tmp_path, "capitals.yaml", CHOICES, row, {**row, "question": "Else?"})
     write(tmp_path, "sums.yaml", GENERATED)
     write(tmp_path, "group.yaml", {"group": "g", **keys})
 

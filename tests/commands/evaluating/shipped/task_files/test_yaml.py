@@ -20,7 +20,7 @@ def test_own_keys_go_before_included_ones_and_null_removes_one(tmp_path: Path) -
     file = write(
         tmp_path,
         own="include: [first, second]\ntask: own\nprocess_docs: null\n",
-        first="task: first\nrepeats: 1\nprocess_docs: !function utils.docs\n",
+        first="include: null\ntask: first\nrepeats: 1\nprocess_docs: !function utils.docs\n",
         second="repeats: 2\n",
     )
 
