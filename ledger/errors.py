@@ -285,8 +285,8 @@ class NotAHead(LedgerError):
 class BrokenExport(LedgerError):
     """A file is not an export of events, or was changed."""
 
-    def __init__(self, line: int, why: str) -> None:
-        super().__init__(f"line {line}: {why}; export or download the file again")
+    def __init__(self, line: int, why: str, begin: str = "") -> None:
+        super().__init__(f"{begin}line {line}: {why}; export or download the file again")
         self.line, self.why = line, why
 
 

@@ -27,7 +27,13 @@ from ledger.storage.connection import (
 from ledger.storage.files import beside, flush
 from ledger.storage.group_commit import Append, CommitQueue
 from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
-from ledger.storage.place import NoWatch, PlaceWatch, foreign_kind, require_one_name
+from ledger.storage.place import (
+    NoWatch,
+    PlaceWatch,
+    foreign_kind,
+    nothing_left_behind,
+    require_one_name,
+)
 from ledger.storage.redaction import erase
 from ledger.storage.sharing import Locked, Snapshot, require_writable
 from ledger.storage.tail import Tail
@@ -87,16 +93,19 @@ class Ledger(LedgerReader):
             raise NetworkFileSystem(path, kind)
         with ExitStack() as opened, translated_errors(path, CannotWrite):
             require_one_name(path)
-            connection = opened.enter_context(closing(connect_for_writing(path)))
             lock = FileLock(beside(path, ".lock"), on_wait)
             opened.callback(lock.close)
             with lock.held():  # so that nobody closes it, which removes what is looked for
-                require_writable(path)
-                if prepare(connection, path):
-                    flush(path.parent)
-                settle_log(connection, path)
-            watch = PlaceWatch(path)
-            opened.pop_all()  # they stay open as long as the ledger
+                was_there = path.exists()
+                with nothing_left_behind(path, was_there=was_there), ExitStack() as begun:
+                    connection = begun.enter_context(closing(connect_for_writing(path)))
+                    require_writable(path)
+                    if prepare(connection, path):
+                        flush(path.parent)
+                    settle_log(connection, path)
+                    watch = PlaceWatch(path, was_there=was_there)
+                    begun.pop_all()  # it stays open as long as the ledger
+            opened.pop_all()
         return cls(connection, path, now, lock, watch)
 
     @classmethod
@@ -115,14 +124,20 @@ class Ledger(LedgerReader):
         return cls(open_in_memory(), Path(":memory:"), now)
 
     def close(self) -> None:
-        """Close the file; the last process to close it merges the WAL into it."""
+        """Close the file; the last process to close it merges the WAL into it.
+
+        A file that this process began is removed if nothing was appended to it.
+        """
         if self._is_open:
             self._is_open = False
             with self._turn, self._lock.held():
+                is_unused = self._watch.is_new and not self._has_events()
                 if self._watch.has_moved:  # SQLite would leave the newest events at the old name
                     with suppress(sqlite3.OperationalError):
                         self._connection.execute(schema.CHECKPOINT)
                 self._connection.close()
+                if is_unused:
+                    self._watch.remove()
             self._lock.close()
 
     def __enter__(self) -> Self:
@@ -236,6 +251,13 @@ class Ledger(LedgerReader):
         """
         with self._turn, translated_errors(self.path, CannotWrite), self._lock.held():
             erase(self._connection, self.path)
+
+    def _has_events(self) -> bool:
+        """Say whether anything was appended; where that cannot be read, perhaps."""
+        try:
+            return self._connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
+        except sqlite3.Error:
+            return True
 
     def _insert(self, writer: EventWriter) -> None:
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""

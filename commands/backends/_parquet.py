@@ -9,8 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 from pyarrow import parquet as pq
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import Sheet
-from commands.importing.formats.rows import Fields, Record
+from commands.importing.formats.rows import Fields, Record, Sheet
 
 _BATCH: Final = 5_000  # rows that are in memory at once
 _TYPES: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

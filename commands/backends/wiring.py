@@ -23,8 +23,7 @@ from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
 from commands.evaluating.samples import Inference
-from commands.importing.formats.files import Sheet
-from commands.importing.formats.rows import Fields
+from commands.importing.formats.rows import Fields, Sheet
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import BatchJudge, Billing, Generator, Judge, Tell, TokenCounter

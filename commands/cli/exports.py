@@ -55,7 +55,13 @@ _SEVERAL: Final = (
 )
 
 OutputOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The file to write. Default: standard output.")
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        callback=options.or_standard_output,
+        help="The file to write. Default: standard output.",
+    ),
 ]
 
 
@@ -126,7 +132,7 @@ def export_elo_ratings(
         records = _ratings_of_tournament(source, model)
     else:
         records = _ratings_of_imported(source, model)
-    if output is None or output.suffix == ".json":
+    if output is None or output.suffix in {".json", ""}:
         text = json.dumps(records, indent=2, allow_nan=False)
         write([f"{text}\n".encode()], output)
     else:
@@ -171,7 +177,14 @@ def _without_rule(act: Command) -> Command:
 def report(
     selection: Selection,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            callback=options.or_standard_output,
+            help="The file to write; - is standard output.",
+            metavar="FILE",
+        ),
     ] = Path("report.html"),
     battles: Annotated[
         WhichBattles, typer.Option(help="Which battles it shows with their texts.")
@@ -192,7 +205,8 @@ def report(
         source = judged_tournament(state, selection.path, head.position, perspective)
         page = page_of(subject_now(opened, source, head, verdicts_and_spend, start), battles)
     write([page.encode()], output)
-    say(f"written to {output}")
+    if output is not None:
+        say(f"written to {output}")
 
 
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> Sequence[EvaluationRun]:

@@ -1,6 +1,7 @@
 """`tourney import` and `merge`: read responses, battles, ratings, weights or events of others."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -19,15 +20,16 @@ from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.outcomes import imported_ratings_table
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
-from commands.importing.battles import BattleFile, bad_rows, require_readable
+from commands.importing.battles import BattleFile, bad_rows
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS, BattleFormat
-from commands.importing.formats.files import records_of
+from commands.importing.formats.files import readable_again, records_of
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import bad_lines, import_responses
 from commands.runs.auditing.soundness import require_sound
+from ledger.errors import BrokenExport
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
@@ -58,6 +60,7 @@ def responses(
     Example: tourney import responses caches/responses_*.jsonl
     """
     place = workspace(paths)
+    files = [*map(options.or_standard_input, files)]
     with place.recorder(say) as recorder:
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
@@ -82,12 +85,15 @@ def import_events(
 
     Example: tourney import events events.jsonl
     """
+    file = options.or_standard_input(file)
     try:
         with file.open("rb") as lines, ledger_to_write(paths) as opened:
             first = lines.readline(_LONGEST_HEADER)  # a device may have no end
             taken = merge_ledger(opened, read_export(chain([first] if first else [], lines)))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
+    except BrokenExport as error:
+        raise BrokenExport(error.line, error.why, f"{file}, ") from error
     _tell(taken, writer)
 
 
@@ -107,7 +113,9 @@ _PLAIN_TABLE: Final = (
 def import_battles(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="A .csv, .json, .jsonl or .parquet file."),
+        typer.Argument(
+            metavar="FILE...", help="A .csv, .json, .jsonl or .parquet file; - is standard input."
+        ),
     ],
     paths: options.Paths,
     writer: Writer,
@@ -129,18 +137,26 @@ def import_battles(
     Example: tourney import battles train.csv --from lmarena-55k
     """
     of = _format_of(source)
-    names = [set_name(of.set_of(file) if name is None else name) for file in files]
-    chosen = [
-        BattleFile(file, records_of(file, of, open_parquet), into)
-        for file, into in zip(files, names, strict=True)
-    ]
-    require_readable(files)
-    with ledger_to_write(paths) as opened:
+    with ExitStack() as copies:
+        chosen = [
+            _battle_file(file, of, name, copies.enter_context(readable_again(file)))
+            for file in map(options.or_standard_input, files)
+        ]
+        opened = copies.enter_context(ledger_to_write(paths))
         taken = take_in_battles(opened, chosen, of, skip_bad=skip_bad)
     for each in taken:
         for row in bad_rows(each):
             say(row)
     writer.write(tables.battles_table(of, taken))
+
+
+def _battle_file(file: Path, of: BattleFormat, name: str | None, content: Path) -> BattleFile:
+    """Return a file of battles; a pipe has no name that could tell its set."""
+    if name is None and of.set_by_file is not None and not file.suffix:
+        raise ConfigurationError([f"{file} does not say which set these battles join; use --name"])
+    into = set_name(of.set_of(file) if name is None else name)
+    records = records_of(file, of, open_parquet, content=content)
+    return BattleFile(file, records, into, content)
 
 
 @app.command(name="elo-ratings")
@@ -155,9 +171,8 @@ def import_elo_ratings(
 
     Example: tourney import elo-ratings elo_ratings.json
     """
-    require_readable([file])
     with ledger_to_write(paths) as opened:
-        imported = import_ratings(opened, file, name=set_name(name))
+        imported = import_ratings(opened, options.or_standard_input(file), name=set_name(name))
     writer.write(imported_ratings_table({name: imported}))
 
 

@@ -22,6 +22,7 @@ from commands.cli.shared.workspace import workspace
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table, columns
 from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
+from commands.importing.prompts import read_prompts
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import findings, missing_models
@@ -34,7 +35,6 @@ from commands.settings.starting.new_tournament import (
     NewTournament,
     lay_out,
 )
-from commands.settings.starting.prompts_csv import read_prompts
 from commands.spending.offer import SpendingOptions
 from commands.spending.price_table import price_table
 from ledger.store import utc_now
@@ -106,7 +106,7 @@ def init(
 
     Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
     """
-    table = None if from_csv is None else read_prompts(from_csv)
+    table = None if from_csv is None else read_prompts(options.or_standard_input(from_csv))
     prompts = FIRST_PROMPTS if table is None else table.prompts
     names = lay_out(folder, NewTournament(prompts, entrant or (), judge))
     say(f"written to {folder}: {', '.join(names)}")

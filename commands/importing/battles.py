@@ -30,6 +30,7 @@ class BattleFile(NamedTuple):
     path: Path
     records: Records
     name: str
+    content: Path | None = None  # where its bytes lie, if not there
 
 
 @dataclass
@@ -68,17 +69,6 @@ class BattleImport:
         self.judges.update(filter(None, (battle.judge_model for battle in battles)))
 
 
-def require_readable(files: Iterable[Path]) -> None:
-    """Fail early: before a ledger is made for files that are not there.
-
-    Raises:
-        ConfigurationError: A file cannot be read.
-    """
-    for file in files:
-        with reading(file):
-            file.open("rb").close()
-
-
 def import_battles(
     ledger: Ledger, files: Sequence[BattleFile], of: BattleFormat, *, skip_bad: bool = False
 ) -> list[BattleImport]:
@@ -103,7 +93,7 @@ def _import(
     writer: EventWriter, file: BattleFile, of: BattleFormat, known: KnownBattles, *, skip_bad: bool
 ) -> BattleImport:
     """Append the battles of a file that its set does not hold."""
-    read = FileRead(_digest_of(file.path), (of.name, of.mapping_version))
+    read = FileRead(_digest_of(file), (of.name, of.mapping_version))
     taken, recogniser = BattleImport(file, n_before=known.n_battles), known.seen_by(read)
     stream, chunk = imports.battles_stream(file.name), 0
     for battles, n_skipped in _chunks(of.read(file.records), taken):
@@ -121,7 +111,7 @@ def _import(
             writer.insert_pending()
     _require_battles(file.path, of, taken, skip_bad=skip_bad)
     _require_new(taken, recogniser.n_battles_of_copy())
-    if _digest_of(file.path) != read.digest:
+    if _digest_of(file) != read.digest:
         raise ConfigurationError([f"{file.path} changed while it was read; import it again"])
     taken.look_alikes = known.look_alikes()
     return taken
@@ -175,6 +165,6 @@ def bad_rows(taken: BattleImport) -> Iterator[str]:
     return first_lines(lines, taken.n_skipped, "row")
 
 
-def _digest_of(file: Path) -> Digest:
-    with reading(file), file.open("rb") as opened:
+def _digest_of(file: BattleFile) -> Digest:
+    with reading(file.path), (file.content or file.path).open("rb") as opened:
         return Digest(hashlib.file_digest(opened, "sha256").hexdigest())

@@ -1,6 +1,6 @@
 """Say why there is no verdict, and what to do: no answer, unreadable replies, no gold answer."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from commands.errors import counted
@@ -9,7 +9,7 @@ from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament.matches import queries_to
-from projections.tournament.remaining import dimensions_without_gold
+from projections.tournament.remaining import WithoutGold, without_gold
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import LENIENT_PARSER, PARSERS
 
@@ -27,12 +27,22 @@ def tell_unreadable(
 
 
 def tell_without_gold(state: Tournament, prompts: Collection[PromptId], tell: Tell) -> None:
-    """Tell why nothing is judged on a dimension for which no prompt has the gold answer."""
-    for dimension in dimensions_without_gold(state, prompts):
-        tell(
-            f"{dimension}: nothing can be judged: the rubric needs gold answers, but no prompt has"
-            " one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
-        )
+    """Tell which dimensions leave out prompts that have no gold answer."""
+    for note in gold_notes(without_gold(state, prompts)):
+        tell(note)
+
+
+def gold_notes(dimensions: Iterable[WithoutGold]) -> Iterator[str]:
+    """Say how many prompts each dimension leaves out, and what to do where these are all."""
+    for dimension, n_out, n_asked in dimensions:
+        if 0 < n_out < n_asked:
+            lacking = counted(n_out, "prompt has no gold answer", "prompts have no gold answer")
+            yield f"{dimension}: {lacking}, and {'is' if n_out == 1 else 'are'} left out"
+        elif n_out:
+            yield (
+                f"{dimension}: nothing can be judged: the rubric needs gold answers, but no prompt"
+                " has one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
+            )
 
 
 def tell_unscored(

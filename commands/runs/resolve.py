@@ -104,7 +104,8 @@ def judge_of(state: Tournament, judge: str | None, spelling: Spelling = as_optio
         ConfigurationError: There is no judge yet, no such judge, or several with that name.
     """
     if not state.panel:
-        raise ConfigurationError([f"no judge of {state.stream!r} was registered at that position"])
+        fault = f"no judge of {state.stream!r} was registered at that position: name a later one"
+        raise ConfigurationError([fault])
     if judge is None:
         with_outcomes = {outcome.judge for outcome in state.outcomes}
         return next(

@@ -24,7 +24,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 import rubrics
 from commands.errors import ConfigurationError, place_and_fault
 from commands.settings.sections import Section
-from commands.settings.toml import nearest, parsed
+from commands.settings.toml import closest, nearest, parsed
 from ledger.events.registration import Instructions, Prompt, Rubric, ScoreScale
 from ledger.identity import Dimension, digest_of_bytes
 
@@ -144,12 +144,12 @@ def with_defaults(record: Mapping[str, object]) -> dict[str, object]:
 
 
 def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
-    """Yield which keys of a prompt are unknown, and which are missing."""
-    for key in record:
-        if key not in _FIELDS:
-            yield f"unknown field {key!r}{nearest(key, (*_FIELDS, 'prompt'))}"
+    """Yield which keys of a prompt are unknown, and which are missing and not misspelt."""
+    meant = {key: closest(key, (*_FIELDS, "prompt")) for key in record if key not in _FIELDS}
+    for key in meant:
+        yield f"unknown field {key!r}{nearest(key, (*_FIELDS, 'prompt'))}"
     for name, field in _FIELDS.items():
-        if field.required and name not in record:
+        if field.required and name not in record and not {name, "prompt"} & {*meant.values()}:
             yield f"{name!r} is missing"
 
 

@@ -137,6 +137,9 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
             return f"unknown key {name!r}{_hint(error['loc'])}"
         case "missing":
             return f"{name!r} is missing"
+        case "too_short":
+            least, found = error["ctx"]["min_length"], error["ctx"]["actual_length"]
+            return f"a tournament needs {least} or more [[{name}]]; there is {found or 'none'}"
         case _ if location[-1] == "api_key_env":  # the value may be the key itself
             return f"{name!r} is not the name of an environment variable, as OPENAI_API_KEY"
         case _ if location[-1] == "base_url":

@@ -80,8 +80,13 @@ def _dotted(location: Location) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: the nearest known one, else all of them."""
     known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known here: {', '.join(known)}"
+    close = closest(name, known)
+    return f"; did you mean {close!r}?" if close else f"; known here: {', '.join(known)}"
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that an unknown one is probably meant to be; None: none is close."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.5)), None)
 
 
 def parsed(text: str) -> Table:

@@ -6,12 +6,14 @@ two histories, and a file that is moved leaves its newest events behind.
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
 from stat import ST_DEV, ST_INO, ST_NLINK
 from typing import Final
 
-from ledger.errors import HardLinked, LedgerMoved
+from ledger.errors import HardLinked, LedgerMoved, NotALedger
 from ledger.storage.files import beside, wal_of
 
 # Of what is not named here nobody knows whether its locks and flushes hold: networks, what a host
@@ -64,19 +66,55 @@ def require_one_name(path: Path) -> None:
         raise HardLinked(path, n_names)
 
 
+@contextmanager
+def nothing_left_behind(path: Path, *, was_there: bool) -> Iterator[None]:
+    """Remove a file that was begun and did not become a ledger, and its lock file.
+
+    The caller holds the lock, and has closed the file when an error leaves this context.
+
+    Args:
+        path: The ledger.
+        was_there: Whether there was such a file before; then it stays.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not was_there:
+            _remove_unused(path)
+        elif isinstance(error, NotALedger) or not path.is_file():
+            beside(path, ".lock").unlink(missing_ok=True)
+        raise
+
+
+def _remove_unused(path: Path, *others: Path) -> None:
+    """Remove a ledger without events, its lock file and others; not while a process uses it.
+
+    The last process to close a ledger removes its log. The caller holds the lock.
+    """
+    if not wal_of(path).exists():
+        for each in (*others, beside(path, ""), beside(path, ".lock")):
+            with suppress(OSError):  # an empty ledger that stays does no harm
+                each.unlink(missing_ok=True)
+
+
 class PlaceWatch:
     """Notices when a file is moved, deleted or replaced that must stay while a ledger is written.
 
     An open file can be written to after its name is gone, and nobody would find what was written.
     """
 
-    def __init__(self, ledger: Path) -> None:
+    def __init__(self, ledger: Path, *, was_there: bool = True) -> None:
         """Watch a ledger that is open for writing, and its log.
+
+        Args:
+            ledger: Its path.
+            was_there: Whether it was there before this process opened it.
 
         Raises:
             OSError: One does not exist.
         """
         self._ledger = ledger
+        self._was_there = was_there
         self._identities: dict[str, tuple[int, ...]] = {}
         self.add(beside(ledger, ""))
         self.add(wal_of(ledger))
@@ -88,6 +126,15 @@ class PlaceWatch:
             OSError: It does not exist.
         """
         self._identities[str(file)] = _identity(file.stat())
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this process began the ledger, and it lies where it was begun."""
+        return not self._was_there and not self.has_moved
+
+    def remove(self) -> None:
+        """Remove a ledger that has no events, and all that lies beside it, if nobody uses it."""
+        _remove_unused(self._ledger, *map(Path, self._identities))
 
     @property
     def has_moved(self) -> bool:
@@ -124,6 +171,10 @@ class NoWatch:
     """For a ledger that is in memory, or only read."""
 
     has_moved: Final = False
+    is_new: Final = False
+
+    def remove(self) -> None:
+        """Do nothing."""
 
     def add(self, _file: Path) -> None:
         """Do nothing."""

@@ -8,7 +8,10 @@ from ledger.errors import CannotWrite
 
 _REMEDIES: Final = (
     (("ENOSPC", "EDQUOT", "SQLITE_FULL"), "free disk space"),
-    (("EACCES", "EPERM", "SQLITE_PERM", "SQLITE_READONLY"), "fix its permissions"),
+    (
+        ("EACCES", "EPERM", "SQLITE_PERM", "SQLITE_READONLY"),
+        "fix the permissions of the file and its folder",
+    ),
     (("EROFS",), "choose a file system that can be written"),
     (("ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG", "ELOOP"), "correct the path"),
     (("SQLITE_CANTOPEN",), "check that its folder exists and can be written"),

@@ -2,12 +2,12 @@
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, UNPAID
-from ledger.events.registration import JudgeSettings, Prompt
+from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.tournament.compared import Account, account_of
@@ -77,13 +77,21 @@ class ResponseCount(NamedTuple):
     missing: int
 
 
+class WithoutGold(NamedTuple):
+    """How many prompts a dimension leaves out, since they lack the gold answer that it needs."""
+
+    dimension: Dimension
+    n_prompts: int
+    n_asked: int  # with and without one
+
+
 @dataclass(frozen=True)
 class Progress:
     """A tournament's progress for one judge."""
 
     responses: tuple[ResponseCount, ...]
     accounts: tuple[tuple[Dimension, Account], ...]
-    left_out: tuple[tuple[Dimension, int], ...]  # prompts without the gold answer that is needed
+    without_gold: tuple[WithoutGold, ...]
 
 
 def missing_responses(
@@ -232,30 +240,20 @@ def progress(
     return Progress(
         responses=response_counts(tournament, prompts),
         accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
-        left_out=_left_out(tournament, _chosen(tournament, prompts)),
+        without_gold=without_gold(tournament, prompts),
     )
 
 
-def dimensions_without_gold(
-    tournament: Tournament, prompts: Collection[PromptId]
-) -> tuple[Dimension, ...]:
-    """Return the dimensions that need gold answers where none of the prompts has one."""
-    asked = _chosen(tournament, prompts)
-    left_out = _left_out(tournament, asked)
-    return tuple(dimension for dimension, n in left_out if asked and n == len(asked))
-
-
-def _chosen(tournament: Tournament, prompts: Collection[PromptId]) -> list[Prompt]:
+def without_gold(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[WithoutGold, ...]:
+    """Count for each dimension the prompts that lack the gold answer that it needs."""
     ids = frozenset(prompts)
-    return [prompt for prompt in tournament.bank if prompt.prompt_id in ids]
-
-
-def _left_out(
-    tournament: Tournament, prompts: Sequence[Prompt]
-) -> tuple[tuple[Dimension, int], ...]:
-    """Return on how many prompts each dimension lacks the gold answer that it needs."""
+    asked = [prompt for prompt in tournament.bank if prompt.prompt_id in ids]
     return tuple(
-        (rubric.dimension, sum(not is_eligible(rubric, prompt) for prompt in prompts))
+        WithoutGold(
+            rubric.dimension,
+            sum(not is_eligible(rubric, prompt) for prompt in asked),
+            len(asked),
+        )
         for rubric in tournament.dimensions
     )
 

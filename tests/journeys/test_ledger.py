@@ -277,6 +277,7 @@ def test_status_grows_with_the_ledger_and_leaves_nothing_beside_it(
 
 def test_status_of_an_empty_ledger_has_no_rows(tmp_path: Path) -> None:
     """It was opened, and nothing came of it yet."""
+    (tmp_path / "tournament.db").touch()  # else an empty ledger does not stay
     Ledger.open(tmp_path / "tournament.db").close()
 
     done = launch(tmp_path, "status")

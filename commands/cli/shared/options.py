@@ -100,6 +100,16 @@ Yes: TypeAlias = Annotated[
 ]
 
 
+def or_standard_input(file: Path) -> Path:
+    """Return a file to read; `-` is standard input."""
+    return Path("/dev/stdin") if file == Path("-") else file
+
+
+def or_standard_output(file: Path | None) -> Path | None:
+    """Return a file to write; `-` is standard output, as if none was named."""
+    return None if file == Path("-") else file
+
+
 def of_set(says: str, *names: str, metavar: str | None = None) -> Any:  # noqa: ANN401  # as typer's
     """Return an option that names an imported set of battles or ratings."""
     return typer.Option(*names, metavar=metavar, autocompletion=completion.imported_sets, help=says)

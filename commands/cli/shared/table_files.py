@@ -21,7 +21,7 @@ _SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
 
 
 def require_suffix(output: Path | None, *more: str) -> None:
-    """Refuse a file of an unknown kind before anything is read.
+    """Refuse a file of an unknown kind before anything is read; a pipe is as standard output.
 
     Args:
         output: The file to write; None: standard output.
@@ -31,7 +31,9 @@ def require_suffix(output: Path | None, *more: str) -> None:
         ConfigurationError: The suffix is none of them.
     """
     known = sorted((*_SUFFIXES, *more))
-    if output is not None and output.suffix not in known:
+    if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
+        return
+    if output.suffix not in known:
         kinds = f"{', '.join(known[:-1])} or {known[-1]}"
         fault = f"--output {output}: the suffix is {output.suffix!r}, but must be {kinds}"
         raise ConfigurationError([f"{fault}; the suffix chooses the format"])

@@ -31,7 +31,7 @@ def _plain_lines() -> OnProgress:
     told: dict[str, int] = {}
 
     def tell(what: str, done: int, total: int) -> None:
-        tenth = done * 10 // total
+        tenth = done * 10 // max(total, 1)  # of nothing, all is done
         if told.get(what) != tenth:
             told[what] = tenth
             say(f"{what}: {done} of {total}")

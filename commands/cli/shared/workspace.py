@@ -12,6 +12,7 @@ from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
 from commands.settings.lookup import allows_network
 from commands.settings.version import package_versions
+from commands.spending.signals import interrupted_by_any_ending
 from ledger.errors import NoLedger
 from ledger.events.registration import Provider
 from ledger.store import Ledger
@@ -38,7 +39,10 @@ def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
     """Open the ledger that the options name, for writing."""
     found = tournament_section(paths.config)  # which may allow a network file system
     network = found.network_ledger if found else allows_network(os.environ)
-    with open_for_writing(paths.of_ledger, say, allow_network=network) as opened:
+    with (
+        interrupted_by_any_ending(),
+        open_for_writing(paths.of_ledger, say, allow_network=network) as opened,
+    ):
         yield opened
 
 

@@ -20,7 +20,8 @@ _OF_EVENTS: Final = (
 
 
 def log_table(rows: Iterable[StoredEvent]) -> Table:
-    """Return a row for each event."""
+    """Return a row for each event; a note says that there is none."""
+    rows = tuple(rows)
     return Table(
         schema="tourney/log@1",
         title="Events",
@@ -38,6 +39,7 @@ def log_table(rows: Iterable[StoredEvent]) -> Table:
             }
             for row in rows
         ),
+        notes=() if rows else ("no events",),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from commands.cli.tables.table import KEPT, Table, columns
+from commands.judging.unreadable import gold_notes
 from commands.runs.reading.rows import OutcomeRow, ResponseRow, WinRateRow
 from commands.runs.report.drawings.figures import win_rates_chart
 from ledger.events.imports import RatingsImported
@@ -43,7 +44,7 @@ def winrates_table(
         title=_TITLES[counted],
         columns=(
             *columns("dimension", importance=KEPT, entrant_a="A", entrant_b="B"),
-            *columns("a_wins", "b_wins", "ties"),
+            *columns("a_wins", "b_wins", "ties", importance=KEPT),
             *columns("inconsistent", "missing", importance=0),
             *columns(digits=3, importance=KEPT, win_rate="A's share"),
             *columns(
@@ -85,7 +86,7 @@ def matches_table(
             ),
             *columns(importance=KEPT, entrant_a="A", entrant_b="B"),
             *(columns("order") if by_order else ()),
-            *columns("status", "winner"),
+            *columns("status", "winner", importance=KEPT),
         ),
         rows=tuple(
             {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
@@ -162,16 +163,12 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
         ),
         notes=(
             *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
-            *(
-                f"{dimension}: prompts without a gold answer are left out ({count})."
-                for dimension, count in progress.left_out
-                if count
-            ),
+            *gold_notes(progress.without_gold),
         ),
         facts={
             "judge": judge.judge_id,
             "accounts": {name: each.fields() for name, each in progress.accounts},
-            "left_out": dict(progress.left_out),
+            "left_out": {each.dimension: each.n_prompts for each in progress.without_gold},
         },
     )
 

@@ -106,9 +106,8 @@ def _screen(table: Table, console: Console) -> Iterator[Text]:
         bar = (layout.GAP + drawn[row], _BAR) if drawn else ""
         yield Text.assemble(first, bar)
         yield from map(Text, more)
-    if fit.n_hidden:
-        hidden = "column is hidden" if fit.n_hidden == 1 else "columns are hidden"
-        hint = f"{fit.n_hidden} {hidden}: widen the terminal or use --json"
+    if fit.hidden:
+        hint = f"hidden: {', '.join(fit.hidden)}; widen the terminal or use --json"
         yield from _sentence(hint, "dim", console)
 
 

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from commands.cli.tables.table import Column, Table, columns
+from commands.cli.tables.table import KEPT, Table, columns
 from commands.errors import counted
 from commands.spending.offer import dollars, no_price
 from commands.spending.price_table import PricedModel, PriceTable
@@ -29,16 +29,26 @@ def prices_table(prices: PriceTable, today: dt.date) -> Table:
             *columns(
                 digits=_FRACTIONS,
                 unknown="?",
+                importance=KEPT,
                 input_usd="Input",
                 output_usd="Output",
+            ),
+            *columns(
+                digits=_FRACTIONS,
+                unknown="?",
+                importance=1,
                 cache_write_5m_usd="Write 5m",
                 cache_write_1h_usd="Write 1h",
                 cache_read_usd="Read",
+            ),
+            *columns(
+                digits=_FRACTIONS,
+                unknown="?",
                 batch_input_usd="Batch in",
                 batch_output_usd="Batch out",
             ),
-            *columns(unknown="?", min_cacheable_tokens="Caches from"),
-            *columns(source="From"),
+            *columns(unknown="?", importance=0, min_cacheable_tokens="Caches from"),
+            *columns(importance=0, source="From"),
         ),
         rows=tuple(_price_fields(priced) for priced in held.values()),
         notes=(*_long_prompts(held.values()), *age_notes(prices, today)),
@@ -104,11 +114,17 @@ def spend_table(
         title="Spent",
         columns=(
             *columns("judge", "dimension", "day", "n_replies", n_failed="No verdict"),
-            *columns("n_input", "n_output", n_cache_write_5m="Write 5m"),
-            *columns(n_cache_write_1h="Write 1h", n_cache_read="Read"),
-            *columns(digits=_FRACTIONS, unknown="?", usd="Dollars", failed_usd="On no verdict"),
-            *columns(digits=_FRACTIONS, unknown="?", cache_saved_usd="Cache saved"),
-            Column("n_maybe_billed", "Maybe billed", is_counted=True),
+            *columns("n_input", "n_output"),
+            *columns(
+                importance=0,
+                n_cache_write_5m="Write 5m",
+                n_cache_write_1h="Write 1h",
+                n_cache_read="Read",
+            ),
+            *columns(digits=_FRACTIONS, unknown="?", importance=KEPT, usd="Dollars"),
+            *columns(digits=_FRACTIONS, unknown="?", importance=1, failed_usd="On no verdict"),
+            *columns(digits=_FRACTIONS, unknown="?", importance=0, cache_saved_usd="Cache saved"),
+            *columns(is_counted=True, importance=KEPT, n_maybe_billed="Maybe billed"),
         ),
         rows=tuple(
             {**key._asdict(), "day": key.day.isoformat(), **bill.fields} for key, bill in bills

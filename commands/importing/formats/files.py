@@ -1,26 +1,31 @@
 """Read the rows of a CSV, TSV, JSON, JSON lines or Parquet file, chosen by the file's suffix.
 
-Rows are read one at a time, except from a JSON file, which is read whole. All but Parquet may be
-compressed by gzip. Bytes that are not UTF-8 make half surrogates, which no field of a battle may
-have: so the row that has them is the bad one.
+What has no suffix, as a pipe, is chosen by its content. Rows are read one at a time, except from a
+JSON file, which is read whole. All but Parquet may be compressed by gzip. Bytes that are not UTF-8
+make half surrogates, which no field of a battle may have: so the row that has them is the bad one.
 """
 
 import csv
 import gzip
 import json
+import re
+import shutil
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, TextIOWrapper
+from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from tempfile import NamedTemporaryFile
+from typing import Final, NamedTuple, Self, TypeAlias
 
 import msgspec
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import BattleFormat, uncompressed
-from commands.importing.formats.rows import BadRow, Record
+from commands.importing.formats.catalogue import BattleFormat
+from commands.importing.formats.rows import BadRow, Record, Sheet
 from projections.artifacts.escaping import unguarded
 
 
@@ -37,14 +42,31 @@ def reading(path: Path) -> Iterator[None]:
         raise ConfigurationError([f"{path}: cannot be read: {error.strerror}"]) from error
 
 
+@contextmanager
+def readable_again(path: Path) -> Iterator[Path]:
+    """Give a file that can be read several times: of a pipe, a copy that goes at the end.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    if path.is_file():
+        yield path
+        return
+    with NamedTemporaryFile(prefix="tourney-") as copy:
+        with reading(path), path.open("rb") as pipe:
+            shutil.copyfileobj(pipe, copy)
+            copy.flush()
+        yield Path(copy.name)
+
+
 def decode_json(content: bytes) -> object:
-    """Decode JSON, with None for NaN.
+    """Decode JSON, with None for NaN; editors on Windows put a mark before it.
 
     Raises:
         ValueError: The content is not JSON, or nested too deeply.
     """
     try:
-        return _decode_with_nan(content)
+        return _decode_with_nan(content.removeprefix(BOM_UTF8))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -60,53 +82,91 @@ def _constant(name: str) -> float | None:
     return None if name == "NaN" else float(name)
 
 
-_LONGEST_CELL: Final = 2**31 - 1  # characters; conversations exceed csv's default
-
-
-class Sheet(NamedTuple):
-    """A table's column names and rows."""
-
-    header: Sequence[str]
-    rows: Iterator[Record | BadRow]
-
-
 OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
 """Opens a Parquet file, or a stream of Arrow, and reads some columns, or all."""
 
 
+class _File(NamedTuple):
+    """A file as messages name it, where its content lies, and what that is."""
+
+    path: Path
+    content: Path
+    suffixes: Sequence[str]
+
+    @classmethod
+    def of(cls, path: Path, content: Path) -> Self:
+        """Tell what a file holds, by its suffixes, or by its content if it has none."""
+        suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+        return cls(path, content, suffixes or _suffixes_of(content))
+
+    def open(self) -> BufferedReader | gzip.GzipFile:
+        """Open it, uncompressed."""
+        return gzip.open(self.content) if self.suffixes[-1] == ".gz" else self.content.open("rb")
+
+
+_FIRST_BYTES: Final = 2**20  # of a file whose name does not say what it is
+
+
+def _suffixes_of(content: Path) -> Sequence[str]:
+    """Return the suffixes that a file would have, by how it begins."""
+    with content.open("rb") as opened:
+        begin = opened.read(4)
+    if begin == b"PAR1":
+        return [".parquet"]
+    if begin.startswith(b"\x1f\x8b"):
+        with gzip.open(content) as opened:
+            return [_kind_of(opened.read(_FIRST_BYTES)), ".gz"]
+    with content.open("rb") as opened:
+        return [_kind_of(opened.read(_FIRST_BYTES))]
+
+
+def _kind_of(begin: bytes) -> str:
+    text = begin.removeprefix(BOM_UTF8).lstrip()
+    if text.startswith(b"{"):
+        first_line = text.partition(b"\n")[0].strip()
+        return ".jsonl" if len(first_line) > 1 else ".json"
+    return ".json" if text.startswith(b"[") else ".csv"
+
+
 def records_of(
-    path: Path, of: BattleFormat | None, open_parquet: OpenParquet
+    path: Path, of: BattleFormat | None, open_parquet: OpenParquet, *, content: Path | None = None
 ) -> Iterator[Record | BadRow]:
     """Yield the rows of a file: the columns of a format, or all.
+
+    Args:
+        path: The file, as messages name it.
+        of: The format; None: all columns are read.
+        open_parquet: Opens a Parquet file.
+        content: Where the bytes lie; None: in the file.
 
     Raises:
         ConfigurationError: The file cannot be read, has an unknown suffix, or lacks a column that
             the format requires.
     """
     try:
-        match uncompressed(path).suffix:
-            case ".csv":
-                yield from _with_header(path, of, _open_csv(path, ","))
-            case ".tsv":
-                yield from _with_header(path, of, _open_csv(path, "\t"))
-            case ".parquet" | ".arrow" if path.suffix != ".gz":
+        file = _File.of(path, content or path)
+        match file.suffixes:
+            case [".csv" | ".tsv", *_]:
+                yield from _csv_rows(file, of)
+            case [".parquet" | ".arrow"]:
                 columns = None if of is None else {*of.required, *of.optional}
-                yield from _with_header(path, of, open_parquet(path, columns))
-            case ".jsonl":
-                yield from _json_lines(path)
-            case ".json":
-                yield from _json_rows(path)
+                yield from _with_header(path, of, open_parquet(file.content, columns))
+            case [".jsonl", *_]:
+                yield from _json_lines(file)
+            case [".json", *_]:
+                yield from _json_rows(file)
             case _:
                 kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
                 suffix = path.suffix
                 fault = f"{path}: the suffix is {suffix!r}, but must be {kinds}; rename the file"
                 raise ConfigurationError([fault])
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
-def _open(path: Path) -> BufferedReader | gzip.GzipFile:
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+def _csv_rows(file: _File, of: BattleFormat | None) -> Iterator[Record | BadRow]:
+    with TextIOWrapper(file.open(), "utf-8-sig", "surrogateescape", newline="") as lines:
+        yield from _with_header(file.path, of, csv_sheet(lines))
 
 
 def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[Record | BadRow]:
@@ -136,32 +196,58 @@ def _doubled(names: Collection[str], header: Sequence[str]) -> Iterator[str]:
             yield f"there are {n} columns {name!r}; rename all but the one to read"
 
 
-def _open_csv(path: Path, delimiter: str) -> Sheet:
-    rows = _csv_rows(path, delimiter)
+_LONGEST_CELL: Final = 2**31 - 1  # characters; conversations exceed csv's default
+_SEPARATORS: Final = ",;\t"
+_QUOTED: Final = re.compile(r'"[^"]*("|$)')
+
+
+def csv_sheet(lines: Iterable[str]) -> Sheet:
+    """Return the header and the rows of CSV; what stands between its cells, the header tells.
+
+    Args:
+        lines: With their line ends as they are.
+    """
+    rest = iter(lines)
+    first = next(rest, "")
+    rows = _cells(chain([first], rest), _separator(first))
     _, header = next(rows, (1, []))
+    if isinstance(header, csv.Error):
+        header = []
     return Sheet(header, (_csv_record(line, header, cells) for line, cells in rows))
 
 
-def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file, each with the number of its first line."""
+def _separator(header: str) -> str:
+    bare = _QUOTED.sub("", header)
+    return max(_SEPARATORS, key=bare.count)
+
+
+def _cells(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Yield each row, or why it is none, with the number of its first line."""
     csv.field_size_limit(_LONGEST_CELL)
-    with TextIOWrapper(_open(path), "utf-8-sig", "surrogateescape", newline="") as opened:
-        reader = csv.reader(opened, delimiter=delimiter)
-        line = 1
-        for cells in reader:
-            if cells:  # else the line is empty
-                yield line, cells
-            line = reader.line_num + 1
+    reader = csv.reader(lines, strict=True, delimiter=separator)
+    line = 1
+    while True:
+        try:
+            cells: list[str] | csv.Error = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            cells = error
+        if cells:  # else the line is empty
+            yield line, cells
+        line = reader.line_num + 1
 
 
-def _csv_record(line: int, header: list[str], cells: list[str]) -> Record | BadRow:
+def _csv_record(line: int, header: Sequence[str], cells: list[str] | csv.Error) -> Record | BadRow:
+    if isinstance(cells, csv.Error):
+        return BadRow(line, f"not CSV: {cells}")
     if len(cells) != len(header):
         return BadRow(line, f"it has {len(cells)} cells, but the header has {len(header)}")
     return Record(line, dict(zip(header, map(unguarded, cells), strict=True)))
 
 
-def _json_lines(path: Path) -> Iterator[Record | BadRow]:
-    with _open(path) as opened:
+def _json_lines(file: _File) -> Iterator[Record | BadRow]:
+    with file.open() as opened:
         for line, content in enumerate(opened, start=1):
             if not content.isspace():
                 yield _json_record(line, content)
@@ -175,13 +261,13 @@ def _json_record(line: int, content: bytes) -> Record | BadRow:
     return Record(line, found) if isinstance(found, dict) else BadRow(line, "not a JSON object")
 
 
-def _json_rows(path: Path) -> Iterator[Record | BadRow]:
+def _json_rows(file: _File) -> Iterator[Record | BadRow]:
     """Yield the objects of a JSON array, or a single object."""
     try:
-        with _open(path) as opened:
+        with file.open() as opened:
             found = decode_json(opened.read())
     except ValueError as error:
-        why = f"{path}: not JSON: {error}; name a file of JSON lines .jsonl"
+        why = f"{file.path}: not JSON: {error}; name a file of JSON lines .jsonl"
         raise ConfigurationError([why]) from error
     for row, each in enumerate(found if isinstance(found, list) else [found], start=1):
         yield Record(row, each) if isinstance(each, dict) else BadRow(row, "not a JSON object")

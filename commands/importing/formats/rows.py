@@ -32,6 +32,13 @@ class Record(NamedTuple):
     fields: Fields
 
 
+class Sheet(NamedTuple):
+    """A table's column names and rows."""
+
+    header: Sequence[str]
+    rows: Iterator[Record | BadRow]
+
+
 Records: TypeAlias = Iterable[Record | BadRow]
 Reader: TypeAlias = Callable[[Records], Iterator[ImportedBattle | BadRow]]
 """Turns records into battles by one format; bad rows are passed through."""

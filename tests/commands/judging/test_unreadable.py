@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from commands.judging.unreadable import tell_unreadable
+from commands.judging.unreadable import gold_notes, tell_unreadable
 from ledger.events.judging import FailureReason
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
+from ledger.identity import Dimension
+from projections.tournament.remaining import WithoutGold
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.events import judge, known, verdict
@@ -124,3 +126,14 @@ def test_of_a_judge_that_is_readable_nothing_is_told() -> None:
 
     assert told(verdict(query.query_key)) == []
     assert told(by=judge("nobody")) == []
+
+
+def test_missing_gold_answers_are_told_in_the_same_words_everywhere() -> None:
+    """`plan judge`, `run`, `apply judge` and `project progress` show these notes."""
+    counts = ((0, 3), (1, 3), (2, 3), (3, 3))
+
+    one, some, all_of_them = gold_notes(WithoutGold(Dimension("truth"), *each) for each in counts)
+
+    assert one == "truth: 1 prompt has no gold answer, and is left out"
+    assert some == "truth: 2 prompts have no gold answer, and are left out"
+    assert all_of_them.startswith("truth: nothing can be judged: the rubric needs gold answers")

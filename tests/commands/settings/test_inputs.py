@@ -101,6 +101,8 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
         (line(promt="Why?"), "unknown field 'promt'; did you mean 'prompt'?"),
         (line(zzz=1), "unknown field 'zzz'; known here: prompt_id, source, subject, text, tags, "),
         ('{"gold_answer": "t", "source": "s"}', "'text' is missing"),
+        ('{"promt": "x"}', "unknown field 'promt'; did you mean 'prompt'?"),
+        ('{"txt": "x"}', "unknown field 'txt'; did you mean 'text'?"),
         (line(text=""), "'text': Expected str of length >= 1"),
         (line(expected_behavior="guess"), "'expected_behavior': Invalid enum value 'guess'"),
         (line(text=None, source=3), "'source': Expected str, got int"),

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from commands.spending.signals import stopping_gently
+from commands.spending.signals import interrupted_by_any_ending, stopping_gently
 
 
 def test_the_first_ctrl_c_says_what_happens_and_the_second_interrupts(
@@ -72,3 +72,28 @@ def test_a_request_to_end_keeps_the_answers_under_way(number: signal.Signals) ->
     signal.signal(number, before)
     assert is_set
     assert now is signal.SIG_DFL
+
+
+def test_a_scheduler_that_ends_a_command_interrupts_it_as_ctrl_c_does() -> None:
+    """A ledger that was begun in vain is removed then, too."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt), interrupted_by_any_ending():
+        signal.raise_signal(signal.SIGTERM)
+
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_in_another_thread_nothing_is_interrupted() -> None:
+    """Python handles signals in the main thread only."""
+    seen: list[object] = []
+
+    def work() -> None:
+        with interrupted_by_any_ending():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+
+    assert seen == [signal.getsignal(signal.SIGTERM)]

@@ -18,13 +18,13 @@ from projections.tournament.remaining import (
     OpenQuery,
     ResponseCount,
     awaited_queries,
-    dimensions_without_gold,
     missing_responses,
     open_queries,
     open_scores,
     progress,
     refreshed_query,
     unreconciled,
+    without_gold,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -144,21 +144,17 @@ def test_prompts_without_gold_are_left_out_and_counted() -> None:
     whole = progress(tournament, everything(tournament), tournament.panel[0])
     some = progress(tournament, {PromptId("p1"), PromptId("p2")}, tournament.panel[0])
 
-    assert whole.left_out == (("factuality", 2), ("utility", 0))
+    assert whole.without_gold == (("factuality", 2, 3), ("utility", 0, 3))
     assert [account.planned for _, account in whole.accounts] == [1, 3]
-    assert some.left_out == (("factuality", 1), ("utility", 0))
+    assert some.without_gold == (("factuality", 1, 2), ("utility", 0, 2))
 
 
-@pytest.mark.parametrize(
-    ("prompts", "lacking"), [({"p1"}, ("factuality",)), ({"p1", "p2"}, ()), (set(), ())]
-)
-def test_a_dimension_without_any_gold_answer_is_named(
-    prompts: set[PromptId], lacking: tuple[str, ...]
-) -> None:
+def test_a_dimension_without_any_gold_answer_is_counted() -> None:
     """Nothing can be judged on it, and zero pairs alone would not say why."""
     tournament = known(*opened(prompts=[prompt("p1", gold=None), prompt("p2")], rubrics=RUBRICS))
 
-    assert dimensions_without_gold(tournament, prompts) == lacking
+    assert without_gold(tournament, {PromptId("p1")}) == (("factuality", 1, 1), ("utility", 0, 1))
+    assert without_gold(tournament, ()) == (("factuality", 0, 0), ("utility", 0, 0))
 
 
 def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:

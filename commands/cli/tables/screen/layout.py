@@ -52,7 +52,7 @@ class Fitted(NamedTuple):
 
     cells: Sequence[ShownColumn]
     widths: Sequence[int]
-    n_hidden: int = 0
+    hidden: Sequence[str] = ()  # headings of the columns left out
 
     @property
     def width(self) -> int:
@@ -72,7 +72,8 @@ def fitted(cells: Sequence[ShownColumn], width: int) -> Fitted | None:
         shown = [
             each for each in shown if each is not least and each.column.group != (group or None)
         ]
-    return Fitted(shown, _shrunk(shown, width), len(cells) - len(shown))
+    hidden = [each.column.heading for each in cells if each not in shown]
+    return Fitted(shown, _shrunk(shown, width), hidden)
 
 
 def _total(widths: Sequence[int]) -> int:

@@ -143,7 +143,7 @@ def test_a_pipe_is_as_wide_as_it_says(
 
     lines = launch(path.parent, "log").stdout.splitlines()
 
-    assert ("1 column is hidden: widen the terminal or use --json" in lines) == is_hidden
+    assert ("hidden: Recorded; widen the terminal or use --json" in lines) == is_hidden
     assert ("Recorded" in lines[1]) != is_hidden
 
 

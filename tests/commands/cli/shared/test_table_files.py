@@ -73,6 +73,7 @@ def test_a_suffix_that_says_nothing_is_refused_with_those_that_do() -> None:
     """Lines of JSON in a file named .xlsx would help nobody."""
     require_suffix(None)
     require_suffix(Path("a.json"), ".json")
+    require_suffix(Path("/dev/null"))  # a device, or a pipe, is as standard output
 
     with pytest.raises(ConfigurationError) as caught:
         require_suffix(Path("a.xlsx"))

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from rich.console import Console
 
-from commands.cli.shared.terminal import progress_bars
+from commands.cli.shared.terminal import progress_bars, progress_on_stderr
 from tests.providers.anthropic.process import FakeProcess
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Said
 from tests.support.builders.commands import lay_out
@@ -188,3 +188,11 @@ def test_a_bar_tells_phase_total_rate_and_time_left_on_eighty_columns() -> None:
     assert "300/5148" in line
     assert "10.0/s" in line
     assert "08:05" in line
+
+
+def test_of_nothing_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """An audit of a ledger without events has no tenth to tell of, and ends well."""
+    with progress_on_stderr() as tell:
+        tell("events", 0, 0)
+
+    assert capsys.readouterr().err == "events: 0 of 0\n"

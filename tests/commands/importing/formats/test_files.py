@@ -2,7 +2,10 @@
 
 from contextlib import suppress
 from gzip import compress
+from io import BytesIO
+from os import mkfifo
 from pathlib import Path
+from threading import Thread
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it says no types
 import pytest
@@ -13,7 +16,7 @@ from pyarrow import parquet as pq
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
 from commands.importing.formats.catalogue import BattleFormat
-from commands.importing.formats.files import records_of
+from commands.importing.formats.files import readable_again, records_of
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
 
@@ -206,3 +209,78 @@ def test_a_parquet_file_with_a_damaged_byte_is_read_or_refused(
 
     with suppress(ConfigurationError):
         records(path)
+
+
+@pytest.mark.parametrize("header", ["a;b", '"a";"b"', '"a,c,d";b;a'])
+def test_a_spreadsheet_may_separate_cells_by_semicolons(tmp_path: Path, header: str) -> None:
+    """Where a comma is for decimals, it does; what is quoted separates nothing."""
+    cells = "x;1,5;x" if header.count(";") > 1 else "x;1,5"
+
+    (found,) = records(tmp_path / "b.csv", f"{header}\n{cells}\n")
+
+    assert isinstance(found, Record)
+    assert (found.fields["a"], found.fields["b"]) == ("x", "1,5")
+
+
+def test_a_row_that_is_not_csv_is_bad(tmp_path: Path) -> None:
+    """A quote that nobody closes takes in all that follows, and the rows before it stand."""
+    assert records(tmp_path / "b.csv", 'a\nx\n"y\nz\n') == [
+        Record(2, {"a": "x"}),
+        BadRow(3, "not CSV: unexpected end of data"),
+    ]
+    assert "no column 'a'" in refusal(tmp_path / "b.csv", '"a\n')
+
+
+def test_json_may_begin_with_a_mark(tmp_path: Path) -> None:
+    """Editors on Windows write it, and it is no part of the first row."""
+    assert records(tmp_path / "b.jsonl", '\ufeff{"a": 1}\n') == [Record(1, {"a": 1})]
+    assert records(tmp_path / "b.json", '\ufeff[{"a": 1}]') == [Record(1, {"a": 1})]
+
+
+PARQUET = BytesIO()
+pq.write_table(pa.Table.from_pylist([{"a": "1"}]), PARQUET)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a\n1\n",
+        b"b\ta\n2\t1\n",
+        b'\xef\xbb\xbf{"a": "1"}\n',
+        b'{\n  "a": "1"\n}',
+        b'[{"a": "1"}]',
+        compress(b'{"a": "1"}'),
+        PARQUET.getvalue(),
+    ],
+)
+def test_a_pipe_is_read_by_its_content(tmp_path: Path, content: bytes) -> None:
+    """It has no suffix, and can be read once only; what is read is a copy."""
+    pipe = tmp_path / "pipe"
+    mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+
+    with readable_again(pipe) as copy:
+        found = [[*records_of(pipe, FORMAT, open_parquet, content=copy)] for _ in range(2)]
+    writer.join()
+
+    assert [each.fields["a"] for (each,) in found if isinstance(each, Record)] == ["1", "1"]
+    assert not copy.exists()
+
+
+def test_a_file_is_read_where_it_lies(tmp_path: Path) -> None:
+    """A million battles are not copied."""
+    file = tmp_path / "b.csv"
+    file.touch()
+
+    with readable_again(file) as found:
+        assert found == file
+
+
+def test_what_is_not_there_has_no_copy(tmp_path: Path) -> None:
+    """It is named."""
+    with (
+        pytest.raises(ConfigurationError, match="none: cannot be read: No such file"),
+        readable_again(tmp_path / "none"),
+    ):
+        pass

@@ -56,7 +56,7 @@ def test_the_least_important_column_goes_first() -> None:
 
     assert fit is not None
     assert [each.column.key for each in fit.cells] == ["entrant", "elo", "low"]
-    assert fit.n_hidden == 1
+    assert fit.hidden == ["Order SEM"]
 
 
 def test_of_equally_important_columns_the_last_goes_first() -> None:
@@ -80,7 +80,7 @@ def test_columns_of_one_group_go_together() -> None:
 
     assert fit is not None
     assert [each.column.key for each in fit.cells] == ["entrant", "elo"]
-    assert fit.n_hidden == 2
+    assert fit.hidden == ["95 % low", "95 % low"]
 
 
 def test_prose_wraps_between_words() -> None:
@@ -130,4 +130,4 @@ def test_no_line_is_too_long_and_no_word_is_broken(
     words = {word for each in fit.cells for word in (each.column.heading, *each.texts)}
     assert {*" ".join(shown).split()} == {*" ".join(words).split()}
     assert max(map(cell_len, shown)) <= width
-    assert fit.n_hidden == len(cells) - len(fit.cells)
+    assert len(fit.hidden) == len(cells) - len(fit.cells)

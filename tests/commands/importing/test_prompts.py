@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.settings.starting.prompts_csv import PromptTable, read_prompts
+from commands.importing.prompts import PromptTable, read_prompts
 
 
 def read(tmp_path: Path, text: str) -> PromptTable:
@@ -58,7 +58,8 @@ def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
             r"csv:4: this row's prompt, or its id, stands in a row above; remove one of them",
         ),
         ("id,prompt\na,Why?\na,Who?\n", "csv:3: this row's prompt, or its id, stands "),
-        ('prompt\nWhy?\n"Who?\n', "csv:2: not CSV: unexpected end of data"),
+        ('prompt\nWhy?\n"Who?\n', "csv:3: not CSV: unexpected end of data"),
+        ("prompt,id\nWhy, now?,1\n", "csv:2: it has 3 cells, but the header has 2"),
     ],
 )
 def test_what_is_no_table_of_prompts_is_told(tmp_path: Path, text: str, why: str) -> None:

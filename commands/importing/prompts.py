@@ -1,12 +1,13 @@
 """Read prompts from a CSV file, as a spreadsheet saves it, for a new bank."""
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
+from commands.importing.formats.files import csv_sheet
+from commands.importing.formats.rows import BadRow, Record
 from commands.settings.inputs import read_text, with_defaults, with_lines
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
@@ -18,7 +19,6 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "category": ("category",),
 }
 """The columns that may hold each field of a prompt, the first that is there."""
-_LONGEST_CELL: Final = 10_000_000  # characters
 
 
 class PromptTable(NamedTuple):
@@ -36,19 +36,15 @@ def read_prompts(path: Path) -> PromptTable:
             a prompt or with that of another row.
     """
     text = read_text(path, "CSV file", key="--from-csv")
-    csv.field_size_limit(_LONGEST_CELL)
-    rows = csv.DictReader(StringIO(text, newline=""), strict=True, delimiter=_separator(text))
-    names = {name.strip().casefold(): name for name in rows.fieldnames or () if name}
+    header, rows = csv_sheet(StringIO(text, newline=""))
+    names = {name.strip().casefold(): name for name in header if name.strip()}
     column = {field: found for field, of in _COLUMNS.items() if (found := _first(names, of))}
     if "text" not in column:
         there = ", ".join(names.values()) or "nothing"
         raise ConfigurationError(
             [f"{path}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
         )
-    try:
-        prompts = tuple(_prompts(path, rows, column))
-    except csv.Error as error:
-        raise ConfigurationError([f"{path}:{rows.line_num}: not CSV: {error}"]) from error
+    prompts = tuple(_prompts(path, rows, column))
     if not prompts:
         raise ConfigurationError([f"{path}: it holds no prompts below its header"])
     return PromptTable(
@@ -56,35 +52,30 @@ def read_prompts(path: Path) -> PromptTable:
     )
 
 
-def _separator(text: str) -> str:
-    """Return what stands between the cells of the header; spreadsheets use these three."""
-    header = text.partition("\n")[0]
-    return max(",;\t", key=header.count)
-
-
 def _first(names: Mapping[str, str], of: Sequence[str]) -> str | None:
     return next((names[name] for name in of if name in names), None)
 
 
 def _prompts(
-    path: Path, rows: "csv.DictReader[str]", column: Mapping[str, str]
+    path: Path, rows: Iterable[Record | BadRow], column: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
-    empty: list[int] = []
-    repeated: list[int] = []
+    faulty: dict[str, list[int]] = {}  # lines by fault
     ids: set[object] = set()
     for row in rows:
-        cells = {field: (row[name] or "").strip() for field, name in column.items()}
-        if cells["text"]:
-            prompt = with_defaults({field: cell for field, cell in cells.items() if cell})
-            if prompt["prompt_id"] in ids:
-                repeated.append(rows.line_num)
+        if isinstance(row, BadRow):
+            faulty.setdefault(row.why, []).append(row.line)
+            continue
+        cells = {field: str(row.fields[name]).strip() for field, name in column.items()}
+        prompt = with_defaults({field: cell for field, cell in cells.items() if cell})
+        if not cells["text"]:
+            faulty.setdefault("this row has no prompt; remove it", []).append(row.line)
+        elif prompt["prompt_id"] in ids:
+            faulty.setdefault(_REPEATED, []).append(row.line)
+        else:
             ids.add(prompt["prompt_id"])
             yield prompt
-        else:
-            empty.append(rows.line_num)
-    if empty:
-        fault = "this row has no prompt; remove it"
-        raise ConfigurationError([with_lines(path, fault, empty)])
-    if repeated:
-        fault = "this row's prompt, or its id, stands in a row above; remove one of them"
-        raise ConfigurationError([with_lines(path, fault, repeated)])
+    if faulty:
+        raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
+
+
+_REPEATED: Final = "this row's prompt, or its id, stands in a row above; remove one of them"
