@@ -23,7 +23,7 @@ from ledger.store import Ledger
 from projections.artifacts.lines import Pieces, line_files
 from projections.artifacts.results import BankSection, Parameters, Result, settlements_of
 from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.tournament.folding import advance
+from projections.tournament.folding import with_answers
 from projections.tournament.matches import keep_matches, known_matches, planned_responses
 from projections.tournament.state import Tournament
 
@@ -80,8 +80,7 @@ class SectionMaker:
     def _with_events(
         self, state: Tournament, keys: Iterable[Digest], read_at: ReadAt
     ) -> Tournament:
-        after = advance(state, read_at(self.places.positions(keys)))
-        return replace(after, newest=state.newest, redactions=state.redactions)
+        return with_answers(state, read_at(self.places.positions(keys)))
 
 
 def _with_bank(state: Tournament, prompts: Collection[PromptId]) -> Tournament:

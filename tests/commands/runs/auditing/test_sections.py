@@ -42,9 +42,7 @@ def gone_through(ledger: Ledger, *, prompts_at_once: int = 1) -> SectionedTourna
 def places_of(events: Iterable[Recorded]) -> KeyPlaces:
     """Note the keys of events."""
     notes = KeyNotes()
-    for each in events:
-        if type(each.event) in KEYED:
-            notes.note(each.event, each.position)
+    notes.add([(each.position, each.event) for each in events if type(each.event) in KEYED])
     return KeyPlaces.of([notes])
 
 
