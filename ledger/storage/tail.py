@@ -33,7 +33,7 @@ _N_KEYS: Final = (
 )
 _COUNT_KEYS: Final = "SELECT count(*) FROM event_key"
 _KEYS_BETWEEN: Final = (
-    "SELECT key, position - 1 FROM event_key"
+    "SELECT key, position - 1 FROM event_key"  # noqa: S608 (a constant)
     f" WHERE key >= ? AND key <= ? AND length(key) = {KEY_BYTES} AND position BETWEEN 1 AND ?"
 )
 _LOST_KEYS: Final = (

@@ -196,7 +196,7 @@ def _sound(ledger: Ledger, positions: Numbers, faults: list[Fault]) -> Iterator[
 
 
 def _runs_of(positions: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield the consecutive runs that positions form, each as the position before it and its last."""
+    """Yield runs of consecutive positions, each as the position before it and its last."""
     edges = np.flatnonzero(np.diff(positions) != 1) + 1
     for group in np.split(positions, edges):
         if len(group):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ledger.auditing.audit import audit_chain
-from ledger.auditing.ranges import NoFurtherCheck, Fault, _audited_apart, audited_ranges
+from ledger.auditing.ranges import Fault, NoFurtherCheck, _audited_apart, audited_ranges
 from ledger.reader import Columns
 from ledger.store import Ledger
 from tests.ledger.auditing.test_audit import CONTENT, SWAP, TAMPERED
@@ -44,7 +44,9 @@ def test_ranges_audited_apart_find_what_the_whole_audit_finds(
         head = ledger.head
         whole = audit_chain(ledger, head).faults
 
-    ranges = [_audited_apart(filed, *each, NoFurtherCheck) for each in ((0, cut), (cut, head.position))]
+    ranges = [
+        _audited_apart(filed, *each, NoFurtherCheck) for each in ((0, cut), (cut, head.position))
+    ]
 
     apart = [found for each in ranges for found in each.found]
     assert set(whole) <= set(apart)

@@ -53,7 +53,11 @@ def placed(events: list[tuple[StreamId, Event]]) -> list[Recorded]:
 def faults_of(events: list[Recorded]) -> list[tuple[int, str]]:
     """Check events one after the other, knowing all before them."""
     meaning = ConsistencyCheck()
-    return [(each.position, why) for each in events for why in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)]
+    return [
+        (each.position, why)
+        for each in events
+        for why in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
+    ]
 
 
 def checked_again(events: list[Recorded], cuts: list[int]) -> list[Recorded]:
@@ -72,7 +76,9 @@ def checked_again(events: list[Recorded], cuts: list[int]) -> list[Recorded]:
 
 
 @given(told=tournament_histories(), data=st.data())
-def test_two_checks_find_what_one_check_of_all_events_finds(told: list[Event], data: st.DataObject) -> None:
+def test_two_checks_find_what_one_check_of_all_events_finds(
+    told: list[Event], data: st.DataObject
+) -> None:
     """Whatever is missing, there twice, in another order, of another tournament, or false."""
     events: list[tuple[StreamId, Event]] = []
     places = st.integers(0, len(told) - 1)
