@@ -50,7 +50,8 @@ _BY_WHAT_IS_COUNTED: Final = (
     " WHERE stream = ? AND type = ? AND position > ? AND position <= ?{} GROUP BY counted"
 ).format
 _BETWEEN: Final = f" AND {COUNTED} >= ? AND {COUNTED} < ?"
-_EDGES: Final = ("", "b", "inc", "tie", b"")  # of outcomes, in SQLite's order: no text is after b""
+# Of outcomes, in SQLite's order, where every text is before b"":
+_EDGES: Final[Sequence[str | bytes]] = ("", "b", "inc", "tie", b"")
 _IN_RANGE: Final = (
     f"SELECT NULL, count(*) FROM event WHERE stream = ? AND type = ? AND {COUNTED} IS NULL"  # noqa: S608
     " AND position > ? AND position <= ?"

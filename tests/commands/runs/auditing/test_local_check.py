@@ -13,7 +13,7 @@ from commands.ports import no_progress
 from commands.runs.auditing.local_check import LocalCheck
 from commands.runs.auditing.places import KEYED, KeyPlaces
 from commands.runs.auditing.verify import verify
-from ledger.events.judging import PairReconciled, VerdictReceived
+from ledger.events.judging import JudgeQueryFailed, PairReconciled, VerdictReceived
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
@@ -21,12 +21,16 @@ from ledger.reader import Columns
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.event_consistency import ConsistencyCheck
-from tests.support.builders.events import STREAM, key, verdict
+from tests.support.builders.events import STREAM, key, known, opened, verdict
 from tests.support.builders.games import CHANGE, forge_with_hashes, play
+from tests.support.builders.money import put
+from tests.support.builders.worlds import answered, matches_of
 from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
 N_ROWS = 7  # of a page
+MATCH = matches_of(known(*answered(opened())))[0]
+QUERY = put(MATCH, MATCH.forward)
 FALSE: dict[type[Event], dict[str, str]] = {
     VerdictReceived: {"verdict": "TIE"},
     PairReconciled: {"outcome": "tie"},
@@ -47,6 +51,19 @@ def placed(events: list[tuple[StreamId, Event]]) -> list[Recorded]:
     return [
         Recorded(at, stream, at, at, bytes(32), event)
         for at, (stream, event) in enumerate(events, 1)
+    ]
+
+
+def with_queries(told: list[Event]) -> list[Event]:
+    """Put the query of each answer of a judge before it."""
+    return [
+        each
+        for event in told
+        for each in (
+            (replace(QUERY, query_key=event.query_key), event)
+            if isinstance(event, VerdictReceived | JudgeQueryFailed)
+            else (event,)
+        )
     ]
 
 
@@ -80,13 +97,14 @@ def test_two_checks_find_what_one_check_of_all_events_finds(
     told: list[Event], data: st.DataObject
 ) -> None:
     """Whatever is missing, there twice, in another order, of another tournament, or false."""
+    told = with_queries(told)
     events: list[tuple[StreamId, Event]] = []
     places = st.integers(0, len(told) - 1)
-    fates = data.draw(st.lists(st.tuples(places, st.integers(0, 7)), max_size=12))
+    fates = data.draw(st.lists(st.tuples(places, st.integers(0, 9)), max_size=12))
     changed = dict(fates)
     for n, event in enumerate(told):
         match changed.get(n):
-            case 0:
+            case 0 | 8:
                 pass
             case 1:
                 events += [(STREAM, event)] * 2
@@ -98,9 +116,13 @@ def test_two_checks_find_what_one_check_of_all_events_finds(
                 events.insert(len(events) // 2, (OTHER, event))
             case 5:
                 events += [(OTHER, event)]
+            case 6:  # with what follows it: a query and its answer
+                middle = len(events) // 2
+                events[middle:middle] = [(STREAM, each) for each in told[n : n + 2]]
+                events += [(STREAM, event)]
             case _:
                 events += [(STREAM, event)]
-    events += [(STREAM, told[n]) for n, fate in fates if fate == 7]
+    events += [(STREAM, told[n]) for n, fate in fates if fate in {7, 8}]
     all_of_them = placed(events)
     cuts = data.draw(st.lists(st.integers(0, 200), max_size=3))
 
@@ -126,6 +148,17 @@ def test_what_follows_from_events_nearby_is_not_checked_again(tmp_path: Path) ->
     assert [each for each in again if each in keyed] == [
         each for each in keyed if keys.intersection(each.event.natural_key)
     ]
+
+
+def test_an_answer_that_is_there_twice_in_two_ranges_is_checked_again() -> None:
+    """Each follows from the query in its own range; only their key tells."""
+    twice, other = key("a query"), key("another")
+    asked = [(STREAM, replace(QUERY, query_key=each)) for each in (twice, other)]
+    said = [(STREAM, verdict(each)) for each in (twice, other)]
+    events = placed([*asked, *said, *asked, *said])
+
+    assert faults_of(checked_again(events, [4])) == faults_of(events)
+    assert [at for at, _ in faults_of(events)] == [7, 8]
 
 
 def test_what_has_a_key_that_is_no_digest_is_checked_again() -> None:
