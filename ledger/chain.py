@@ -45,8 +45,7 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
     """
     event_id, stream, type_, schema_version, recorded_us, data = entry
     fields = (
-        _BEGINNING,
-        _length(len(event_id)),
+        _before_id(len(event_id)),
         event_id,
         _between(stream, type_, schema_version, recorded_us),
         payload_digest(data),
@@ -57,6 +56,12 @@ def leaf_hash(entry: tuple[bytes, bytes, bytes, int, int, bytes]) -> bytes:
 def link_hash(previous: bytes, leaf: bytes) -> bytes:
     """Return the chain's value after an event, from the value before it and the event's leaf."""
     return sha256(_LINK + previous + leaf).digest()
+
+
+@lru_cache(maxsize=16)
+def _before_id(length: int) -> bytes:
+    """Return the hashed bytes before an event's id: all ids have one length."""
+    return _BEGINNING + _length(length)
 
 
 @lru_cache(maxsize=16)  # the events of one append have one time, and few kinds
@@ -100,7 +105,7 @@ def remaining_payload(data: bytes) -> bytes:
 
 def payload_digest(data: bytes) -> bytes:
     """Return the SHA-256 of an event's payload as it was recorded, redacted since or not."""
-    if is_tombstone(data):
+    if data.startswith(_TOMBSTONE_BEGINS) and is_tombstone(data):  # a call less for nearly all
         return bytes.fromhex(data[len(_TOMBSTONE_BEGINS) :][:64].decode())
     return sha256(data).digest()
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -47,8 +47,11 @@ _OTHER_TYPES: Final = (
 )
 _BY_WHAT_IS_COUNTED: Final = (
     f"SELECT {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
-    " WHERE stream = ? AND type = ? AND position > ? AND position <= ? GROUP BY counted"
-)
+    " WHERE stream = ? AND type = ? AND position > ? AND position <= ?{} GROUP BY counted"
+).format
+_BETWEEN: Final = f" AND {COUNTED} >= ? AND {COUNTED} < ?"
+# Of outcomes, in SQLite's order, where every text is before b"":
+_EDGES: Final[Sequence[str | bytes]] = ("", "b", "inc", "tie", b"")
 _IN_RANGE: Final = (
     f"SELECT NULL, count(*) FROM event WHERE stream = ? AND type = ? AND {COUNTED} IS NULL"  # noqa: S608
     " AND position > ? AND position <= ?"
@@ -64,12 +67,13 @@ _N_READERS: Final = 8  # at a time: the index lies scattered on the disk, which 
 
 
 class _TypeRange(NamedTuple):
-    """Events of a stream and a type in a range of positions."""
+    """Events of a stream and a type in a range of positions, or of what is counted, too."""
 
     stream: StreamId
     type: str
     after: int
     until: int
+    values: tuple[str | bytes, str | bytes] | None = None  # what is counted is from one to another
 
 
 Counted: TypeAlias = list[tuple[_TypeRange, list[Columns]]]
@@ -102,21 +106,26 @@ def counts_of(
 
 
 def _ranges_of(stream: StreamId, until: int) -> Iterator[_TypeRange]:
-    for type_ in _COUNTED_TYPES:
-        yield _TypeRange(stream, type_, 0, until)
+    for values in pairwise(_EDGES):
+        yield _TypeRange(stream, "PairReconciled", 0, until, values)
+    yield _TypeRange(stream, "ResponseGenerated", 0, until)
     for type_ in _OTHER_TYPES:
         for after in range(0, until, _RANGE):
             yield _TypeRange(stream, type_, after, min(until, after + _RANGE))
 
 
 def _counted(ledger: LedgerReader, ranges: Iterable[_TypeRange]) -> Counted:
-    return [
-        (
-            each,
-            ledger.select(_BY_WHAT_IS_COUNTED if each.type in _COUNTED_TYPES else _IN_RANGE, *each),
-        )
-        for each in ranges
-    ]
+    return [(each, ledger.select(*_query(each))) for each in ranges]
+
+
+def _query(of: _TypeRange) -> Sequence[Any]:
+    """Return an SQL query and its parameters."""
+    *where, values = of
+    if of.type not in _COUNTED_TYPES:
+        return _IN_RANGE, *where
+    if values is None:
+        return _BY_WHAT_IS_COUNTED(""), *where
+    return _BY_WHAT_IS_COUNTED(_BETWEEN), *where, *values
 
 
 def _counted_by_threads(path: Path, ranges: Sequence[_TypeRange]) -> Counted:

@@ -21,9 +21,9 @@ from ledger.events.evaluations import (
     SampleUnscorable,
 )
 from ledger.events.registration import Registered, ScoreScale
+from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, StreamId
-from ledger.recorded import Recorded
 from projections.evaluations.state import Labels, SampleFact, SampleKey, labels_of, mismatch_of
 from projections.verdicts.parsers import PARSERS
 from projections.verdicts.policies import POLICIES
@@ -40,13 +40,12 @@ class EvaluationConsistency:
         self._fates: dict[SampleKey, dict[StreamId, bool]] = defaultdict(dict)  # True: observed
         self._registered: set[Digest] = set()  # items and entrants
 
-    def faults_of(self, recorded: Recorded) -> Sequence[str]:
+    def faults_of(self, event: Event, stream: StreamId, *, is_redacted: bool) -> Sequence[str]:
         """Return what is wrong with an event, in words; other events have no faults."""
-        event, stream = recorded.event, recorded.stream
         match event:
             case ItemRegistered():
                 self._registered.add(event.item)
-                is_sound = recorded.redacted or event.is_sound
+                is_sound = is_redacted or event.is_sound
                 return () if is_sound else ["its digest does not match what it registers"]
             case EvaluationPlanned():
                 self._take_note(event, stream)
@@ -153,18 +152,18 @@ class ScoreConsistency:
         if isinstance(event, judging.ScoreQuerySubmitted):
             self._scales[event.query_key] = event.scale
 
-    def faults_of(self, recorded: Recorded) -> Iterator[str]:
+    def faults_of(self, event: Event, stream: StreamId, *, is_redacted: bool) -> Iterator[str]:
         """Yield what is wrong with a score, other than that nobody asked for it."""
-        if not isinstance(event := recorded.event, judging.ScoreReceived):
+        if not isinstance(event, judging.ScoreReceived):
             return
         parse, scale = SCORE_PARSERS.get(event.parser), self._scales.get(event.query_key)
         if parse is None:
             yield f"unknown parser {event.parser!r}; a newer tourney may know it"
-        elif not recorded.redacted and scale and (read := parse(event.reply, scale)) != event.score:
+        elif not is_redacted and scale and (read := parse(event.reply, scale)) != event.score:
             yield f"its reply says {read}, the event says {event.score}"
-        if (recorded.stream, event.query_key) in self._received:
+        if (stream, event.query_key) in self._received:
             yield _PAID_TWICE
-        self._received.add((recorded.stream, event.query_key))
+        self._received.add((stream, event.query_key))
 
 
 class ConsistencyCheck:
@@ -179,20 +178,19 @@ class ConsistencyCheck:
         self._evaluations = EvaluationConsistency()
         self._generated: defaultdict[StreamId, set[Digest]] = defaultdict(set)  # by response key
 
-    def faults_of(self, recorded: Recorded) -> Sequence[str]:
+    def faults_of(self, event: Event, stream: StreamId, *, is_redacted: bool) -> Sequence[str]:
         """Return what is wrong with an event, in words; nothing if it is sound."""
-        event = recorded.event
         match event:
             case judging.VerdictReceived():
-                return self._faults_of_verdict(event, recorded)
+                return self._faults_of_verdict(event, stream, is_redacted=is_redacted)
             case judging.JudgeQuerySubmitted() | judging.ScoreQuerySubmitted():
                 self._asked[event.query_key] = event.query_key
                 self._scores.note(event)
                 return _faults_of_citing(event.batch_key, self._submitted, "submitted")
             case judging.PairReconciled():
-                return self._faults_of_outcome(event, recorded.stream)
+                return self._faults_of_outcome(event, stream)
             case ResponseGenerated():
-                return self._faults_of_response(event, recorded.stream)
+                return self._faults_of_response(event, stream)
             case (
                 judging.JudgeQueryFailed()
                 | judging.JudgeQueryReopened()
@@ -200,7 +198,7 @@ class ConsistencyCheck:
                 | judging.ScoreShared()
             ):
                 faults = self._faults_of_answer(event.query_key)
-                return [*faults, *self._scores.faults_of(recorded)]
+                return [*faults, *self._scores.faults_of(event, stream, is_redacted=is_redacted)]
             case Registered():
                 self._evaluations.register_entrant(event.digest)
                 is_sound = event.content.content_digest == event.digest
@@ -208,7 +206,7 @@ class ConsistencyCheck:
             case judging.BatchFact():
                 return self._faults_of_batch(event)
             case _:
-                return self._evaluations.faults_of(recorded)
+                return self._evaluations.faults_of(event, stream, is_redacted=is_redacted)
 
     def _faults_of_response(self, event: ResponseGenerated, stream: StreamId) -> list[str]:
         generated = self._generated[stream]
@@ -222,14 +220,16 @@ class ConsistencyCheck:
             return []
         return [f"it answers query {query_key[:12]}, which was not submitted before it"]
 
-    def _faults_of_verdict(self, event: judging.VerdictReceived, recorded: Recorded) -> list[str]:
+    def _faults_of_verdict(
+        self, event: judging.VerdictReceived, stream: StreamId, *, is_redacted: bool
+    ) -> list[str]:
         faults = self._faults_of_answer(event.query_key)
         parse = PARSERS.get(event.parser)
         if parse is None:
             faults.append(f"unknown parser {event.parser!r}; a newer tourney may know it")
-        elif not recorded.redacted and (read := parse(event.reply)) != event.verdict:
+        elif not is_redacted and (read := parse(event.reply)) != event.verdict:
             faults.append(f"its reply says {read}, the event says {event.verdict}")
-        given = self._verdicts[recorded.stream]
+        given = self._verdicts[stream]
         if event.query_key in given:
             faults.append(_PAID_TWICE)
         given[self._asked.get(event.query_key, event.query_key)] = event.verdict

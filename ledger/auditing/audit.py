@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from ledger.auditing.stretches import ROWS, Deaf, Fault, Tombstone, audited_stretches
+from ledger.auditing.ranges import ROWS, Fault, NoFurtherCheck, Tombstone, audited_ranges
 from ledger.chain import Head
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.redaction import EventRedacted
@@ -89,15 +89,15 @@ def audit_chain(ledger: Ledger, until: Head) -> ChainAudit:
         ledger: Open, for reading or writing.
         until: Its head: events after it may still be arriving.
     """
-    stretches = audited_stretches(ledger, until, Deaf)
-    return joined(ledger, until, [found for each in stretches for found in each.found])
+    ranges = audited_ranges(ledger, until, NoFurtherCheck)
+    return joined(ledger, until, [found for each in ranges for found in each.found])
 
 
 def joined(ledger: Ledger, until: Head, found: Iterable[Fault | Tombstone]) -> ChainAudit:
-    """Return what was found in all stretches of a chain; tombstones are matched with their events.
+    """Return what was found in all ranges of a chain; tombstones are matched with their events.
 
     Args:
-        ledger: As the stretches.
+        ledger: As the ranges.
         until: The head up to which they were audited.
         found: In any order.
     """

@@ -7,8 +7,8 @@ order, since each single key would change a page of its own.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from hashlib import sha256
-from itertools import starmap
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -31,9 +31,10 @@ _INDEX_KEYS: Final = (
 _N_KEYS: Final = (
     "SELECT (SELECT coalesce(max(position), 0) FROM event), (SELECT count(*) FROM event_key)"
 )
+_COUNT_KEYS: Final = "SELECT count(*) FROM event_key"
 _KEYS_BETWEEN: Final = (
-    f"SELECT key, {KEY_BYTES} * (position - ?3 - 1) FROM event_key"  # noqa: S608 (a constant)
-    " WHERE key >= ?1 AND key <= ?2 AND position > ?3 AND position <= ?4"
+    "SELECT key, position - 1 FROM event_key"  # noqa: S608 (a constant)
+    f" WHERE key >= ? AND key <= ? AND length(key) = {KEY_BYTES} AND position BETWEEN 1 AND ?"
 )
 _LOST_KEYS: Final = (
     "SELECT position FROM event WHERE position > ? AND position <= ? AND position IS NOT"
@@ -93,30 +94,45 @@ def faults_in_number_of_keys(select: Select) -> Iterator[str]:
         yield f"the table of keys has {n_keys:,} rows, expected {expected:,}"
 
 
-def lost_keys(select: Select, after: int, last: int, keys: bytearray, until: int) -> Iterator[int]:
-    """Yield the events of a range that the table does not lead to, in a ledger of so many.
+class KeyTable:
+    """The table of keys in order of position, to audit whether it leads to each event.
 
-    The table is read in its own order: looking up each key is several times slower.
-
-    Args:
-        select: Of the ledger.
-        after: The position before the range.
-        last: The last position of the range.
-        keys: Of the events in the range, one after the other.
-        until: The ledger's last position.
+    It is read once, in its own order: looking up each key is several times slower.
     """
-    last = min(last, indexed_until(until))
-    if after < last and _n_found(select, after, last, keys) != last - after:
-        yield from (position for (position,) in select(_LOST_KEYS, after, last))
 
+    def __init__(self, select: Select, until: int) -> None:
+        """Take a ledger, and its last position."""
+        self._select, self._until = select, indexed_until(until)
 
-def _n_found(select: Select, after: int, last: int, keys: bytearray) -> int:
-    """Return how many rows of the table lead to an event of a range that has their key."""
-    n_found = 0
-    for first in map(bytes, zip(range(256))):  # so that few rows are in memory at a time
-        rows = select(_KEYS_BETWEEN, first, first + _HIGHEST, after, last)
-        n_found += sum(starmap(keys.startswith, rows))  # each key at its event's place
-    return n_found
+    def lost(self, after: int, last: int, keys: bytes) -> Iterator[int]:
+        """Yield the events of a range that the table does not lead to.
+
+        Args:
+            after: The position before the range.
+            last: The last position of the range.
+            keys: Of the events in the range, one after the other.
+        """
+        last = min(last, self._until)
+        if after < last and not self._leads_to(after, last, keys):
+            yield from (position for (position,) in self._select(_LOST_KEYS, after, last))
+
+    def _leads_to(self, after: int, last: int, keys: bytes) -> bool:
+        found, is_found = self._by_position
+        start, end = KEY_BYTES * after, KEY_BYTES * last
+        is_whole = is_found.count(True, after, last) == last - after
+        return is_whole and found[start:end] == keys[: end - start]
+
+    @cached_property
+    def _by_position(self) -> tuple[bytearray, bytearray]:
+        """The keys one after the other, each at its event's place, and whether there is one."""
+        [(n_keys,)] = self._select(_COUNT_KEYS)
+        n_places = min(n_keys, self._until)
+        found, is_found = bytearray(KEY_BYTES * n_places), bytearray(n_places)
+        for first in map(bytes, zip(range(256))):  # so that few rows are in memory at a time
+            for key, place in self._select(_KEYS_BETWEEN, first, first + _HIGHEST, n_places):
+                found[KEY_BYTES * place : KEY_BYTES * place + KEY_BYTES] = key
+                is_found[place] = True
+        return found, is_found
 
 
 class StreamVersions(dict[bytes, int]):

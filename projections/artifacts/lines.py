@@ -39,10 +39,11 @@ _PAIR_NAMES: Final = tuple(
     )
 )
 _VERDICT: Final = (
-    b'{"prompt_id": %b, "dimension": %b, "entrant_a": %b, "entrant_b": %b, "winner": %b,'
-    b' "inconsistent": %b, "outcome": %b, "raw": '
+    b', "dimension": %b, "entrant_a": %b, "entrant_b": %b, "winner": %b, "inconsistent": %b,'
+    b' "outcome": %b, "raw": '
 )
-# A reply, with what is the same in many in one piece:
+_BEGINNING: Final = b'{"prompt_id": '
+# Around a reply, what is the same in many:
 _JUDGMENT: Final = (
     b', "rubric_version": %b, "judge_model": %b, "position_swap": %b, "verdict": %b, "reasoning": '
 )
@@ -52,8 +53,9 @@ _TOKENS: Final = (
     b' "output_tokens": %d}'
 )
 _NOT_COUNTED: Final = _TOKENS.replace(b"%d", b"null")
-_FIRST: Final = b'%b[{"cache_key": %b, "pair": {'
-_SECOND: Final = b', {"cache_key": %b, "pair": {'
+_FIRST: Final = b'[{"cache_key": '
+_SECOND: Final = b', {"cache_key": '
+_PAIR: Final = b', "pair": {'
 _NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
 
@@ -82,7 +84,7 @@ class PairLines:
         self._json = cache(_encode)  # of texts that stand in several lines
         self._moment = cache(_moment)  # what is appended together has one time
         self._judgment, self._reading = cache(_judgment), cache(_reading)
-        self._dimension = cache(_dimension)
+        self._dimension, self._verdict = cache(_dimension), cache(_verdict)
         self._pairs: dict[tuple[str, ...], bytes] = {}  # by prompt and entrants
 
     def matches(self) -> Iterator[Pieces]:
@@ -113,44 +115,34 @@ class PairLines:
         for settlement in self._results.settlements[dimension]:
             match, status = settlement.match, settlement.status
             if match is not None and status in _JUDGED:
-                prompt_id, a, b = map(self._json, match.pairing.names[1:])
-                line = _VERDICT % (
-                    prompt_id,
-                    self._json(dimension),
-                    a,
-                    b,
-                    {"a": a, "b": b}.get(status, _NOBODY),
-                    _TRUTH[status == "inconsistent"],
-                    self._json(status),
-                )
+                _, prompt_id, a, b = match.pairing.names
+                line = _BEGINNING, self._json(prompt_id), self._verdict(dimension, a, b, status)
                 yield self._with_replies(line, match)
 
-    def _with_replies(self, line: bytes, match: Match) -> Pieces:
+    def _with_replies(self, line: tuple[bytes, ...], match: Match) -> Pieces:
         """Add both orders' replies; identical responses may have tied without being asked."""
         if match.is_identical and match.forward_key not in self._results.tournament.verdicts:
-            return [line, _NO_REPLIES]
-        pair, ((_, forward), (_, swapped)) = self._pair(match), match.keys
-        version = match.pairing.rubric.version
+            return [*line, _NO_REPLIES]
+        pair, version = self._pair(match), match.pairing.rubric.version
+        forward, swapped = match.forward_key, match.swapped_key
+        first = self._reply(forward, version, is_swapped=False)
+        second = self._reply(swapped, version, is_swapped=True)
         return [
-            _FIRST % (line, _encode(forward)),
+            b"".join((*line, _FIRST, _encode(forward), _PAIR)),
             pair,
-            self._reply(forward, version, is_swapped=False),
-            _SECOND % _encode(swapped),
+            b"".join((*first, _SECOND, _encode(swapped), _PAIR)),
             pair,
-            self._reply(swapped, version, is_swapped=True),
-            b"]}\n",
+            b"".join((*second, b"]}\n")),
         ]
 
-    def _reply(self, query_key: Digest, version: str, *, is_swapped: bool) -> bytes:
+    def _reply(self, query_key: Digest, version: str, *, is_swapped: bool) -> tuple[bytes, ...]:
         verdict, recorded_us = self._results.tournament.verdicts[query_key]
-        return b"".join(
-            (
-                self._judgment(version, verdict.model, is_swapped, verdict.verdict),
-                _encode(verdict.reply),
-                self._reading(verdict.parser, verdict.stop_reason),
-                self._moment(recorded_us),
-                _tokens(verdict.usage),
-            )
+        return (
+            self._judgment(version, verdict.model, is_swapped, verdict.verdict),
+            _encode(verdict.reply),
+            self._reading(verdict.parser, verdict.stop_reason),
+            self._moment(recorded_us),
+            _tokens(verdict.usage),
         )
 
     def battles(self) -> Iterator[Pieces]:
@@ -192,6 +184,14 @@ def _texts_of(match: Match) -> tuple[str | None, ...]:
 
 def _dimension(name: Dimension) -> bytes:
     return b'{"dimension": %b, ' % _encode(name)
+
+
+def _verdict(dimension: Dimension, a: str, b: str, status: str) -> bytes:
+    """Return what stands between the prompt's id and the replies."""
+    names = _encode(a), _encode(b)
+    winner = dict(zip("ab", names, strict=True)).get(status, _NOBODY)
+    is_inconsistent = _TRUTH[status == "inconsistent"]
+    return _VERDICT % (_encode(dimension), *names, winner, is_inconsistent, _encode(status))
 
 
 def _judgment(*said: str | bool) -> bytes:

@@ -64,6 +64,18 @@ def advance(state: Tournament, events: Iterable[Recorded]) -> Tournament:
     return draft.finish()
 
 
+def with_answers(state: Tournament, events: Iterable[Recorded]) -> Tournament:
+    """Return a state that also knows some responses, verdicts, failures and outcomes.
+
+    Everything else is as before: what they cost, how much is redacted, which event is the newest.
+    """
+    draft = _AnswersBuilder(state)
+    for recorded in events:
+        draft.add(recorded)
+    after = draft.finish()
+    return replace(after, version=state.version, newest=state.newest)
+
+
 class _StateBuilder:
     """A state while events are added to it; changed in place."""
 
@@ -220,3 +232,10 @@ class _StateBuilder:
         if name not in self._maps:
             self._maps[name] = getattr(self._state, name).mutate()
         return self._maps[name]
+
+
+class _AnswersBuilder(_StateBuilder):
+    """A state while answers are added to it, whose cost is counted elsewhere."""
+
+    def _settle(self, event: judging.ReplyRead | judging.JudgeQueryFailed) -> None:
+        """Do nothing."""

@@ -54,7 +54,11 @@ def evaluation_faults(events: Sequence[Recorded]) -> list[str]:
     """Return what is wrong with events, in order."""
     meaning = ConsistencyCheck()
     told = [*recorded(registrations(plan(n_items=4))), *events]
-    return [fault for each in told for fault in meaning.faults_of(each)]
+    return [
+        fault
+        for each in told
+        for fault in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
+    ]
 
 
 def faults(*events: Event) -> list[str]:
@@ -256,7 +260,11 @@ def faults_of(*events: Event, streams: Sequence[StreamId] = ()) -> list[tuple[in
         Recorded(n, stream, n, 0, bytes(32), event)
         for n, (event, stream) in enumerate(zip(events, of, strict=True), 1)
     ]
-    return [(each.position, why) for each in placed for why in meaning.faults_of(each)]
+    return [
+        (each.position, why)
+        for each in placed
+        for why in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
+    ]
 
 
 MATCH = matches_of(known(*answered(opened())))[0]

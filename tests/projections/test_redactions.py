@@ -281,7 +281,10 @@ def test_what_is_redacted_is_consistent() -> None:
     """A verdict whose reply is gone still answers a query; what it said cannot be checked."""
     check = ConsistencyCheck()
 
-    faults = [check.faults_of(each) for each in redacted(WORLD, *of_type(WORLD, "VerdictReceived"))]
+    faults = [
+        check.faults_of(each.event, each.stream, is_redacted=each.redacted)
+        for each in redacted(WORLD, *of_type(WORLD, "VerdictReceived"))
+    ]
 
     assert not any(faults)
 

@@ -1,4 +1,4 @@
-"""Make the sections of a run: what some prompts add to its files, here and in other processes."""
+"""Make the sections of a run, what some prompts add to its files: here and in other processes."""
 
 import gc
 import os
@@ -23,7 +23,7 @@ from ledger.store import Ledger
 from projections.artifacts.lines import Pieces, line_files
 from projections.artifacts.results import BankSection, Parameters, Result, settlements_of
 from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.tournament.folding import advance
+from projections.tournament.folding import with_answers
 from projections.tournament.matches import keep_matches, known_matches, planned_responses
 from projections.tournament.state import Tournament
 
@@ -80,8 +80,7 @@ class SectionMaker:
     def _with_events(
         self, state: Tournament, keys: Iterable[Digest], read_at: ReadAt
     ) -> Tournament:
-        after = advance(state, read_at(self.places.positions(keys)))
-        return replace(after, newest=state.newest, redactions=state.redactions)
+        return with_answers(state, read_at(self.places.positions(keys)))
 
 
 def _with_bank(state: Tournament, prompts: Collection[PromptId]) -> Tournament:
@@ -92,8 +91,8 @@ def _with_bank(state: Tournament, prompts: Collection[PromptId]) -> Tournament:
     return replace(state, opening=msgspec.structs.replace(state.opening, prompts=bank))
 
 
-class Crew:
-    """Those who make the sections of a run, then its ratings: this process, and perhaps others."""
+class SectionWorkers:
+    """Make the sections of a run, then its ratings, in this process and perhaps in others."""
 
     def __init__(
         self, maker: SectionMaker, ledger: Ledger, others: Executor, n_others: int
@@ -103,9 +102,9 @@ class Crew:
         self._turns = count()
 
     def sections(self, divided: Iterable[frozenset[PromptId]]) -> Iterator[RunSection]:
-        """Yield the section of each part of a bank, in order; few wait for their turn.
+        """Yield the section of each part of a bank, in order; only a few are in memory.
 
-        The others always have some to make. This process makes one where the next is not made yet.
+        Other processes always have some to make; this one makes one while it waits for the next.
 
         Raises:
             LookupError: The terms of the run name something that is not there.
@@ -115,7 +114,8 @@ class Crew:
         while True:
             n_wanted = _AHEAD * self._n_others - sum(not each.done() for each in made)
             made.extend(
-                self._others.submit(_made_apart, each) for each in islice(coming, max(0, n_wanted))
+                self._others.submit(_section_apart, each)
+                for each in islice(coming, max(0, n_wanted))
             )
             is_next_made = bool(made) and made[0].done()
             prompts = None if is_next_made else next(coming, None)
@@ -133,7 +133,7 @@ class Crew:
         *args: Parameters.args,
         **kwargs: Parameters.kwargs,
     ) -> Callable[[], Result]:
-        """Return what returns a result; others compute it, or this process when its turn comes."""
+        """Start a computation in each process in turn; return what returns its result."""
         if next(self._turns) % (1 + self._n_others) == self._n_others:
             return partial(compute, *args, **kwargs)
         return self._others.submit(compute, *args, **kwargs).result
@@ -146,25 +146,25 @@ def _done(section: RunSection) -> Future[RunSection]:
 
 
 @contextmanager
-def crew(
+def section_workers(
     maker: SectionMaker, ledger: Ledger, n_sections: int, *, few: int = _FEW
-) -> Iterator[Crew]:
-    """Yield who makes a run: of many sections, all cores."""
+) -> Iterator[SectionWorkers]:
+    """Yield the workers of a run: all cores for many sections, else this process alone."""
     is_long = n_sections > few and ledger.path.exists()  # else it is in memory
     n_others = (os.cpu_count() or 1) - 1 if is_long else 0
     context, facts = get_context("spawn"), (ledger.path, maker)
     with ProcessPoolExecutor(n_others or 1, context, _begin, facts) as others:
-        yield Crew(maker, ledger, others, n_others)  # a process begins when it has work
+        yield SectionWorkers(maker, ledger, others, n_others)  # a process begins when it has work
 
 
-_AT_WORK: Final[list[tuple[Ledger, SectionMaker]]] = []  # in a process of a crew
+_WORKING_ON: Final[list[tuple[Ledger, SectionMaker]]] = []  # in another process
 
 
 def _begin(path: Path, maker: SectionMaker) -> None:
     gc.disable()  # sections leave no garbage, and much would be gone through
-    _AT_WORK.append((Ledger.read_only(path), maker))
+    _WORKING_ON.append((Ledger.read_only(path), maker))
 
 
-def _made_apart(prompts: frozenset[PromptId]) -> RunSection:
-    [(ledger, maker)] = _AT_WORK
+def _section_apart(prompts: frozenset[PromptId]) -> RunSection:
+    [(ledger, maker)] = _WORKING_ON
     return maker.section(prompts, ledger.at)

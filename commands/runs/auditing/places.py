@@ -1,7 +1,7 @@
-"""Where the events with the key of a response or of a query are, noted as they are gone through."""
+"""An index of the events with the key of a response or of a query: by key, their positions."""
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,16 +16,17 @@ from ledger.identity import Digest
 _N_HEX: Final = 16  # of a key are noted: that two share them is rare, and does no harm
 Numbers: TypeAlias = NDArray[np.uint64]
 
-_ASKED, _GENERATED, _SAID, _OTHER, _SWAPPED = range(5)
+_ASKED, _GENERATED, _SAID, _FAILED, _RECONCILED, _SWAPPED = range(6)
 _of_response: Final = attrgetter("response_key")
 _of_query: Final = attrgetter("query_key")
+_swapped_of: Final = attrgetter("swapped")
 _KEYS: Final[Mapping[type[Event], tuple[int, Callable[[Event], Digest]]]] = {
     judging.JudgeQuerySubmitted: (_ASKED, _of_query),
     ResponseGenerated: (_GENERATED, _of_response),
-    ResponseFailed: (_OTHER, _of_response),
+    ResponseFailed: (_FAILED, _of_response),
     judging.VerdictReceived: (_SAID, _of_query),
-    judging.JudgeQueryFailed: (_OTHER, _of_query),
-    judging.PairReconciled: (_OTHER, attrgetter("forward")),
+    judging.JudgeQueryFailed: (_FAILED, _of_query),
+    judging.PairReconciled: (_RECONCILED, attrgetter("forward")),
 }
 KEYED: Final = frozenset(_KEYS)
 """The events with the key of a response or of a query."""
@@ -38,24 +39,43 @@ class KeyNotes:
         self.keys, self.positions = array("Q"), array("Q")
         self.kinds = bytearray()
 
-    def note(self, event: Event, position: int) -> None:
-        """Take note of an event's keys.
+    def add(self, events: Sequence[tuple[int, Event]]) -> list[int]:
+        """Take note of the keys of events, given with their positions.
 
-        Raises:
-            ValueError: A key is not a digest.
+        Returns:
+            The positions of those with a key that is not a digest: they are not noted.
         """
-        kind, key_of = _KEYS[type(event)]
-        self._add(kind, key_of(event), position)
-        if isinstance(event, judging.PairReconciled):
-            self._add(_SWAPPED, event.swapped, position)
+        keys, positions, kinds = list[Digest](), list[int](), bytearray()
+        for position, event in events:
+            kind, key_of = _KEYS[type(event)]
+            keys.append(key_of(event))
+            positions.append(position)
+            kinds.append(kind)
+            if kind == _RECONCILED:
+                keys.append(_swapped_of(event))
+                positions.append(position)
+                kinds.append(_SWAPPED)
+        try:
+            self.keys.frombytes(_numbers(keys).tobytes())
+        except ValueError:
+            alone = len(events) == 1
+            return positions[:1] if alone else [at for each in events for at in self.add([each])]
+        self.positions.extend(positions)
+        self.kinds += kinds
+        return []
 
-    def _add(self, kind: int, key: Digest, position: int) -> None:
-        number = int(key[:_N_HEX], 16)
-        if number < 0:
-            raise ValueError(key)
-        self.keys.append(number)
-        self.positions.append(position)
-        self.kinds.append(kind)
+
+def _numbers(keys: Iterable[Digest]) -> Numbers:
+    """Return the beginning of each key as a number.
+
+    Raises:
+        ValueError: A key is not a digest.
+    """
+    beginnings = [key[:_N_HEX] for key in keys]
+    digits = bytes.fromhex("".join(beginnings))
+    if 2 * len(digits) != _N_HEX * len(beginnings):  # one is shorter, or has a space
+        raise ValueError("a key is not a digest")
+    return np.frombuffer(digits, ">u8").astype(np.uint64)
 
 
 class KeyPlaces(NamedTuple):
@@ -81,11 +101,17 @@ class KeyPlaces(NamedTuple):
         return KeyPlaces(self.keys[chosen], self.places[chosen], self.kinds[chosen])
 
     def positions(self, keys: Iterable[Digest]) -> list[int]:
-        """Return the positions of the events with some keys, and perhaps of a few others."""
-        sought = np.array([int(key[:_N_HEX], 16) for key in keys], dtype=np.uint64)
+        """Return the positions of the events with some keys, and perhaps of a few others.
+
+        Args:
+            keys: Digests.
+        """
+        sought = np.unique(_numbers(keys))  # in order, which is faster to search
         first, last = (self.keys.searchsorted(sought, side) for side in ("left", "right"))
-        found = {at for a, b in zip(first, last, strict=True) for at in self.places[a:b].tolist()}
-        return sorted(found)
+        n_found = last - first
+        nth = np.arange(n_found.sum()) - np.repeat(n_found.cumsum() - n_found, n_found)
+        found: list[int] = np.unique(self.places[np.repeat(first, n_found) + nth]).tolist()
+        return found
 
     def to_compare(self, doubtful: Numbers) -> Numbers:
         """Return the positions of all events that must be looked at together.

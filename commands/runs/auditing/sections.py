@@ -1,7 +1,7 @@
 """A tournament in sections of its bank, so that not all of its texts are in memory at once.
 
-Its events are gone through once, to note where those with a key are. A section is an ordinary state
-in which some prompts are the whole bank, folded again from the events with their keys.
+Its events are read once, to note where those with a key are. A section is an ordinary state whose
+bank is some of the prompts, folded from the events with their keys.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Final
 
 from immutables import Map
 
-from commands.runs.auditing.makers import SectionMaker, crew
+from commands.runs.auditing.makers import SectionMaker, section_workers
 from commands.runs.auditing.places import KeyPlaces
 from ledger.events import judging
 from ledger.events.ratings import Publication
@@ -38,7 +38,7 @@ _FOUND_BY_KEY: Final = (
 
 
 class SectionedTournament:
-    """A tournament while its events are gone through, and its sections as of the last of them."""
+    """A tournament while its events are folded, and its sections as of the last of them."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class SectionedTournament:
         self._prompts_at_once = prompts_at_once
 
     def advance(self, events: Iterable[Recorded]) -> None:
-        """Go through more events."""
+        """Fold more events."""
         self.state = replace(
             advance(self.state, self._needed(events)),
             responses=Map(),
@@ -105,15 +105,15 @@ class SectionedTournament:
         found_by_key = places.found_by_key(publication.as_of)
         maker = SectionMaker(self.state, judge, terms.policy, found_by_key)
         divided = [*self._divided(terms.prompts)]
-        with crew(maker, self._ledger, len(divided)) as makers:
-            for section in makers.sections(divided):
+        with section_workers(maker, self._ledger, len(divided)) as workers:
+            for section in workers.sections(divided):
                 for path, pieces in section.lines.items():
                     for piece in pieces:
                         hashes[path].update(piece)
                 for dimension, comparisons in section.comparisons.items():
                     parts[dimension].append(comparisons)
             compared = {dimension: joined(each) for dimension, each in parts.items()}
-            files = rating_files(rated_run(self.state, publication, judge, compared, makers.start))
+            files = rating_files(rated_run(self.state, publication, judge, compared, workers.start))
         whole = {path: digest_of_bytes(content) for path, content in files.items()}
         return whole | {path: Digest(each.hexdigest()) for path, each in hashes.items()}
 

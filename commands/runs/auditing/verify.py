@@ -12,7 +12,7 @@ import numpy as np
 
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
-from commands.runs.auditing.first_look import FirstLook, Seen
+from commands.runs.auditing.local_check import LocalCheck, LocalFindings
 from commands.runs.auditing.places import KeyPlaces, Numbers
 from commands.runs.auditing.replay import (
     Claim,
@@ -28,7 +28,7 @@ from ledger.auditing.audit import (
     read_with_faults,
     require_columns,
 )
-from ledger.auditing.stretches import Fault, Stretch, Tombstone, audited_stretches
+from ledger.auditing.ranges import AuditedRange, Fault, Tombstone, audited_ranges
 from ledger.chain import Head, find_heads
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name
@@ -90,10 +90,10 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
     with ThreadPoolExecutor(max_workers=1) as beside:
         file_audit = beside.submit(_audit_file, ledger)
-        stretches = [*_stretches(ledger, head, [each.as_of for each in ours], on_progress)]
+        ranges = [*_ranges(ledger, head, [each.as_of for each in ours], on_progress)]
         faults = [*file_audit.result(), *faults]
-    chain = joined(ledger, head, [found for each in stretches for found in each.found])
-    found = _faults_of_meaning(ledger, head, ours, stretches)
+    chain = joined(ledger, head, [found for each in ranges for found in each.found])
+    found = _faults_of_meaning(ledger, head, ours, ranges)
     unmade = tuple(each for each in found if isinstance(each, Difference))
     faults += [*chain.faults, *(each for each in found if isinstance(each, Fault))]
     in_order = tuple(sorted(faults, key=lambda fault: fault.position))
@@ -108,11 +108,11 @@ def _audit_file(ledger: Ledger) -> Sequence[Fault]:
         return [*audit_file(again)]
 
 
-def _stretches(
+def _ranges(
     ledger: Ledger, head: Head, stops: Sequence[int], on_progress: OnProgress
-) -> Iterator[Stretch[Seen]]:
-    """Audit the chain, and look at each event for the first time."""
-    for each in audited_stretches(ledger, head, partial(FirstLook, stops)):
+) -> Iterator[AuditedRange[LocalFindings]]:
+    """Audit the chain, and check each event against those before it in its range."""
+    for each in audited_ranges(ledger, head, partial(LocalCheck, stops)):
         on_progress("events", each.last, head.position)
         yield each
 
@@ -136,7 +136,10 @@ def _unfounded(claim: Claim) -> Fault:
 
 
 def _faults_of_meaning(
-    ledger: Ledger, head: Head, claims: Sequence[Claim], stretches: Sequence[Stretch[Seen]]
+    ledger: Ledger,
+    head: Head,
+    claims: Sequence[Claim],
+    ranges: Sequence[AuditedRange[LocalFindings]],
 ) -> Sequence[Fault | Difference]:
     """Check doubtful events against those before them, and each claim against the fold.
 
@@ -145,11 +148,11 @@ def _faults_of_meaning(
     """
     faults: list[Fault] = []
     differences: list[Fault | Difference] = []
-    seen = [each.heard for each in stretches if each.heard]
-    places = KeyPlaces.of(each.notes for each in seen)
-    if _is_in_sight(stretches):
+    local = [each.result for each in ranges if each.result]
+    places = KeyPlaces.of(each.notes for each in local)
+    if _are_found_by_key(ranges):
         stops = np.array([each.as_of for each in claims], dtype=np.uint64)
-        doubtful = np.unique(np.concatenate([stops, *(each.again for each in seen)]))
+        doubtful = np.unique(np.concatenate([stops, *(each.doubtful for each in local)]))
         again = np.union1d(doubtful, places.to_compare(doubtful))
     else:
         again = np.arange(1, head.position + 1, dtype=np.uint64)
@@ -168,32 +171,32 @@ def _faults_of_meaning(
 _RESPONSE: Final = type_name(ResponseGenerated)
 
 
-def _is_in_sight(stretches: Sequence[Stretch[Seen]]) -> bool:
+def _are_found_by_key(ranges: Sequence[AuditedRange[LocalFindings]]) -> bool:
     """Say whether the keys tell which events belong together.
 
     Not where some cannot be read, nor where a response is redacted: what was asked about it is
     found by its prompt.
     """
-    found = [each for stretch in stretches for each in stretch.found]
+    found = [each for audited in ranges for each in audited.found]
     redacted = {each.type for each in found if isinstance(each, Tombstone)}
-    return all(each.heard for each in stretches) and _RESPONSE not in redacted
+    return all(each.result for each in ranges) and _RESPONSE not in redacted
 
 
 def _sound(ledger: Ledger, positions: Numbers, faults: list[Fault]) -> Iterator[Recorded]:
     """Yield the events at some positions that can be read; collect the faults of all."""
     meaning = ConsistencyCheck()
-    for after, last in _ranges(positions):
+    for after, last in _runs_of(positions):
         for each in read_with_faults(ledger, last, after=after):
             if isinstance(each, Fault):
                 faults.append(each)
             else:
-                if found := meaning.faults_of(each):
-                    faults += [Fault(each.position, why) for why in found]
+                found = meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
+                faults += [Fault(each.position, why) for why in found]
                 yield each
 
 
-def _ranges(positions: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield the ranges that positions form, each as the position before it and its last."""
+def _runs_of(positions: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield runs of consecutive positions, each as the position before it and its last."""
     edges = np.flatnonzero(np.diff(positions) != 1) + 1
     for group in np.split(positions, edges):
         if len(group):

@@ -250,9 +250,7 @@ def _publish(ledger: Ledger, stream: StreamId) -> None:
     notes, tournament = KeyNotes(), SectionedTournament(stream, ledger)
     events = ledger.read(stream=stream)
     while some := list(islice(events, _AT_ONCE)):
-        for each in some:
-            if type(each.event) in KEYED:
-                notes.note(each.event, each.position)
+        notes.add([(each.position, each.event) for each in some if type(each.event) in KEYED])
         tournament.advance(some)
     publication = _publication(tournament.state)
     digests = tournament.digests(publication, KeyPlaces.of([notes]))

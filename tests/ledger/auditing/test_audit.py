@@ -14,7 +14,7 @@ from ledger.auditing.audit import (
     audit_file,
     read_with_faults,
 )
-from ledger.auditing.stretches import Fault
+from ledger.auditing.ranges import Fault
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
 from ledger.recorded import Recorded, StoredEvent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ledger.auditing.audit import audit, audit_file
-from ledger.auditing.stretches import Fault
+from ledger.auditing.ranges import Fault
 from ledger.errors import AlteredSchema
 from ledger.storage import schema
 from ledger.storage.connection import connect_for_writing, differences

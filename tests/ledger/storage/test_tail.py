@@ -141,6 +141,10 @@ def test_two_writers_record_each_fact_once(batches: list[tuple[bool, list[int]]]
             "UPDATE event_key SET position = 13 - position WHERE position IN (6, 7)",
             [(6, LOST), (7, LOST)],
         ),
+        "twice to one event": (
+            "UPDATE event_key SET position = 6 WHERE position = 7",
+            [(7, LOST)],
+        ),
         "added": (
             "INSERT INTO event_key VALUES (zeroblob(10), 14)",
             [(0, "the table of keys has 13 rows, expected 12")],
@@ -155,3 +159,22 @@ def test_a_table_of_keys_that_leads_astray_is_found(
 
     with Ledger.read_only(long) as ledger:
         assert list(audit(ledger)) == faults
+
+
+def test_a_table_of_keys_that_cannot_be_read_is_a_fault_and_no_crash(long: Path) -> None:
+    """The chain is audited all the same."""
+    with closing(sqlite3.connect(long)) as connection:
+        connection.execute("DROP TABLE event_key")
+
+    with Ledger.read_only(long) as ledger:
+        *altered, (position, why) = audit(ledger)
+
+    assert position == 0
+    assert why == (
+        "something behind it cannot be read: another program changed its tables:"
+        " no such table: event_key"
+    )
+    assert {each.why for each in altered} == {
+        f"{name} is missing from the file's schema, or was changed"
+        for name in ("event_key", "key_is_never_updated", "key_is_never_deleted")
+    }

@@ -4,20 +4,24 @@ from typing import get_args
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.events.judging import (
     FailureReason,
     JudgeQueryFailed,
     JudgeQuerySubmitted,
+    PairReconciled,
     ReplyRead,
+    VerdictReceived,
 )
 from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
+from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
 from projections.fold import fold
-from projections.tournament.folding import tournament_of
+from projections.tournament.folding import tournament_of, with_answers
 from projections.tournament.requests import NO_REQUESTS
 from projections.tournament.state import Tournament
 from tests.support.builders.batches import DEAR, USED, ended, planned_batch, sent
@@ -47,6 +51,7 @@ from tests.support.builders.worlds import (
     publication,
 )
 from tests.support.strategies.events import histories as any_histories
+from tests.support.strategies.tournaments import tournament_histories
 
 
 def names(tournament: Tournament) -> list[str]:
@@ -439,3 +444,25 @@ def test_another_tournaments_score_is_used_and_not_paid_for() -> None:
 
     assert tournament.is_answered(KEY)
     assert (tournament.spent_usd, dict(tournament.scales), dict(tournament.attempts)) == (0, {}, {})
+
+
+@given(events=tournament_histories(), n_known=st.integers(0, 20))
+def test_answers_are_added_without_what_they_cost(events: list[Event], n_known: int) -> None:
+    """A section of a run is folded from them again; the ledger's spend is told elsewhere."""
+    told = recorded(events)
+    before, after = (fold(tournament_of(STREAM), some) for some in (told[:n_known], told))
+
+    found = with_answers(before, (each for each in told[n_known:] if is_answer(each.event)))
+
+    assert (found.responses, found.verdicts) == (after.responses, after.verdicts)
+    assert (found.query_failures, found.outcomes) == (after.query_failures, after.outcomes)
+    assert (found.spent_usd, found.lost_usd) == (before.spent_usd, before.lost_usd)
+    assert (found.newest, found.version) == (before.newest, before.version)
+
+
+def is_answer(event: Event) -> bool:
+    """Say whether an event is a response, a verdict, a failure of either, or an outcome."""
+    return isinstance(
+        event,
+        ResponseGenerated | ResponseFailed | VerdictReceived | JudgeQueryFailed | PairReconciled,
+    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.auditing.makers import SectionMaker, crew
+from commands.runs.auditing.makers import SectionMaker, section_workers
 from commands.runs.auditing.places import KEYED, KeyNotes, KeyPlaces
 from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.ratings import Publication
@@ -42,9 +42,7 @@ def gone_through(ledger: Ledger, *, prompts_at_once: int = 1) -> SectionedTourna
 def places_of(events: Iterable[Recorded]) -> KeyPlaces:
     """Note the keys of events."""
     notes = KeyNotes()
-    for each in events:
-        if type(each.event) in KEYED:
-            notes.note(each.event, each.position)
+    notes.add([(each.position, each.event) for each in events if type(each.event) in KEYED])
     return KeyPlaces.of([notes])
 
 
@@ -144,7 +142,7 @@ def test_other_processes_make_the_same_sections(tmp_path: Path) -> None:
         maker = maker_of(tournament.state, places_of(ledger.read()))
         divided = [frozenset({each.prompt_id}) for each in prompts]
 
-        with crew(maker, ledger, len(divided), few=0) as makers:
+        with section_workers(maker, ledger, len(divided), few=0) as makers:
             found = [section.lines for section in makers.sections(divided)]
             assert found == [maker.section(each, ledger.at).lines for each in divided]
             ratings = [makers.start(sum, [n, 1]) for n in range(3)]
