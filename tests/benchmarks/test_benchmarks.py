@@ -50,7 +50,8 @@ def test_the_table_comes_out_whole(names: Sequence[str], n_rows: int, tmp_path: 
 
     lines = table.read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| ")]
-    assert [line.removeprefix("## ") for line in lines if line.startswith("## ")] == [*names]
+    sections = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    assert sections == [name for name in BENCHMARKS if name in names]
     assert len(rows) == n_rows + N_HEADS * len(names)
     assert all(row.count(" | ") == len(Row._fields) - 1 for row in rows)
     assert list(tmp_path.iterdir()) == [table]

@@ -105,8 +105,9 @@ def test_what_leaves_out_a_flush_is_found_out(name: str) -> None:
     found = losses(name, n_rounds=8, n_states=N_STATES_BY_NIGHT, company=True)
     sys.stdout.write(f"{name}: {found[name]}\n")
 
-    assert found[name].n_acknowledged_lost > 0
     assert found[name].n_heads_lost > 0
+    # Where the log is left to the next process, the commit that failed was not acknowledged.
+    assert found[name].n_acknowledged_lost > 0 or name == "outlived-not-settled"
 
 
 @pytest.mark.nightly
