@@ -12,8 +12,8 @@ from typing import Final
 
 from immutables import Map
 
-from commands.runs.auditing.makers import SectionMaker, section_workers
 from commands.runs.auditing.places import KeyPlaces
+from commands.runs.auditing.section_workers import SectionMaker, section_workers
 from ledger.events import judging
 from ledger.events.ratings import Publication
 from ledger.events.responses import ResponseGenerated

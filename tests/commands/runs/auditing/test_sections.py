@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.auditing.makers import SectionMaker, section_workers
 from commands.runs.auditing.places import KEYED, KeyNotes, KeyPlaces
+from commands.runs.auditing.section_workers import SectionMaker, section_workers
 from commands.runs.auditing.sections import SectionedTournament
 from ledger.events.ratings import Publication
 from ledger.events.registration import Registered, TournamentOpened
@@ -142,10 +142,10 @@ def test_other_processes_make_the_same_sections(tmp_path: Path) -> None:
         maker = maker_of(tournament.state, places_of(ledger.read()))
         divided = [frozenset({each.prompt_id}) for each in prompts]
 
-        with section_workers(maker, ledger, len(divided), few=0) as makers:
-            found = [section.lines for section in makers.sections(divided)]
+        with section_workers(maker, ledger, len(divided), few=0) as workers:
+            found = [section.lines for section in workers.sections(divided)]
             assert found == [maker.section(each, ledger.at).lines for each in divided]
-            ratings = [makers.start(sum, [n, 1]) for n in range(3)]
+            ratings = [workers.start(sum, [n, 1]) for n in range(3)]
             assert [each() for each in ratings] == [1, 2, 3]
 
 
