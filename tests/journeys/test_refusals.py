@@ -44,6 +44,7 @@ def replaced(name: str, old: str, new: str) -> Callable[[Path], object]:
 
 def with_a_newer_format(folder: Path) -> None:
     """Make a ledger and say that a later tourney wrote it."""
+    (folder / "tournament.db").touch()  # else an empty ledger does not stay
     with Ledger.open(folder / "tournament.db") as ledger:
         ledger.connection.execute("PRAGMA user_version = 99")
 
