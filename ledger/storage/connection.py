@@ -2,8 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -101,21 +100,25 @@ def settle_log(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
 
 
-@contextmanager
-def settled_if_a_flush_fails(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+class settled_if_a_flush_fails:  # noqa: N801  # as immediate_transaction
     """Settle the log once more where SQLite could not flush a commit, and raise its error.
 
     What was not committed stays at the log's end, off the disk. As long as one process has the
     ledger open, nobody takes it for committed. But a reader who closes it last leaves the log, and
     who opens it next would see that commit, and tell of it.
     """
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if _is_failed_flush(error):
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Settle the log if that was the error."""
+        if isinstance(error, sqlite3.OperationalError) and _is_failed_flush(error):
             with suppress(sqlite3.Error, OSError):  # the disk may be gone for good
-                settle_log(connection, path)
-        raise
+                settle_log(self._connection, self._path)
 
 
 def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:

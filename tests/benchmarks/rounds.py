@@ -68,16 +68,16 @@ _BLOCK: Final = bytes(4096)
 
 
 def flush_rate(folder: Path, n_flushes: int) -> float:
-    """Return 1 / the median time of appending 4 KiB and waiting for the disk."""
+    """Append 4 KiB at a time, and wait for the disk; return flushes per second, as `rate` does."""
     path = folder / "flushes"
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
-        return 1 / median(seconds(partial(_flush, file)) for _ in range(n_flushes))
+        return rate(partial(_flush, file), [[_BLOCK]] * n_flushes)
     finally:
         os.close(file)
         path.unlink()
 
 
-def _flush(file: int) -> None:
-    os.write(file, _BLOCK)
+def _flush(file: int, blocks: Sequence[bytes]) -> None:
+    os.writev(file, blocks)
     os.fdatasync(file)
