@@ -23,7 +23,15 @@ from commands.settings.servers import (
     not_an_address,
     server_of,
 )
-from commands.settings.toml import Location, line_of, owner_and_name, read_toml, value, variable
+from commands.settings.toml import (
+    Location,
+    from_home,
+    line_of,
+    owner_and_name,
+    read_toml,
+    value,
+    variable,
+)
 
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 
@@ -91,7 +99,7 @@ def price_file(path: Path, environ: Mapping[str, str]) -> Path | None:
         ConfigurationError: The file cannot be read, or the key is not a path.
     """
     named = _Sections(path).table("judge", _Priced, environ).prices
-    return None if named is None else path.parent / named
+    return None if named is None else path.parent / from_home(Path(named))
 
 
 def judging_cap(path: Path, environ: Mapping[str, str]) -> float | None:

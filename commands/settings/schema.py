@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, field_validator
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.prompting import adds_to_query
 from commands.settings.rating_sections import BradleyTerrySection, EloSection
-from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section
+from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section, UserPath
 from commands.settings.servers import BASE_URL, DEFAULT_MODEL
 from ledger.events.registration import Provider
 from projections.tournament.matches import PILOT_SEED
@@ -20,7 +20,7 @@ class TournamentSection(Section):
 
     id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     """Name of the tournament. One ledger may hold several."""
-    ledger: Path = Path("tournament.db")
+    ledger: UserPath = Path("tournament.db")
     """The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it."""
     network_ledger: bool = False
     """Allow a ledger on a file system that is not local, or not known: locks may not be safe."""
@@ -31,7 +31,7 @@ class TournamentSection(Section):
 class PromptsSection(Section):
     """Name the bank of prompts."""
 
-    bank: Path = Path("bank.jsonl")
+    bank: UserPath = Path("bank.jsonl")
     """JSON lines, one prompt each."""
 
 
@@ -74,7 +74,7 @@ class RubricSection(Section):
 
     dimension: str = Field(min_length=1, pattern=r"^[\w-]+$")
     """Name of the quality that is compared."""
-    path: Path
+    path: UserPath
     """Markdown file with the text for the judge."""
 
 
@@ -144,7 +144,7 @@ class JudgeSection(JurorSection):
     Hugging Face Hub. `reference` has none."""
     pilot_model: str | None = Field(default=None, min_length=1)
     """Another model for `--mode pilot`, likewise. Default: `model`."""
-    instructions: Path | None = None
+    instructions: UserPath | None = None
     """Markdown file with the instructions that every judge is sent before the rubric, `[[jury]]`
     too. Default: neutral instructions that ship with tourney (`rubrics/judge.md`)."""
     retries: int = Field(default=1, ge=0)
@@ -153,7 +153,7 @@ class JudgeSection(JurorSection):
     """Record two identical responses as a tie without asking."""
     max_usd: float | None = Field(default=None, gt=0)
     """Dollar cap on judging. No option raises it; `--max-usd` can only lower it."""
-    prices: Path | None = None
+    prices: UserPath | None = None
     """Your price table, laid out as `data/prices.toml`. Its rows replace the shipped ones."""
     cache: CacheTtl = "5m"
     """Anthropic: how long the rubric stays in the provider's prompt cache."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -22,8 +23,11 @@ from pydantic_core import PydanticCustomError
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
 from commands.settings.prompting import Prompting, adds_to_prompt
 from commands.settings.servers import BASE_URL
+from commands.settings.toml import from_home
 
 Reduce = Literal["mean", "sum", "none"]
+UserPath: TypeAlias = Annotated[Path, AfterValidator(from_home)]
+"""A path as people write it; a relative one starts from the folder of the settings."""
 
 
 class Section(BaseModel):
@@ -70,7 +74,7 @@ class EvaluationSection(EvaluationOptions):
     point of group `tourney.evaluations`, or a task file of lm-evaluation-harness (`mmlu.yaml`)."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments of the evaluation's constructor."""
-    rubric: Path | None = None
+    rubric: UserPath | None = None
     """Rollouts: Markdown file by which a judge scores the answers. Left out: no judge scores."""
     judge: str | None = Field(default=None, min_length=1)
     """With `rubric`: name of the judge, of `[judge]` or `[[jury]]`. Default: that of `[judge]`."""
@@ -103,7 +107,7 @@ class EntrantSection(Section):
 class WeightsSection(EntrantSection):
     """Describe an entrant whose weights lie on this machine, or are fetched to it."""
 
-    weights: Path
+    weights: UserPath
     """Folder of weights and tokenizer, or else `org/name` on the Hugging Face Hub."""
     revision: str | None = Field(default=None, min_length=1)
     """Branch, tag or commit of `org/name`. Left out: its main branch."""
@@ -114,7 +118,7 @@ class HfSection(Prompting, WeightsSection):
 
     loader: Literal["hf"] = "hf"
     """Weights on this machine, loaded by transformers."""
-    adapters: tuple[Path, ...] = ()
+    adapters: tuple[UserPath, ...] = ()
     """LoRA folders of peft, or names on the Hub, merged in this order. `org/name@v1` is the branch,
     tag or commit `v1` of a name."""
 
@@ -132,14 +136,14 @@ class HydraSection(WeightsSection):
     """Number of heads."""
     heads_depth: int = Field(default=3, ge=1)
     """Layers of a head: the last ones of the weights."""
-    security: Path
+    security: UserPath
     """Folder of security shards, one for each head."""
-    robustness: Path | None = None
+    robustness: UserPath | None = None
     """Folder of robustness shards, merged after security."""
     rob_checkpoint: int | None = None
     """Training step of the robustness shards; -1 is the final one. Left out: no robustness is
     merged."""
-    uncertainty: Path | None = None
+    uncertainty: UserPath | None = None
     """Folder of the uncertainty head."""
     needs_uncertainty: bool = False
     """Let the uncertainty head estimate how likely each response is correct."""

@@ -21,6 +21,14 @@ ENGINE: Final = "TOURNEY_ENGINE"
 _LONG_TEXT: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
+def from_home(path: Path) -> Path:
+    """Read a leading `~` as the user's home folder, as shells do."""
+    try:
+        return path.expanduser()
+    except RuntimeError:  # there is no user of that name
+        return path
+
+
 def line_of(text: str, location: Location) -> int:
     """Return the line of a key, from 1; without the key its table's line; else 1."""
     lines = _LONG_TEXT.sub(lambda long: "\n" * long[0].count("\n"), text).split("\n")

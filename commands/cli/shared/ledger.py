@@ -6,6 +6,7 @@ from pathlib import Path
 
 from commands.runs.resolve import position_at, stream_named, tournament_at
 from commands.settings.lookup import TournamentLocation, tournament_location
+from commands.settings.toml import from_home
 from ledger.chain import Head
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -28,7 +29,7 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
     if ledger is not None:
         return ledger
     found = tournament_section(config)
-    return config.parent / found.ledger if found else DEFAULT_LEDGER
+    return config.parent / from_home(Path(found.ledger)) if found else DEFAULT_LEDGER
 
 
 def read_tournament(

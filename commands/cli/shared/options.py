@@ -11,7 +11,7 @@ import typer
 
 from commands.cli.shared import completion
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.settings.toml import ENGINE, EngineName
+from commands.settings.toml import ENGINE, EngineName, from_home
 from ledger.events import ratings, registration
 
 Config: TypeAlias = Annotated[
@@ -23,6 +23,7 @@ Ledger: TypeAlias = Annotated[
         "--ledger",
         "-l",
         envvar="TOURNEY_LEDGER",
+        callback=lambda path: path and from_home(path),  # in a variable or after =, shells let ~ be
         help="The ledger file. Default: [tournament] ledger, else tournament.db.",
     ),
 ]

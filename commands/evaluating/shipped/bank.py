@@ -17,6 +17,7 @@ from commands.evaluating.shipped.items import (
     read_lines,
     shuffle,
 )
+from commands.settings.sections import UserPath
 from ledger.events.registration import Prompt
 from ledger.identity import PromptId
 from projections.verdicts.parsers import holds_gold, words
@@ -111,7 +112,7 @@ class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvalu
         bank: Sequence[Prompt],
         folder: Path,
         sources: Sequence[str] = (),
-        distractors: Path = Path("distractors.jsonl"),
+        distractors: UserPath = Path("distractors.jsonl"),
         pmi: bool = False,
     ) -> None:
         """Choose the prompts of some sources, or of all, and read the file of wrong answers.

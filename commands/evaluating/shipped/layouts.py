@@ -26,6 +26,7 @@ from commands.evaluating.shipped.bank import contains_answer
 from commands.evaluating.shipped.items import AskedQuestion, DividedRollout
 from commands.evaluating.values import RolloutItem
 from commands.importing.formats.files import OpenParquet
+from commands.settings.sections import UserPath
 
 Made = TypeVar("Made")
 _BETWEEN: Final = "\n\n"  # examples
@@ -36,13 +37,13 @@ class LayoutParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    file: Path
+    file: UserPath
     split: str | None = None
     question: str = "question"
     answer: str = "answer"
     subject: str | None = None
     shots: NonNegativeInt = 0
-    shots_file: Path | None = None
+    shots_file: UserPath | None = None
     bos: bool = True
 
     def table(self, folder: Path, open_parquet: OpenParquet) -> DataTable:

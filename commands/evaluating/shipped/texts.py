@@ -14,6 +14,7 @@ from commands.evaluating.shipped.items import (
     read_lines,
     shuffle,
 )
+from commands.settings.sections import UserPath
 
 
 class SentencePair(msgspec.Struct):
@@ -33,7 +34,7 @@ class Blimp(ListedEvaluation[SentencePair], PerplexityComparisonEvaluation):
     """Comparison of the good and the bad sentence of each pair."""
 
     @check_arguments
-    def __init__(self, *, folder: Path, path: Path) -> None:
+    def __init__(self, *, folder: Path, path: UserPath) -> None:
         """Read the pairs."""
         rows = read_lines(folder / path, SentencePair)
         super().__init__({f"{line} {row.UID}".strip(): row for line, row in rows.items()})
@@ -49,7 +50,7 @@ class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):
     """Perplexity of a text file, or of a folder's *.txt files: each is one document."""
 
     @check_arguments
-    def __init__(self, *, folder: Path, path: Path) -> None:
+    def __init__(self, *, folder: Path, path: UserPath) -> None:
         """Read the documents, in order of their names."""
         super().__init__({each.name: _read(each) for each in _files(folder / path)})
 

@@ -98,6 +98,13 @@ def test_prices_lie_beside_the_settings(tmp_path: Path) -> None:
     assert priced(tmp_path, text) == tmp_path / "mine.toml"
 
 
+def test_prices_may_lie_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As every path of the settings."""
+    monkeypatch.setenv("HOME", "/home/me")
+
+    assert priced(tmp_path, '[judge]\nprices = "~/mine.toml"') == Path("/home/me/mine.toml")
+
+
 def test_the_environment_overrules_the_prices(tmp_path: Path) -> None:
     """As it does for every other setting."""
     text = '[judge]\nprices = "mine.toml"'

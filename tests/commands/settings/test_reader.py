@@ -7,6 +7,7 @@ import pytest
 from commands.errors import ConfigurationError
 from commands.settings.reader import read_settings
 from commands.settings.schema import GenerationSection, JudgeSection, PilotSection, PromptsSection
+from commands.settings.sections import HfSection, HydraSection
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.identity import EntrantId
 from tests.support.builders.commands import MINIMAL, faults_in, settings_in
@@ -35,6 +36,47 @@ def test_what_a_file_leaves_out_has_its_documented_default(tmp_path: Path) -> No
     )
     assert settings.bradley_terry.parameters == BradleyTerryParameters()
     assert (settings.evaluations, settings.jury) == ((), ())
+
+
+def test_a_path_may_begin_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shells read `~`, so people write it; what names nobody stays as it is."""
+    monkeypatch.setenv("HOME", "/home/me")
+    text = """
+[tournament]
+id = "x"
+ledger = "~/runs/x.db"
+[prompts]
+bank = "~nobody-of-this-name/bank.jsonl"
+[judge]
+prices = "~/prices.toml"
+[[entrants]]
+loader = "hf"
+id = "a"
+weights = "~/models/a"
+adapters = ["~/adapters/b", "lab/c"]
+[[entrants]]
+loader = "hydra"
+id = "b"
+weights = "models/a"
+security = "~/security"
+[[rubrics]]
+dimension = "factuality"
+path = "~/rubric.md"
+"""
+
+    settings = settings_in(tmp_path, text)
+
+    [entrant, hydra], [rubric], home = settings.entrants, settings.rubrics, Path("/home/me")
+    assert isinstance(entrant, HfSection)
+    assert isinstance(hydra, HydraSection)
+    assert settings.tournament.ledger == home / "runs/x.db"
+    assert settings.prompts.bank == Path("~nobody-of-this-name/bank.jsonl")
+    assert settings.judge.prices == home / "prices.toml"
+    assert (entrant.weights, rubric.path) == (home / "models/a", home / "rubric.md")
+    assert entrant.adapters == (home / "adapters/b", Path("lab/c"))
+    assert (hydra.weights, hydra.security) == (Path("models/a"), home / "security")
 
 
 def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:

@@ -1,14 +1,39 @@
 """A day without dashes is a number, and a number is a position."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from typer.main import get_command
 
+from commands.cli.app import command_line
 from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.runs.resolve import position_at
+from ledger.errors import NoLedger
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, opened, verdicts
+
+
+@pytest.mark.parametrize("said", ["settings", "option", "variable"])
+def test_a_ledger_may_lie_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Shells read `~` at the beginning of a word only."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ledger = "~/there.db"
+    if said == "settings":
+        Path("tournament.toml").write_text(f'[tournament]\nid = "x"\nledger = "{ledger}"\n')
+    if said == "variable":
+        monkeypatch.setenv("TOURNEY_LEDGER", ledger)
+    options = [f"--ledger={ledger}"] if said == "option" else []
+
+    done = CliRunner().invoke(get_command(command_line(["log"])), ["log", *options], "tourney")
+
+    assert isinstance(done.exception, NoLedger)
+    assert done.exception.path.absolute() == tmp_path / "home/there.db"
 
 
 def test_a_day_without_dashes_is_not_taken_for_the_end(ledger: Ledger) -> None:
