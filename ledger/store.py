@@ -20,8 +20,6 @@ from ledger.storage.connection import (
     open_for_reading,
     open_in_memory,
     prepare,
-    settle_log,
-    settled_if_a_flush_fails,
     translated_errors,
 )
 from ledger.storage.files import beside, flush
@@ -37,6 +35,12 @@ from ledger.storage.place import (
 from ledger.storage.redaction import erase
 from ledger.storage.sharing import Locked, Snapshot, require_writable
 from ledger.storage.tail import Tail
+from ledger.storage.wal import (
+    PAGES_UNTIL_MOVED,
+    move_log,
+    settle_log,
+    settled_if_a_flush_fails,
+)
 from ledger.storage.writer import EventWriter, draft
 
 
@@ -50,6 +54,8 @@ class Ledger(LedgerReader):
 
     Threads may share it: appends that wait at the same time share one flush to the disk.
     """
+
+    pages_until_moved = PAGES_UNTIL_MOVED  # of the log into the file
 
     def __init__(
         self,
@@ -66,6 +72,7 @@ class Ledger(LedgerReader):
         self._lock = lock or NoLock()
         self._queue = CommitQueue(self.commit)
         self._tail = Tail()
+        self._n_logged = 0  # pages, since this process moved the log into the file
         self._is_open = True
 
     @classmethod
@@ -221,15 +228,15 @@ class Ledger(LedgerReader):
                 raise ValueError(f"{self.path} was closed; nothing can be appended to it")
             with translated_errors(self.path, CannotWrite), self._lock.held():
                 self._watch.require_unmoved()
-                with (
-                    settled_if_a_flush_fails(self._connection, self.path),
-                    immediate_transaction(self._connection),
-                ):
-                    self._tail.catch_up(self._connection)
-                    writer = EventWriter(self._connection, self._tail, microseconds(self._now()))
-                    yield writer
-                    self._insert(writer)
-                writer.update_tail()
+                with settled_if_a_flush_fails(self._connection, self.path):
+                    with immediate_transaction(self._connection):
+                        self._tail.catch_up(self._connection)
+                        now_us = microseconds(self._now())
+                        writer = EventWriter(self._connection, self._tail, now_us)
+                        yield writer
+                        self._insert(writer)
+                    writer.update_tail()
+                    self._move_log(writer.n_pages)
 
     def redact(self, position: int, why: str) -> None:
         """Remove the texts of an event for good, and record that, and why.
@@ -258,6 +265,13 @@ class Ledger(LedgerReader):
             return self._connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
         except sqlite3.Error:
             return True
+
+    def _move_log(self, n_pages: int) -> None:
+        """Move the log into the file once it is long; what is committed stays, if that fails."""
+        self._n_logged += n_pages
+        if self._n_logged >= self.pages_until_moved:
+            self._n_logged = 0
+            move_log(self._connection)
 
     def _insert(self, writer: EventWriter) -> None:
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""

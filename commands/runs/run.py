@@ -32,8 +32,7 @@ from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
 from ledger.identity import EntrantId, digest_of_bytes
 from ledger.recorded import Recorded
-from ledger.storage.files import write_files, write_whole
-from ledger.storage.remedies import cannot_write
+from ledger.storage.files import cannot_write, write_files, write_whole
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.tournament.remaining import missing_responses

@@ -17,8 +17,7 @@ from ledger.errors import (
     NotALedger,
 )
 from ledger.storage import schema
-from ledger.storage.files import beside, create, flush, wal_of, write_again
-from ledger.storage.remedies import cannot_write
+from ledger.storage.files import beside, cannot_write, create, flush, wal_of
 from ledger.storage.sharing import Locked, Snapshot, kept_open, may_leave_files
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -35,7 +34,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     """
     with translated_errors(path, CannotWrite):
         create(path)
-        connection = _connect(str(path))
+        connection = connect(str(path))
         try:
             if not _is_empty(connection):
                 _require_ledger(connection, path)
@@ -86,41 +85,6 @@ def differences(connection: sqlite3.Connection) -> list[str]:
     return list(schema.differences(connection.execute(schema.CONTENTS)))
 
 
-def settle_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Put what the log holds on the disk, and into the file, whatever became of flushes before.
-
-    The system forgets what it could not write, and reports the next flush as good. If a process
-    died of that, its last append is in the log until the power fails, and then the log ends before
-    it: so it is written again, before it spoils the file or other appends come after it.
-    """
-    with immediate_transaction(connection):
-        write_again(wal_of(path))
-    connection.execute("PRAGMA busy_timeout = 0")  # readers of what it holds are not waited for
-    connection.execute(schema.CHECKPOINT)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
-
-
-class settled_if_a_flush_fails:  # noqa: N801  # as immediate_transaction
-    """Settle the log once more where SQLite could not flush a commit, and raise its error.
-
-    What was not committed stays at the log's end, off the disk. As long as one process has the
-    ledger open, nobody takes it for committed. But a reader who closes it last leaves the log, and
-    who opens it next would see that commit, and tell of it.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection, self._path = connection, path
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Settle the log if that was the error."""
-        if isinstance(error, sqlite3.OperationalError) and _is_failed_flush(error):
-            with suppress(sqlite3.Error, OSError):  # the disk may be gone for good
-                settle_log(self._connection, self._path)
-
-
 def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
     """Open an existing ledger, read-only.
 
@@ -158,7 +122,7 @@ def _open_without_files(path: Path) -> tuple[sqlite3.Connection, Locked | Snapsh
 
 def open_in_memory() -> sqlite3.Connection:
     """Create a ledger that lives as long as its connection: for tests and rehearsals."""
-    connection = _connect(":memory:")
+    connection = connect(":memory:")
     connection.deserialize(_empty_ledger())  # takes a third of the time of making its tables
     prepare(connection, Path(":memory:"))
     return connection
@@ -166,7 +130,7 @@ def open_in_memory() -> sqlite3.Connection:
 
 @cache
 def _empty_ledger() -> bytes:
-    with closing(_connect(":memory:")) as connection:
+    with closing(connect(":memory:")) as connection:
         prepare(connection, Path(":memory:"))
         return connection.serialize()
 
@@ -202,7 +166,7 @@ class immediate_transaction:  # noqa: N801  # a context, read as a verb; each ap
             self._connection.execute("ROLLBACK")
 
 
-def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
+def connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
     """Open a database; threads that share the connection must take turns."""
     return sqlite3.connect(
         database,
@@ -214,7 +178,7 @@ def _connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
-    connection = _connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
+    connection = connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
     try:
         _require_ledger(connection, path)
         with suppress(FileNotFoundError):  # there is no log
@@ -268,7 +232,8 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
-def _is_failed_flush(error: Exception) -> bool:
+def is_failed_flush(error: Exception) -> bool:
+    """Say whether SQLite could not flush a file, or a folder's names."""
     return getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES
 
 
@@ -286,7 +251,7 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
         if error is None:
             return
         if isinstance(error, sqlite3.OperationalError | OSError):
-            if _is_failed_flush(error):
+            if is_failed_flush(error):
                 raise DiskFailed(self._path, str(error)) from error
             if self._refused is CannotWrite:
                 raise cannot_write(self._path, error) from error

@@ -1,15 +1,16 @@
-"""Write files completely or not at all, and flush them."""
+"""Write files completely or not at all, flush them, and say what to do if that is refused."""
 
+import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from errno import errorcode
 from pathlib import Path
 from stat import S_IFREG
 from typing import Final
 
 from ledger.errors import CannotWrite, FolderTaken
-from ledger.storage.remedies import cannot_write
 
 _AT_ONCE: Final = 1_048_576  # bytes
 
@@ -114,3 +115,51 @@ def write_again(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def open_handle(path: Path) -> int:
+    """Return a handle with which SQLite, in this process, writes a file; it is not to be closed.
+
+    If any handle of a file is closed, POSIX releases all locks of the process on it, SQLite's too.
+    So a new one would have to stay open for good. SQLite keeps its own while it holds a lock.
+
+    Raises:
+        OSError: There is none, or the system does not tell.
+    """
+    return next(_handles_for_writing(path.stat()))
+
+
+def _handles_for_writing(file: os.stat_result) -> Iterator[int]:
+    for handle in (int(each.name) for each in Path("/dev/fd").iterdir()):
+        with suppress(OSError):  # the one that lists them is closed by now
+            is_writing = fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+            if is_writing and os.path.samestat(os.fstat(handle), file):
+                yield handle
+
+
+_REMEDIES: Final = (
+    (("ENOSPC", "EDQUOT", "SQLITE_FULL"), "free disk space"),
+    (
+        ("EACCES", "EPERM", "SQLITE_PERM", "SQLITE_READONLY"),
+        "fix the permissions of the file and its folder",
+    ),
+    (("EROFS",), "choose a file system that can be written"),
+    (("ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG", "ELOOP"), "correct the path"),
+    (("SQLITE_CANTOPEN",), "check that its folder exists and can be written"),
+    (("SQLITE_BUSY",), "wait for the program that uses it"),
+)
+
+
+def cannot_write(path: Path, error: Exception) -> CannotWrite:
+    """Return the error of a write that the system or SQLite refused, with what to do about it."""
+    said = getattr(error, "strerror", None) or str(error)  # without the path of a draft
+    return CannotWrite(path, said, _remedy(error))
+
+
+def _remedy(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    name = getattr(error, "sqlite_errorname", None) or errorcode.get(number or 0, "")
+    return next(
+        (remedy for names, remedy in _REMEDIES if name.startswith(names)),
+        "check the disk and its permissions",
+    )

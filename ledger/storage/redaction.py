@@ -43,7 +43,7 @@ from ledger.events.values import REDACTED
 from ledger.identity import Digest, digest_of_bytes
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema
-from ledger.storage.connection import settled_if_a_flush_fails
+from ledger.storage.wal import settled_if_a_flush_fails
 
 REDACTED_SETTINGS: Final = '{"redacted":true}'
 """What stands in the place of a configuration."""

@@ -76,7 +76,8 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
 }
 
 # Before the first table: a 2 KB event wastes half of a page of 4 KiB.
-PAGE_SIZE: Final = "PRAGMA page_size = 16384"
+PAGE_BYTES: Final = 16_384
+PAGE_SIZE: Final = f"PRAGMA page_size = {PAGE_BYTES}"
 WAL: Final = "PRAGMA journal_mode = WAL"
 CHECKPOINT: Final = "PRAGMA wal_checkpoint(TRUNCATE)"  # what the log holds goes into the file
 
@@ -88,6 +89,7 @@ CREATION: Final = (
 
 EVERY_CONNECTION: Final = (
     "PRAGMA synchronous = FULL",  # a commit is flushed before anybody sees it
+    "PRAGMA wal_autocheckpoint = 0",  # the ledger moves its log: see `ledger.storage.wal`
     "PRAGMA recursive_triggers = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",

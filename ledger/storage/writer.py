@@ -10,6 +10,7 @@ from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
+from ledger.storage import schema
 from ledger.storage.redaction import redact_row
 from ledger.storage.tail import Tail, index_keys, key_named, key_of
 
@@ -58,6 +59,7 @@ class EventWriter:
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
         self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
         self._n_indexed = 0  # keys
+        self._n_bytes = 0  # of what was placed here
 
     def append(
         self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
@@ -147,6 +149,11 @@ class EventWriter:
         n_changes = self._connection.total_changes - self._changes_before
         return n_changes == self.position - self._tail.position + self._n_indexed
 
+    @property
+    def n_pages(self) -> int:
+        """About how many pages the log grows by: those of the events, and of the indexes."""
+        return 2 + self._n_bytes // schema.PAGE_BYTES if self._positions else 0
+
     def update_tail(self) -> None:
         """Update the tail, once this transaction is committed."""
         if self._positions:
@@ -187,6 +194,7 @@ class EventWriter:
         )
         self._positions[key_of(event_id)] = position
         self._now_us = max(self._now_us, recorded_us)
+        self._n_bytes += len(data)
         return placed
 
     def _version_of(self, stream: str) -> int:

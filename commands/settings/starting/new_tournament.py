@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from commands.errors import ConfigurationError
 from commands.settings.inputs import RUBRICS
 from ledger.errors import CannotWrite
-from ledger.storage.files import write_whole
-from ledger.storage.remedies import cannot_write
+from ledger.storage.files import cannot_write, write_whole
 
 SETTINGS: Final = "tournament.toml"
 _BANK: Final = "bank.jsonl"

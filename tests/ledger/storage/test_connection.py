@@ -19,10 +19,10 @@ from ledger.storage.connection import (
     connect_for_writing,
     immediate_transaction,
     open_for_reading,
-    settled_if_a_flush_fails,
     translated_errors,
 )
 from ledger.storage.files import beside, wal_of
+from ledger.storage.wal import settled_if_a_flush_fails
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
 from tests.support.faults.hostile import unprivileged

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.storage.remedies import cannot_write
+from ledger.storage.files import cannot_write
 
 
 def of_sqlite(name: str) -> sqlite3.OperationalError:

@@ -25,7 +25,7 @@ import msgspec
 
 from ledger import store
 from ledger.errors import CannotWrite, DiskFailed, NoLedger
-from ledger.storage import connection as of_files
+from ledger.storage import wal
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.appender import appending
@@ -182,7 +182,7 @@ def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
     """Append, and tell of it; after a failed flush, do as the schedule says."""
     recorder = Recorder(it.log, it.ledger.parent, fault)
     if not it.schedule.settles_log:
-        for module in (store, of_files):
+        for module in (store, wal):
             module.settle_log = lambda *_: None  # type: ignore[attr-defined]
     for part in range(2):
         names = [f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2)]
@@ -193,7 +193,7 @@ def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
 def _append(it: Round, recorder: Recorder, names: Sequence[str], pages: int) -> None:
     with Ledger.open(it.ledger) as ledger:
         recorder.note(Opened(for_writing=True))
-        ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+        ledger.pages_until_moved = pages
         ledger.connection.execute(f"PRAGMA synchronous = {it.schedule.synchronous}")
         while True:
             try:

@@ -1,0 +1,95 @@
+"""Let a reader keep a part of the log from being moved into the file, and let one flush fail.
+
+    python -m tests.support.faults.pinned_reader FOLDER
+
+For each flush in turn, a process has it fail, and goes on as a command that is run again would. Its
+files are looked at as a power loss would leave them if nothing were written that was not flushed.
+Prints the losses of each as a line of JSON.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from ledger.errors import CannotWrite, DiskFailed
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM
+from tests.support.faults.appender import appending
+from tests.support.faults.power_loss import Losses, after_power_loss, found_in
+from tests.support.faults.recorder import Fault, Promise, Record, Recorder, records_in
+from tests.support.faults.vfs import Sync
+
+_FORK: Final = get_context("fork")
+_LEDGER: Final = "run.ledger"
+
+
+class _DropsAll(Random):
+    """Draws that nothing stays of what was not flushed."""
+
+    def choices(self, *_: Any, **__: Any) -> list[Any]:  # noqa: ANN401  # as Random has it
+        return ["dropped"]
+
+    def randint(self, a: int, b: int) -> int:  # noqa: ARG002  # as few names as can be
+        return a
+
+
+def losses_of(folder: Path, failing: int) -> Losses | None:
+    """Return what was lost if this flush fails; None if there are fewer."""
+    place = folder / "place"
+    place.mkdir(parents=True)
+    process = _FORK.Process(target=_live, args=(folder, failing))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        raise ChildProcessError(f"it exited with {process.exitcode}")
+    records = records_in(folder / "records")
+    if not any(isinstance(each, Sync) and each.has_failed for each in records):
+        return None
+    flushes = [at for at, each in enumerate(records, 1) if isinstance(each, Sync)]
+    return sum((_lost(records[:at]) for at in (*flushes, len(records))), Losses())
+
+
+def _lost(records: Sequence[Record]) -> Losses:
+    files = after_power_loss(records, _DropsAll())
+    return found_in(files, _LEDGER, [each for each in records if isinstance(each, Promise)])
+
+
+def _live(folder: Path, failing: int) -> None:
+    path = folder / "place" / _LEDGER
+    recorder = Recorder(folder / "records", path.parent, Fault("failed flush", failing))
+    for part in range(2):
+        with suppress(DiskFailed, CannotWrite), Ledger.open(path) as ledger:
+            _append(ledger, recorder, f"{part}/before")
+            with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM event").fetchall()
+                ledger.pages_until_moved = 1  # of which the reader lets only those before it
+                _append(ledger, recorder, f"{part}/beside")
+            _append(ledger, recorder, f"{part}/after")
+
+
+def _append(ledger: Ledger, recorder: Recorder, name: str) -> None:
+    for told in appending(ledger, STREAM, [f"{name}/{number}" for number in range(2)]):
+        for position, _leaf, chain in told.places[-1:]:
+            recorder.note(Promise("acknowledged", position, chain))
+
+
+def main(folder: Path) -> None:
+    """Let each flush fail."""
+    for failing in count(1):
+        losses = losses_of(folder / str(failing), failing)
+        if losses is None:
+            return
+        sys.stdout.write(f"{msgspec.json.encode(losses).decode()}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
