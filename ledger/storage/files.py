@@ -124,9 +124,13 @@ def open_handle(path: Path) -> int:
     So a new one would have to stay open for good. SQLite keeps its own while it holds a lock.
 
     Raises:
-        OSError: There is none, or the system does not tell.
+        LookupError: There is none.
+        OSError: The system does not tell.
     """
-    return next(_handles_for_writing(path.stat()))
+    handle = next(_handles_for_writing(path.stat()), None)
+    if handle is None:
+        raise LookupError(f"SQLite does not write {path} in this process")
+    return handle
 
 
 def _handles_for_writing(file: os.stat_result) -> Iterator[int]:

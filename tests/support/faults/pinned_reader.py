@@ -1,10 +1,10 @@
 """Let a reader keep a part of the log from being moved into the file, and let one flush fail.
 
-    python -m tests.support.faults.pinned_reader FOLDER
+    python -m tests.support.faults.pinned_reader FOLDER [forgets]
 
 For each flush in turn, a process has it fail, and goes on as a command that is run again would. Its
 files are looked at as a power loss would leave them if nothing were written that was not flushed.
-Prints the losses of each as a line of JSON.
+Prints the losses of each as a line of JSON. One that forgets writes no moved page again.
 """
 
 import sqlite3
@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from ledger.errors import CannotWrite, DiskFailed
+from ledger.storage import wal
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.appender import appending
@@ -51,10 +52,12 @@ def losses_of(folder: Path, failing: int) -> Losses | None:
     if process.exitcode != 0:
         raise ChildProcessError(f"it exited with {process.exitcode}")
     records = records_in(folder / "records")
-    if not any(isinstance(each, Sync) and each.has_failed for each in records):
+    flushes = {at: each for at, each in enumerate(records, 1) if isinstance(each, Sync)}
+    failed = next((at for at, each in flushes.items() if each.has_failed), None)
+    if failed is None:
         return None
-    flushes = [at for at, each in enumerate(records, 1) if isinstance(each, Sync)]
-    return sum((_lost(records[:at]) for at in (*flushes, len(records))), Losses())
+    moments = [*(at for at in flushes if at >= failed), len(records)]
+    return sum((_lost(records[:at]) for at in moments), Losses())
 
 
 def _lost(records: Sequence[Record]) -> Losses:
@@ -82,8 +85,10 @@ def _append(ledger: Ledger, recorder: Recorder, name: str) -> None:
             recorder.note(Promise("acknowledged", position, chain))
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *, forgets: bool) -> None:
     """Let each flush fail."""
+    if forgets:
+        wal._write_moved_pages_again = lambda path: None  # noqa: ARG005  # in this process
     for failing in count(1):
         losses = losses_of(folder / str(failing), failing)
         if losses is None:
@@ -92,4 +97,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), forgets="forgets" in sys.argv[2:])
