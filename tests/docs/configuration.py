@@ -14,7 +14,7 @@ _HEAD: Final = """\
 
 This page is made by `make docs` from the schema that checks `tournament.toml`.
 
-- Relative paths start from the folder of `tournament.toml`.
+- Relative paths start from the folder of `tournament.toml`; `~` is your home folder.
 - An unknown key is an error. All errors are reported at once, each with its line.
 - A key of a section that is not repeated, such as `[elo]`, can be set by an environment variable:
   `TOURNEY_ELO_K=32 tourney run` sets `k` of `[elo]`. A misspelt variable is an error, too.
