@@ -7,10 +7,12 @@ free slot, and columns that are no row's own any more are left behind at the beg
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Generic, cast
 
 import torch
-from transformers import Cache, DynamicCache
+from transformers import Cache
 from transformers.cache_utils import DynamicLayer
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Row
@@ -25,69 +27,67 @@ _SHARE: Final = 8  # or one for so many columns, if that is more
 _READ_AT_ONCE: Final = 768  # tokens of prompts, by a processor: its cache holds what they become
 
 
+@dataclass
+class Place:
+    """The rows that are read, and their columns: the same in the storage of every layer."""
+
+    n_slots: int = 0  # of the storage
+    n_columns: int = 0  # likewise
+    start: int = 0  # of the window: earlier columns are left behind
+    end: int = 0  # of the window
+    rows: slice = field(default_factory=partial(slice, 0))  # that are read
+    first: int = 0  # column that these rows see
+    at: int = 0  # where their next tokens go
+
+
 class SlotLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # transformers leaves it so
     """The keys and values of one layer: a window of columns in a roomier storage."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: Place) -> None:
         """Start empty."""
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
-        self._stored: tuple[torch.Tensor, ...] = ()  # keys and values, (slots, heads, columns, D)
-        self._start = self._end = 0
+        self._place = place
+        self.stored: tuple[torch.Tensor, ...] = ()  # keys and values, (slots, heads, columns, D)
 
     def get_seq_length(self) -> int:
-        """Count the columns of the window."""
-        return self._end - self._start
+        """Count the columns that the rows had before."""
+        return self._place.at - self._place.first
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append columns (B, heads, S, D) to all rows; return the whole window of both."""
-        n_rows, n_new = len(key_states), key_states.shape[-2]
-        if self._end + n_new > self._stored[0].shape[-2]:
-            self._move(n_rows, len(self._stored[0]), n_new)
-        self._end += n_new
-        for stored, new in zip(self._stored, (key_states, value_states), strict=True):
-            stored[:n_rows, :, self._end - n_new : self._end] = new
-        keys, values = (each[:n_rows, :, self._start : self._end] for each in self._stored)
-        return keys, values
-
-    def add_rows(self, n_rows: int, layer: DynamicLayer) -> None:
-        """Add what another layer has read, behind the first n_rows rows of this one."""
-        new = [each for each in (layer.keys, layer.values) if each is not None]
-        n_new, n_columns = len(new[0]), new[0].shape[-2]
-        if n_rows == 0:
-            self._stored = tuple(each[:0] for each in new)
-            self._start, self._end = 0, n_columns
-        if n_rows + n_new > len(self._stored[0]):
-            self._move(n_rows, n_rows + n_new, 0)
-        for stored, each in zip(self._stored, new, strict=True):
-            rows = stored[n_rows : n_rows + n_new]
-            rows[:, :, self._start : self._end - n_columns] = 0  # a row that was here had its NaN
-            rows[:, :, self._end - n_columns : self._end] = each
+        """Write columns (B, heads, S, D) of the rows; return all that they see of both."""
+        place, new = self._place, (key_states, value_states)
+        if not self.stored:
+            self.stored = tuple(
+                each.new_empty(place.n_slots, each.shape[1], place.n_columns, each.shape[3])
+                for each in new
+            )
+        end = place.at + key_states.shape[-2]
+        keys, values = (each[place.rows] for each in self.stored)
+        for rows, each in zip((keys, values), new, strict=True):
+            if place.first > place.start:
+                rows[:, :, place.start : place.first] = 0  # a row that was here had its NaN
+            rows[:, :, place.at : end] = each
+        return keys[:, :, place.first : end], values[:, :, place.first : end]
 
     def move_rows(self, moves: Sequence[tuple[int, int]]) -> None:
         """Copy rows, (to, from) each."""
-        for stored in self._stored:
-            window = stored[:, :, self._start : self._end]
+        for stored in self.stored:
+            window = stored[:, :, self._place.start : self._place.end]
             for to, row in moves:  # they are few, and index tensors cost more
                 window[to] = window[row]
 
-    def leave_behind(self, n_columns: int) -> None:
-        """Leave columns behind at the beginning."""
-        self._start += n_columns
-
-    def _move(self, n_rows: int, n_slots: int, n_new: int) -> None:
-        """Move the first rows' window to a storage of so many slots, with room for new columns."""
-        n_columns = self._end - self._start
-        n_free = n_new + max(_ROOM, n_columns // _SHARE)
+    def move(self, n_rows: int, window: slice) -> None:
+        """Move columns of the first rows to the beginning of a new storage."""
+        place = self._place
         moved = []
-        for stored in self._stored:
+        for stored in self.stored:
             _, heads, _, size = stored.shape
-            room = stored.new_empty(n_slots, heads, n_columns + n_free, size)
-            room[:n_rows, :, :n_columns] = stored[:n_rows, :, self._start : self._end]
+            room = stored.new_empty(place.n_slots, heads, place.n_columns, size)
+            room[:n_rows, :, : place.end] = stored[:n_rows, :, window]
             moved.append(room)
-        self._stored = tuple(moved)
-        self._start, self._end = 0, n_columns
+        self.stored = tuple(moved)
 
 
 class SlotCache(Cache):
@@ -96,15 +96,43 @@ class SlotCache(Cache):
     def __init__(self) -> None:
         """Start empty."""
         super().__init__(layers=[])
+        self._place = Place()
 
-    def add_rows(self, n_rows: int, cache: DynamicCache) -> None:
-        """Add what another cache has read, behind the first n_rows rows; it is empty afterwards."""
-        while len(self.layers) < len(cache.layers):
-            self.layers.append(SlotLayer())
-        for mine, theirs in zip(self._slots, cache.layers, strict=True):
-            if isinstance(theirs, DynamicLayer) and theirs.is_initialized:
-                mine.add_rows(n_rows, theirs)
-                theirs.reset()
+    def update(
+        self,
+        key_states: torch.Tensor,
+        value_states: torch.Tensor,
+        layer_idx: int,
+        *_: object,
+        **__: object,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write columns of a layer, as `SlotLayer` does."""
+        while len(self.layers) <= layer_idx:
+            self.layers.append(SlotLayer(self._place))
+        return self._slots[layer_idx].update(key_states, value_states)
+
+    def add_rows(self, n_rows: int, n_new: int, n_columns: int) -> None:
+        """Make room for new rows behind the first ones; if there are none, for so many columns."""
+        if n_rows == 0:
+            self._place.start, self._place.end = 0, n_columns
+            for layer in self._slots:
+                layer.stored = ()
+        if n_rows + n_new > self._place.n_slots or n_rows == 0:
+            self._move(n_rows, n_rows + n_new)
+
+    def read_prompts(self, rows: slice, n_columns: int) -> None:
+        """Let the next pass read the last columns of new rows."""
+        place = self._place
+        place.rows, place.first = rows, place.end - n_columns
+        place.at = place.first
+
+    def add_column(self, n_rows: int) -> None:
+        """Let the next pass read one more column of all rows."""
+        place = self._place
+        if place.end == place.n_columns:
+            self._move(n_rows, place.n_slots)
+        place.rows, place.first, place.at = slice(n_rows), place.start, place.end
+        place.end += 1
 
     def move_rows(self, moves: Sequence[tuple[int, int]]) -> None:
         """Copy rows, (to, from) each."""
@@ -113,12 +141,21 @@ class SlotCache(Cache):
 
     def leave_behind(self, n_columns: int) -> None:
         """Leave columns behind at the beginning, which are padding in all rows."""
+        self._place.start += n_columns
+
+    def _move(self, n_rows: int, n_slots: int) -> None:
+        """Move the first rows' window to storages of so many slots, with room for new columns."""
+        place = self._place
+        window = slice(place.start, place.end)
+        n_columns = place.end - place.start
+        place.n_slots, place.n_columns = n_slots, n_columns + max(_ROOM, n_columns // _SHARE)
+        place.start, place.end = 0, n_columns
         for layer in self._slots:
-            layer.leave_behind(n_columns)
+            layer.move(n_rows, window)
 
     @property
     def _slots(self) -> list[SlotLayer]:
-        return [layer for layer in self.layers if isinstance(layer, SlotLayer)]
+        return cast("list[SlotLayer]", self.layers)
 
 
 class Slots(Generic[Row]):
@@ -166,12 +203,13 @@ class Slots(Generic[Row]):
         self.rows += [Decoded(prompt) for prompt in prompts]
         padded, mask = (each.to(self._device) for each in pad_left([p.prompt_ids for p in prompts]))
         ids = padded.masked_fill(mask == 0, NO_TOKEN)  # (R, P)
-        parts = [
-            self._part_read(padded[part, -width:], ids[part, -width:], n_before + part.start)
-            for part, width in self._parts([len(prompt.prompt_ids) for prompt in prompts])
-        ]
+        self._cache.add_rows(n_before, len(prompts), ids.shape[1])
+        logits = []
+        for part, width in self._parts([len(prompt.prompt_ids) for prompt in prompts]):
+            self._cache.read_prompts(slice(n_before + part.start, n_before + part.stop), width)
+            logits.append(self._logits(padded[part, -width:], ids[part, -width:]))
         noise = RowNoise([prompt.seed for prompt in prompts], self._device)
-        ids = self._chosen(torch.cat(parts), ids, noise)
+        ids = self._chosen(torch.cat(logits), ids, noise)
         self._noise.join(noise)
         padding = self._ids.shape[1] - ids.shape[1]
         ids = torch.nn.functional.pad(ids, (padding, 0), value=NO_TOKEN) if n_before else ids
@@ -184,32 +222,29 @@ class Slots(Generic[Row]):
         start = 0
         while start < len(lengths):
             n_most = max(1, _READ_AT_ONCE // lengths[start]) if on_cpu else len(lengths)
-            part = slice(start, start + n_most)
+            part = slice(start, min(start + n_most, len(lengths)))
             yield part, max(lengths[part])
             start = part.stop
-
-    def _part_read(self, padded: torch.Tensor, ids: torch.Tensor, n_before: int) -> torch.Tensor:
-        """Read prompts (R, P) behind n_before rows; return (R, V) of the next tokens."""
-        cache = DynamicCache()
-        logits = self._logits(padded, ids, cache)
-        self._cache.add_rows(n_before, cache)
-        return logits
 
     @torch.inference_mode()
     def _step(self) -> list[Decoded[Row]]:
         """Add a token to each row; return the rows that it ends."""
-        logits = self._logits(self._ids[:, -1:], self._ids, self._cache)
-        self._ids = self._chosen(logits, self._ids, self._noise)
+        self._ids = self._chosen(self._next_logits(), self._ids, self._noise)
         return self._extended(0)
 
-    def _logits(self, tokens: torch.Tensor, ids: torch.Tensor, cache: Cache) -> torch.Tensor:
+    def _next_logits(self) -> torch.Tensor:
+        """Read the last token of each row; return (B, V) of the next."""
+        self._cache.add_column(len(self.rows))
+        return self._logits(self._ids[:, -1:], self._ids)
+
+    def _logits(self, tokens: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Read tokens (B, S), the last of ids (B, K); return (B, V) of the next."""
         mask = (ids != NO_TOKEN).long()
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
         known = {"position_ids": positions, "logits_to_keep": 1}
         told = {name: value for name, value in known.items() if name in self._takes}
         read = self._model(
-            tokens, attention_mask=mask, past_key_values=cache, use_cache=True, **told
+            tokens, attention_mask=mask, past_key_values=self._cache, use_cache=True, **told
         )
         return cast("torch.Tensor", read.logits[:, -1])
 

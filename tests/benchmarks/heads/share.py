@@ -45,7 +45,7 @@ def _share(slots: Slots[Prompt], device: torch.device) -> float:
     in_model = in_choice = 0.0
     for _ in range(N_STEPS):
         ids = slots._ids
-        logits, took_s = _timed(lambda: slots._logits(ids[:, -1:], ids, slots._cache), device)  # noqa: B023  # called at once
+        logits, took_s = _timed(slots._next_logits, device)
         in_model += took_s
         slots._ids, took_s = _timed(lambda: slots._chosen(logits, ids, slots._noise), device)  # noqa: B023  # called at once
         in_choice += took_s
