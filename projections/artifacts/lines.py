@@ -5,38 +5,29 @@ are pieces of what is encoded, which nobody needs to join who hashes them.
 """
 
 from collections.abc import Hashable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from typing import Final, TypeAlias
 
 import msgspec
 
 from ledger.events.money import Usage
-from ledger.identity import Digest, Dimension
+from ledger.identity import Dimension
 from ledger.recorded import moment
 from projections.artifacts.judgearena import of_settlements
 from projections.artifacts.results import SettledPairs
 from projections.tournament.compared import SCORES
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
+from projections.verdicts.queries import RecordedVerdict
 
 _encode: Final = msgspec.json.Encoder().encode
 _JUDGED: Final = frozenset({"a", "b", "tie", "inconsistent"})
 _NOBODY: Final = b"null"
 _TRUTH: Final = (b"false", b"true")
-_PAIR_NAMES: Final = tuple(
-    b'"%b": ' % name
-    for name in (
-        b"prompt_id",
-        b"source",
-        b"prompt_text",
-        b"entrant_a",
-        b"entrant_b",
-        b"response_a",
-        b"response_b",
-        b"gold_answer",
-        b"expected_behavior",
-    )
+_PAIR: Final = (
+    b'"prompt_id": %b, "source": %b, "prompt_text": %b, "entrant_a": %b, "entrant_b": %b,'
+    b' "response_a": %b, "response_b": %b, "gold_answer": %b, "expected_behavior": %b}'
 )
 _VERDICT: Final = (
     b', "dimension": %b, "entrant_a": %b, "entrant_b": %b, "winner": %b, "inconsistent": %b,'
@@ -53,9 +44,9 @@ _TOKENS: Final = (
     b' "output_tokens": %d}'
 )
 _NOT_COUNTED: Final = _TOKENS.replace(b"%d", b"null")
-_FIRST: Final = b'[{"cache_key": '
-_SECOND: Final = b', {"cache_key": '
-_PAIR: Final = b', "pair": {'
+_FIRST: Final = b'[{"cache_key": "%b", "pair": {'
+_SECOND: Final = b', {"cache_key": "%b", "pair": {'
+_END: Final = b"]}\n"
 _NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
 
@@ -72,7 +63,7 @@ def line_files(results: SettledPairs) -> dict[str, Pieces]:
             f"verdicts/{dimension}.jsonl": [*chain.from_iterable(lines.verdicts(dimension))]
             for dimension in results.settlements
         },
-        "battles.jsonl": [*chain.from_iterable(lines.battles())],
+        "battles.jsonl": [b"".join(chain.from_iterable(lines.battles()))],
     }
 
 
@@ -89,66 +80,65 @@ class PairLines:
 
     def matches(self) -> Iterator[Pieces]:
         """Yield every pair that could be judged, with both responses."""
-        for settlement in self._in_match_order():
+        for settlement in self._in_match_order:
             if settlement.match is not None:
-                dimension = self._dimension(settlement.dimension)
-                yield [dimension, self._pair(settlement.match), b"\n"]
+                dimension, *_ = names = settlement.pairing.names
+                yield [self._dimension(dimension), self._pair(settlement.match, names[1:]), b"\n"]
 
-    def _in_match_order(self) -> Iterator[Settlement]:
-        """Yield settlements in match order: prompts in bank order, then dimensions, then pairs."""
+    @cached_property
+    def _in_match_order(self) -> list[Settlement]:
+        """Every settlement in match order: prompts in bank order, then dimensions, then pairs."""
         order = {prompt.prompt_id: n for n, prompt in enumerate(self._results.tournament.bank)}
         settled = [each for group in self._results.settlements.values() for each in group]
-        yield from sorted(settled, key=lambda each: order[each.pairing.prompt.prompt_id])
+        return sorted(settled, key=lambda each: order[each.pairing.prompt.prompt_id])
 
-    def _pair(self, match: Match) -> bytes:
+    def _pair(self, match: Match, names: tuple[str, ...]) -> bytes:
         """Return a pair's texts, but for how the object begins: the same on every dimension."""
-        _, *names = match.pairing.names
-        pair = self._pairs.get(name := tuple(names))
+        pair = self._pairs.get(names)
         if pair is None:
-            values = map(self._json, _texts_of(match))
-            fields = map(b"".join, zip(_PAIR_NAMES, values, strict=True))
-            pair = self._pairs[name] = b"%b}" % b", ".join(fields)
+            pair = self._pairs[names] = _PAIR % tuple(map(self._json, _texts_of(match)))
         return pair
 
     def verdicts(self, dimension: Dimension) -> Iterator[Pieces]:
         """Yield every reconciled pair of a dimension, with both complete replies."""
+        given = self._results.tournament.verdicts
         for settlement in self._results.settlements[dimension]:
-            match, status = settlement.match, settlement.status
-            if match is not None and status in _JUDGED:
-                _, prompt_id, a, b = match.pairing.names
-                line = _BEGINNING, self._json(prompt_id), self._verdict(dimension, a, b, status)
-                yield self._with_replies(line, match)
+            pairing, match, status, _ = settlement
+            if match is None or status not in _JUDGED:
+                continue
+            _, prompt_id, a, b = names = pairing.names
+            line = self._json(prompt_id), self._verdict(dimension, a, b, status)
+            forward, swapped = match.forward_key, match.swapped_key
+            if match.is_identical and forward not in given:  # it may have tied without being asked
+                yield [_BEGINNING, *line, _NO_REPLIES]
+                continue
+            pair, version = self._pair(match, names[1:]), pairing.rubric.version
+            yield [
+                b"%b%b%b%b" % (_BEGINNING, *line, _FIRST % forward.encode()),
+                pair,
+                self._reply(given[forward], version, False, _SECOND % swapped.encode()),
+                pair,
+                self._reply(given[swapped], version, True, _END),
+            ]
 
-    def _with_replies(self, line: tuple[bytes, ...], match: Match) -> Pieces:
-        """Add both orders' replies; identical responses may have tied without being asked."""
-        if match.is_identical and match.forward_key not in self._results.tournament.verdicts:
-            return [*line, _NO_REPLIES]
-        pair, version = self._pair(match), match.pairing.rubric.version
-        forward, swapped = match.forward_key, match.swapped_key
-        first = self._reply(forward, version, is_swapped=False)
-        second = self._reply(swapped, version, is_swapped=True)
-        return [
-            b"".join((*line, _FIRST, _encode(forward), _PAIR)),
-            pair,
-            b"".join((*first, _SECOND, _encode(swapped), _PAIR)),
-            pair,
-            b"".join((*second, b"]}\n")),
-        ]
-
-    def _reply(self, query_key: Digest, version: str, *, is_swapped: bool) -> tuple[bytes, ...]:
-        verdict, recorded_us = self._results.tournament.verdicts[query_key]
-        return (
-            self._judgment(version, verdict.model, is_swapped, verdict.verdict),
-            _encode(verdict.reply),
-            self._reading(verdict.parser, verdict.stop_reason),
-            self._moment(recorded_us),
-            _tokens(verdict.usage),
+    def _reply(self, given: RecordedVerdict, version: str, is_swapped: bool, rest: bytes) -> bytes:
+        """Return a reply, and what comes after it."""
+        verdict, recorded_us = given
+        return b"".join(
+            (
+                self._judgment(version, verdict.model, is_swapped, verdict.verdict),
+                _encode(verdict.reply),
+                self._reading(verdict.parser, verdict.stop_reason),
+                self._moment(recorded_us),
+                _tokens(verdict.usage),
+                rest,
+            )
         )
 
     def battles(self) -> Iterator[Pieces]:
         """Yield decided and tied pairs in JudgeArena's battle format."""
         known: dict[Hashable, tuple[bytes, bytes]] = {}
-        for each in self._in_match_order():
+        for each in self._in_match_order:
             if each.status in SCORES:
                 alike = each.dimension, each.entrant_a, each.entrant_b, each.status
                 if alike not in known:

@@ -265,7 +265,8 @@ def matches(
         wording = wording_of(judge, opening.instructions, rubric, prompt)
         for pairing in group:
             a, b = readable(pairing.a.response_key), readable(pairing.b.response_key)
-            yield pairing, _match(pairing, wording, a, b, on_record.get(pairing.names))
+            keys = on_record.get(pairing.names) if on_record else None
+            yield pairing, _match(pairing, wording, a, b, keys)
 
 
 def _match(

@@ -8,7 +8,7 @@ text says so, and stays the same for all.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import Order, Verdict, VerdictReceived, query_key
@@ -113,7 +113,7 @@ class Wording(NamedTuple):
 
     def user(self, shown_a: str, shown_b: str) -> str:
         """Return the user text: the question and both responses as shown."""
-        fence = digest_of_bytes(f"{self.question}\0{shown_a}\0{shown_b}".encode())[:16]
+        fence = _fence(self.question, shown_a, shown_b)
         between = f"\n{shown_a}\n>>> end of response A ", "\n\n<<< response B "
         return fence.join(
             (*self.stretches, *between, f"\n{shown_b}\n>>> end of response B ", self.demand)
@@ -184,6 +184,11 @@ def system_text(instructions: Instructions, rubric: Rubric, protocol: str) -> st
     """Return the system text that all queries of a dimension share."""
     how_to_end = _PROTOCOLS[protocol]
     return f"{instructions.guidance}\n{FENCES}\n{how_to_end}\nThe rubric:\n\n{rubric.guidance}\n"
+
+
+@lru_cache(maxsize=1024)  # the same on every dimension
+def _fence(question: str, shown_a: str, shown_b: str) -> str:
+    return digest_of_bytes(f"{question}\0{shown_a}\0{shown_b}".encode())[:16]
 
 
 @cache
