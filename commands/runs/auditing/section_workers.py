@@ -2,12 +2,12 @@
 
 import gc
 import os
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count, islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -68,7 +68,7 @@ class SectionMaker:
 
     def _judged(self, prompts: frozenset[PromptId], read_at: ReadAt) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""
-        asked = _with_bank(self.state, prompts)
+        asked = self._with_bank(prompts)
         cells = planned_responses(asked, prompts)
         answered = self._with_events(asked, (each.response_key for each in cells), read_at)
         matches = [match for _, match in known_matches(answered, prompts, self.judge) if match]
@@ -77,18 +77,27 @@ class SectionMaker:
         keep_matches(answered, judged)
         return judged
 
+    def _with_bank(self, prompts: Collection[PromptId]) -> Tournament:
+        """Return a state of which some prompts are the bank."""
+        opening = self.state.opening
+        if opening is None:
+            return self.state
+        found = sorted(each for prompt in prompts for each in self._places_in_bank[prompt])
+        bank = tuple(opening.prompts[place] for place in found)
+        return replace(self.state, opening=msgspec.structs.replace(opening, prompts=bank))
+
+    @cached_property
+    def _places_in_bank(self) -> Mapping[str, Sequence[int]]:
+        """Where each prompt is in the bank: to look for some each time would take ever longer."""
+        places = defaultdict[str, list[int]](list)
+        for place, each in enumerate(self.state.opening.prompts if self.state.opening else ()):
+            places[each.label].append(place)
+        return places
+
     def _with_events(
         self, state: Tournament, keys: Iterable[Digest], read_at: ReadAt
     ) -> Tournament:
         return with_answers(state, read_at(self.places.positions(keys)))
-
-
-def _with_bank(state: Tournament, prompts: Collection[PromptId]) -> Tournament:
-    """Return a state of which some prompts are the bank."""
-    if state.opening is None:
-        return state
-    bank = tuple(each for each in state.opening.prompts if each.label in prompts)
-    return replace(state, opening=msgspec.structs.replace(state.opening, prompts=bank))
 
 
 class SectionWorkers:
