@@ -84,6 +84,7 @@ class LocalCheck:
     def result(self) -> LocalFindings:
         """Return what was found."""
         self._doubtful.extend(self._last.values())
+        self._notes.sort()
         return LocalFindings(self._notes, np.array(self._doubtful))
 
 
