@@ -178,3 +178,19 @@ def test_a_table_of_keys_that_cannot_be_read_is_a_fault_and_no_crash(long: Path)
         f"{name} is missing from the file's schema, or was changed"
         for name in ("event_key", "key_is_never_updated", "key_is_never_deleted")
     }
+
+
+def test_a_table_of_keys_that_holds_something_else_is_a_fault_and_no_crash(long: Path) -> None:
+    """Another program made the table anew, and its columns take anything."""
+    with closing(sqlite3.connect(long)) as connection:
+        connection.executescript("""\
+            CREATE TABLE anything AS SELECT key, position FROM event_key;
+            DROP TABLE event_key;
+            ALTER TABLE anything RENAME TO event_key;
+            UPDATE event_key SET key = 'ten signs.' WHERE position = 3;
+            UPDATE event_key SET position = 5.5 WHERE position = 5;""")
+
+    with Ledger.read_only(long) as ledger:
+        found = audit(ledger)
+
+    assert [each for each in found if each.position] == [(3, LOST), (5, LOST)]
