@@ -28,7 +28,7 @@ from ledger.storage.tail import KeyTable, StreamVersions, key_of
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
-_RANGES_A_CORE: Final = 4  # some take longer than others
+_RANGES_A_CORE: Final = 16  # some take longer than others, and the last ones end alone
 # Text is read as bytes: what was tampered with need not be UTF-8.
 ROWS: Final = (
     "SELECT position,"

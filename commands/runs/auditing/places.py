@@ -115,10 +115,7 @@ class KeyPlaces(NamedTuple):
             keys: Digests.
         """
         sought = np.sort(_numbers(keys))  # in order, which is faster to search
-        first, last = (self.keys.searchsorted(sought, side) for side in ("left", "right"))
-        n_found = last - first
-        nth = np.arange(n_found.sum()) - np.repeat(n_found.cumsum() - n_found, n_found)
-        found: list[int] = _in_order(self.places[np.repeat(first, n_found) + nth]).tolist()
+        found: list[int] = _in_order(self.places[self._with_keys(sought)]).tolist()
         return found
 
     def to_compare(self, doubtful: Numbers) -> Numbers:
@@ -131,13 +128,24 @@ class KeyPlaces(NamedTuple):
             doubtful: The positions of events that may not follow from those before them.
         """
         twice = [_repeated(self.keys[self.kinds == kind]) for kind in (_GENERATED, _SAID)]
-        keys = _in_order(np.concatenate([*twice, self.keys[_among(self.places, doubtful)]]))
+        keys = _in_order(np.concatenate([*twice, self._keys_at(doubtful)]))
         n_keys, positions = -1, doubtful
         while len(keys) > n_keys:
             n_keys = len(keys)
-            positions = _in_order(self.places[_among(self.keys, keys)])
-            keys = _in_order(self.keys[_among(self.places, positions)])
+            positions = _in_order(self.places[self._with_keys(keys)])
+            keys = _in_order(self._keys_at(positions))
         return positions
+
+    def _keys_at(self, positions: Numbers) -> Numbers:
+        """Return the keys of the events at some positions."""
+        return self.keys[np.isin(self.places, positions)]
+
+    def _with_keys(self, in_order: Numbers) -> NDArray[np.intp]:
+        """Return where in these columns some keys are."""
+        first, last = (self.keys.searchsorted(in_order, side) for side in ("left", "right"))
+        n_found = last - first
+        nth = np.arange(n_found.sum()) - np.repeat(n_found.cumsum() - n_found, n_found)
+        return np.asarray(np.repeat(first, n_found) + nth)
 
 
 def _in_order(numbers: Numbers) -> Numbers:
@@ -148,11 +156,3 @@ def _in_order(numbers: Numbers) -> Numbers:
 
 def _repeated(in_order: Numbers) -> Numbers:
     return np.asarray(in_order[1:][in_order[1:] == in_order[:-1]])
-
-
-def _among(numbers: Numbers, chosen: Numbers) -> NDArray[np.bool_]:
-    """Say of each number whether it is one of the chosen, which are in order."""
-    if not len(chosen):
-        return np.zeros(len(numbers), dtype=np.bool_)
-    nearest = np.minimum(chosen.searchsorted(numbers), len(chosen) - 1)
-    return np.asarray(chosen[nearest] == numbers)

@@ -143,7 +143,7 @@ class SectionWorkers:
         **kwargs: Parameters.kwargs,
     ) -> Callable[[], Result]:
         """Start a computation in each process in turn; return what returns its result."""
-        if next(self._turns) % (1 + self._n_others) == self._n_others:
+        if next(self._turns) % (1 + self._n_others) == 0:  # first: others work meanwhile
             return partial(compute, *args, **kwargs)
         return self._others.submit(compute, *args, **kwargs).result
 
