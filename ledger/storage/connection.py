@@ -21,6 +21,7 @@ from ledger.storage.files import beside, cannot_write, create, flush, wal_of
 from ledger.storage.sharing import Locked, Snapshot, kept_open, may_leave_files
 
 BUSY_TIMEOUT_S: Final = 30.0
+_PRIMARY_CODE: Final = 0xFF  # of an error, without what tells its kinds apart
 _FAILED_FLUSHES: Final = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 
 
@@ -101,8 +102,13 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]
         if not path.is_file():
             raise NoLedger(path)
         if may_leave_files(path):
-            is_half_begun = beside(path, "-journal").exists()  # who was killed, SQLite undoes that
-            return _open_readonly(path, "mode=rw" if is_half_begun else "mode=ro"), Locked()
+            try:
+                return _open_readonly(path, "mode=ro"), Locked()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_READONLY:
+                    raise
+                # who was killed as the file was begun left a journal, by which SQLite undoes that
+                return _open_readonly(path, "mode=rw"), Locked()
         with kept_open(path):
             return _open_without_files(path)
 

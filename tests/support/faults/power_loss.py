@@ -16,7 +16,6 @@ from tests.support.faults.kill_witness import Witness
 from tests.support.faults.recorder import Died, Opened, Promise, Record
 from tests.support.faults.vfs import Create, Delete, Sync, SyncFolder, Truncate, Write
 
-_LOG_HEADER_BYTES: Final = 32  # SQLite writes them alone
 SECTOR: Final = 512  # bytes that a disk writes whole or not at all
 _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # states are made up, and need no disk
 _IN_MEMORY: Final = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
@@ -110,19 +109,16 @@ def _promised(records: Sequence[Record]) -> Iterator[Promise]:
 def _is_beyond_us(records: Sequence[Record], name: str) -> bool:
     """Say whether another program moved a log into the file whose end is not on the disk.
 
-    It is not after a process died of a failed flush, until a writer of ours writes it again. Who
-    moves it before, by `PRAGMA wal_checkpoint`, risks the file: `docs/ledger.md` says so.
+    It is not after a process died of a failed flush, until a writer of ours has opened the ledger.
+    Who moves it before, by `PRAGMA wal_checkpoint`, risks the file: `docs/ledger.md` says so.
     """
-    log = f"{name}-wal"
-    is_off_disk = is_moved = is_written_again = False
+    is_off_disk = is_moved = False
     for each in records:
         match each:
             case Died(of_failed_flush=True):
-                is_off_disk, is_written_again = True, False
-            case Write(of, 0, data) if of == log and len(data) > _LOG_HEADER_BYTES:
-                is_written_again = True
-            case Sync(of, has_failed) if of == log and is_written_again:
-                is_off_disk, is_moved = is_off_disk and has_failed, is_moved and has_failed
+                is_off_disk = True
+            case Opened(for_writing=True):
+                is_off_disk = is_moved = False
             case Write(of) if of == name:
                 is_moved = is_moved or is_off_disk
             case _:
