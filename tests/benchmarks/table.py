@@ -128,7 +128,7 @@ _INTRODUCTION: Final = """\
 
 Made by `make bench`, or one by one: what is measured again takes the place of its section alone.
 What is compared was measured in turn; medians over the rounds.
-F is the flush rate: 1 / the median time of appending 4 KiB and `fdatasync`.
+F is the flush rate: how many times a second 4 KiB are appended and flushed by `fdatasync`.
 """
 
 
