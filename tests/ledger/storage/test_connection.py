@@ -4,6 +4,8 @@ import errno
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -14,7 +16,7 @@ from threading import Barrier, Timer
 import pytest
 
 from ledger.errors import CannotRead, CannotWrite, DiskFailed, NewerFormat, NoLedger, NotALedger
-from ledger.storage import schema
+from ledger.storage import connection, schema
 from ledger.storage.connection import (
     connect_for_writing,
     immediate_transaction,
@@ -497,3 +499,37 @@ def test_a_creation_that_fails_is_reported(public_folder: Path) -> None:
         Ledger.open(path)
 
     assert path.read_bytes() == b""
+
+
+_BEGINS_AND_DIES = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN")
+connection.execute("CREATE TABLE event (data BLOB)")
+connection.executemany("INSERT INTO event VALUES (?)", [(bytes(9_000),)] * 9)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_began_is_undone_by_who_reads(path: Path) -> None:
+    """Its journal may come after the reader has looked for one; to undo it takes a writer."""
+    subprocess.run([sys.executable, "-c", _BEGINS_AND_DIES, str(path)], check=False)
+    assert beside(path, "-journal").stat().st_size > 0
+
+    with pytest.raises(NoLedger):
+        Ledger.read_only(path)
+
+    assert not beside(path, "-journal").exists()
+
+
+def test_what_else_keeps_a_reader_out_is_told(filed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody opens it for writing then."""
+
+    def busy(*_: object, **__: object) -> sqlite3.Connection:
+        raise failed_with(sqlite3.SQLITE_BUSY)
+
+    monkeypatch.setattr(connection, "connect", busy)
+
+    with pytest.raises(CannotRead, match="disk I/O error"):
+        Ledger.read_only(filed)
