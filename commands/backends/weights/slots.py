@@ -28,7 +28,7 @@ _READ_AT_ONCE: Final = 768  # tokens of prompts, by a processor: its cache holds
 
 
 @dataclass
-class Place:
+class StoredWindow:
     """The rows that are read, and their columns: the same in the storage of every layer."""
 
     n_slots: int = 0  # of the storage
@@ -43,7 +43,7 @@ class Place:
 class SlotLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # transformers leaves it so
     """The keys and values of one layer: a window of columns in a roomier storage."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoredWindow) -> None:
         """Start empty."""
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
         self._place = place
@@ -96,7 +96,7 @@ class SlotCache(Cache):
     def __init__(self) -> None:
         """Start empty."""
         super().__init__(layers=[])
-        self._place = Place()
+        self._place = StoredWindow()
 
     def update(
         self,

@@ -25,12 +25,14 @@ def test_a_ledger_may_lie_in_the_home_folder(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     ledger = "~/there.db"
     if said == "settings":
-        Path("tournament.toml").write_text(f'[tournament]\nid = "x"\nledger = "{ledger}"\n')
+        Path("mine.toml").write_text(f'[tournament]\nid = "x"\nledger = "{ledger}"\n')
     if said == "variable":
         monkeypatch.setenv("TOURNEY_LEDGER", ledger)
-    options = [f"--ledger={ledger}"] if said == "option" else []
+    options = {"option": [f"--ledger={ledger}"], "settings": ["--config", "mine.toml"]}
 
-    done = CliRunner().invoke(get_command(command_line(["log"])), ["log", *options], "tourney")
+    done = CliRunner().invoke(
+        get_command(command_line(["log"])), ["log", *options.get(said, [])], "tourney"
+    )
 
     assert isinstance(done.exception, NoLedger)
     assert done.exception.path.absolute() == tmp_path / "home/there.db"
