@@ -124,12 +124,11 @@ def open_handle(path: Path) -> int:
     So a new one would have to stay open for good. SQLite keeps its own while it holds a lock.
 
     Raises:
-        LookupError: There is none.
-        OSError: The system does not tell.
+        OSError: There is none, or the system does not tell.
     """
     handle = next(_handles_for_writing(path.stat()), None)
     if handle is None:
-        raise LookupError(f"SQLite does not write {path} in this process")
+        raise OSError(f"SQLite does not write {path} in this process")
     return handle
 
 

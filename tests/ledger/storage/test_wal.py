@@ -181,11 +181,11 @@ def test_who_moves_the_log_for_ever_is_not_waited_for(
 
 def test_a_handle_is_never_opened_anew(filed: Path) -> None:
     """Closing it would release SQLite's locks; there is none where SQLite writes nothing."""
-    with pytest.raises(LookupError):
+    with pytest.raises(OSError, match="SQLite does not write"):
         open_handle(filed)
     with closing(connect(f"{filed.as_uri()}?mode=ro", uri=True)) as reader:
         reader.execute("SELECT count(*) FROM event").fetchall()
-        with pytest.raises(LookupError):
+        with pytest.raises(OSError, match="SQLite does not write"):
             open_handle(filed)
     with Ledger.open(filed):
         assert os.path.samestat(os.fstat(open_handle(filed)), filed.stat())
