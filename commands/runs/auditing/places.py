@@ -65,7 +65,7 @@ class KeyNotes:
         return []
 
     def sort(self) -> None:
-        """Put them in the order of their keys, which leaves little to do to who joins many."""
+        """Put them in the order of their keys, so that many are joined with little more work."""
         keys, positions = np.array(self.keys), np.array(self.positions)
         order = np.argsort(keys, kind="stable")
         self.keys = array("Q", keys[order].tobytes())

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.settings.inputs import RUBRICS
+from commands.settings.toml import from_home
 from ledger.errors import CannotWrite
 from ledger.storage.files import cannot_write, write_whole
 
@@ -146,7 +147,7 @@ def _keys_of(folder: Path, told: str, option: str) -> dict[str, str]:
     """Return the keys that say where a model is: MODEL@URL, or a folder of weights."""
     if served := _SERVED.fullmatch(told):
         return {"model": served["model"], "base_url": served["url"]}
-    weights = Path(told).expanduser()
+    weights = from_home(Path(told))
     if not weights.is_dir():
         remedy = "for a model behind a server say MODEL@URL, as small-3b@http://localhost:8000/v1"
         raise ConfigurationError([f"{option} {told}: there is no such folder of weights; {remedy}"])

@@ -91,6 +91,7 @@ def test_a_model_of_anthropics_judges_in_batches(tmp_path: Path) -> None:
         (NewTournament(entrants=(SMALL,)), "two entrants or more; name another by --entrant"),
         (NewTournament(entrants=("nowhere", SMALL)), "--entrant nowhere: there is no such folder"),
         (NewTournament(judge="nowhere"), "--judge nowhere: there is no such folder"),
+        (NewTournament(judge="~nobody-here"), "--judge ~nobody-here: there is no such folder"),
     ],
 )
 def test_what_cannot_be_understood_leaves_no_file(
