@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from ledger.identity import StreamId
 from ledger.reader import Columns, LedgerReader
 from ledger.storage.schema import COUNTED
+from ledger.storage.tail import kinds_until
 from ledger.store import Ledger
 
 
@@ -46,20 +47,24 @@ _OTHER_TYPES: Final = (
     "ScoreQuerySubmitted",
 )
 _BY_WHAT_IS_COUNTED: Final = (
-    f"SELECT {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
+    "SELECT counted, count(*) FROM event_kind"
     " WHERE stream = ? AND type = ? AND position > ? AND position <= ?{} GROUP BY counted"
 ).format
-_BETWEEN: Final = f" AND {COUNTED} >= ? AND {COUNTED} < ?"
+_BETWEEN: Final = " AND counted >= ? AND counted < ?"
 # Of outcomes, in SQLite's order, where every text is before b"":
 _EDGES: Final[Sequence[str | bytes]] = ("", "b", "inc", "tie", b"")
 _IN_RANGE: Final = (
-    f"SELECT NULL, count(*) FROM event WHERE stream = ? AND type = ? AND {COUNTED} IS NULL"  # noqa: S608
+    "SELECT '', count(*) FROM event_kind WHERE stream = ? AND type = ? AND counted = ''"
     " AND position > ? AND position <= ?"
 )
+_NEWEST: Final = (
+    f"SELECT stream, type, {COUNTED} AS counted, count(*) FROM event"  # noqa: S608 (a constant)
+    " WHERE position > ? AND position <= ? GROUP BY stream, type, counted"
+)
 _OF_SCORES: Final = (
-    "SELECT count(*) FROM event WHERE stream = ?1 AND position <= ?2 AND type = 'JudgeQueryFailed'"
+    "SELECT count(*) FROM event WHERE position IN (SELECT value FROM json_each(?))"
     " AND CAST(data AS TEXT) ->> '$.query_key' IN (SELECT CAST(data AS TEXT) ->> '$.query_key'"
-    " FROM event WHERE stream = ?1 AND type = 'ScoreQuerySubmitted')"
+    " FROM event WHERE position IN (SELECT value FROM json_each(?)))"
 )
 _LONG: Final = 200_000  # events: fewer are counted before a thread has begun
 _RANGE: Final = 500_000  # events
@@ -95,13 +100,16 @@ def counts_of(
     Raises:
         CannotRead: The file is damaged.
     """
-    ranges = [each for stream in streams for each in _ranges_of(stream, until)]
+    in_table = min(until, kinds_until(ledger.head.position))
+    ranges = [each for stream in streams for each in _ranges_of(stream, in_table)]
     is_long = until >= long and ledger.path.exists()  # else it may be in memory
     found = _counted_by_threads(ledger.path, ranges) if is_long else _counted(ledger, ranges)
     of: defaultdict[StreamId, dict[str, Counter[Any]]]
     of = defaultdict(lambda: defaultdict(Counter))
     for each, rows in found:
         of[each.stream][each.type].update(dict(rows))
+    for stream, type_, counted, n in ledger.select(_NEWEST, in_table, until):
+        of[stream][type_].update({counted: n})
     return {stream: _counts(ledger, stream, until, of[stream]) for stream in streams}
 
 
@@ -145,7 +153,11 @@ def _counts(
     outcomes, responses = of["PairReconciled"], of["ResponseGenerated"]
     failed = of["JudgeQueryFailed"].total()
     if failed and of["ScoreQuerySubmitted"].total():
-        [(of_scores,)] = ledger.select(_OF_SCORES, stream, until)
+        places = (
+            ledger.positions([stream], {type_}, until=until)
+            for type_ in ("JudgeQueryFailed", "ScoreQuerySubmitted")
+        )
+        [(of_scores,)] = ledger.select(_OF_SCORES, *map(str, places))
         failed -= of_scores
     return StreamCounts(
         responses=responses.total(),

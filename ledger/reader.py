@@ -23,7 +23,7 @@ from ledger.recorded import (
     microseconds,
 )
 from ledger.storage.sharing import Locked, Snapshot
-from ledger.storage.tail import indexed_until, key_of
+from ledger.storage.tail import key_of, keys_until, kinds_until
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 # Rows that one read transaction spans: short, so that the WAL can reset, and few, so that an audit
@@ -34,17 +34,25 @@ Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
 _STORED: Final = "position, recorded_us, type, schema_version, data"
 _COLUMNS: Final = f"{_STORED}, stream, version, chain"
 _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
-# Found in the index `event_counted` alone, then read: a page at a time, whatever lies between them.
+# Found in the table of kinds and among the newest events, then read: a page at a time.
 _IN_STREAMS: Final = (
-    "SELECT position FROM event WHERE position > ? AND position <= ?"
-    " AND stream IN (SELECT value FROM json_each(?))"
-)
+    "SELECT position FROM event_kind WHERE position > ?1 AND position <= min(?2, ?3) AND {0}"
+    " UNION ALL"
+    " SELECT position FROM event WHERE position > max(?1, ?3) AND position <= ?2 AND {0}"
+).format
+_STREAMS: Final = "stream IN (SELECT value FROM json_each(?4))"
+_STREAMS_AND_TYPES: Final = _STREAMS + " AND type IN (SELECT value FROM json_each(?5))"
 _AT: Final = (
     "SELECT {} FROM event WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
 ).format
 _OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
 _BEGUN: Final = "SELECT stream FROM event AS first WHERE version = 1"
-_ANY: Final = "SELECT 1 FROM event WHERE stream = first.stream"
+_WITH_TYPES: Final = (
+    _BEGUN + " AND (EXISTS (SELECT 1 FROM event_kind WHERE stream = first.stream"
+    " AND type IN (SELECT value FROM json_each(?1)))"
+    " OR stream IN (SELECT stream FROM event WHERE position > ?2"
+    " AND type IN (SELECT value FROM json_each(?1))))"
+)
 _NEWEST: Final = (
     f"SELECT {_COLUMNS} FROM event WHERE position <= ?"  # noqa: S608
     " AND (type IN (SELECT value FROM json_each(?))"
@@ -92,14 +100,14 @@ class LedgerReader:
             CannotRead: The file is damaged.
         """
         last = self.head.position if until is None else until
-        chosen = [] if types is None else [_json(sorted(types))]
         if stream is None and (types is None or after is not None):
+            chosen = [] if types is None else [_json(sorted(types))]
             query = _OF_TYPES(_EVENTS) if chosen else _EVENTS
             pages = self.pages(_PAGE_OF(query), after or 0, last, *chosen)
         else:
             streams = self.streams() if stream is None else (stream,)
-            query = _OF_TYPES(_IN_STREAMS) if chosen else _IN_STREAMS
-            pages = self._pages_at(self.select(query, after or 0, last, _json(streams), *chosen))
+            found = self.positions(streams, types, after=after or 0, until=last)
+            pages = self._pages_at(found)
         for page in pages:
             yield from _recorded(page)
 
@@ -114,9 +122,7 @@ class LedgerReader:
             UnreadableEvent: An event's type, version, shape or time is unknown.
             CannotRead: The file is damaged.
         """
-        chosen = _json([stream]), _json(sorted(types))
-        found = self.select(_OF_TYPES(_IN_STREAMS), 0, until, *chosen)
-        for page in self._pages_at(found, _STORED):
+        for page in self._pages_at(self.positions([stream], types, until=until), _STORED):
             for position, recorded_us, type_, schema_version, data in page:
                 event, _ = _decoded(position, recorded_us, type_, schema_version, data)
                 yield recorded_us, event
@@ -135,9 +141,28 @@ class LedgerReader:
         sought, head = frozenset(keys), self.head.position
         last = head if until is None else until
         found = {position for key in sought for (position,) in self.select(_WITH_KEY, key)}
-        for page in self.pages(_PAGE_OF(_IDS), indexed_until(head), head) if sought else ():
+        for page in self.pages(_PAGE_OF(_IDS), keys_until(head), head) if sought else ():
             found |= {position for position, event_id in page if key_of(event_id) in sought}
         yield from self.at(position for position in found if position <= last)
+
+    def positions(
+        self,
+        streams: Sequence[StreamId],
+        types: Collection[str] | None,
+        *,
+        after: int = 0,
+        until: int,
+    ) -> list[int]:
+        """Return where the events of some streams are, or of some types in them, in order.
+
+        Raises:
+            CannotRead: The file is damaged.
+        """
+        where = _STREAMS if types is None else _STREAMS_AND_TYPES
+        chosen = [_json(streams)] if types is None else [_json(streams), _json(sorted(types))]
+        in_table = kinds_until(self.head.position)
+        found = self.select(_IN_STREAMS(where), after, until, in_table, *chosen)
+        return sorted(position for (position,) in found)
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
         """Yield the events at some positions, in order.
@@ -146,7 +171,7 @@ class LedgerReader:
             UnreadableEvent: An event's type, version, shape or time is unknown.
             CannotRead: The file is damaged.
         """
-        for page in self._pages_at((position,) for position in positions):
+        for page in self._pages_at(sorted(positions)):
             yield from _recorded(page)
 
     def newest(
@@ -208,9 +233,10 @@ class LedgerReader:
 
     def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began, or those with events of a type."""
-        query, chosen = _BEGUN, list[str]()
+        query, chosen = _BEGUN, list[str | int]()
         if types is not None:
-            query, chosen = f"{_BEGUN} AND EXISTS ({_OF_TYPES(_ANY)})", [_json(sorted(types))]
+            query = _WITH_TYPES
+            chosen = [_json(sorted(types)), kinds_until(self.head.position)]
         found = self.select(f"{query} ORDER BY +position", *chosen)  # +: not in the table's order
         return tuple(StreamId(stream) for (stream,) in found)
 
@@ -262,10 +288,9 @@ class LedgerReader:
             after = page[-1][0]
 
     def _pages_at(
-        self, found: Iterable[Columns], columns: str = _COLUMNS
+        self, positions: Sequence[int], columns: str = _COLUMNS
     ) -> Iterator[list[Columns]]:
-        """Yield the rows at some positions page by page, in order of position."""
-        positions = sorted(position for (position,) in found)
+        """Yield the rows at some positions, which ascend, page by page."""
         for start in range(0, len(positions), _LOOKED_UP):
             yield self.select(_AT(columns), _json(positions[start : start + _LOOKED_UP]))
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ledger.auditing.ranges import ROWS, Fault, NoFurtherCheck, Tombstone, audited_ranges
+from ledger.auditing.tables import faults_in_number_of_rows
 from ledger.chain import Head
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.redaction import EventRedacted
@@ -19,7 +20,6 @@ from ledger.identity import StreamId
 from ledger.reader import Columns
 from ledger.recorded import Recorded, decode_stored
 from ledger.storage import schema
-from ledger.storage.tail import faults_in_number_of_keys
 from ledger.store import Ledger
 
 _place: Final = attrgetter("position")
@@ -66,7 +66,7 @@ def require_columns(ledger: Ledger) -> None:
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
-    """Yield what is wrong with the file itself, at position 0: pages, schema, number of keys."""
+    """Yield what is wrong with the file itself, at position 0: pages, schema, number of rows."""
     try:
         altered = list(schema.differences(ledger.select(schema.CONTENTS)))
         yield from (Fault(0, why) for why in altered)
@@ -77,7 +77,7 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
             if message != "ok":
                 yield Fault(0, f"SQLite finds the file damaged: {message}")
         if not altered:
-            yield from (Fault(0, why) for why in faults_in_number_of_keys(ledger.select))
+            yield from (Fault(0, why) for why in faults_in_number_of_rows(ledger.select))
     except CannotRead as error:
         yield Fault(0, error.why)
 
@@ -164,7 +164,7 @@ def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorde
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:
-    position, _, stream, type_, schema_version, recorded_us, data, version, _, chain = row
+    position, _, stream, type_, schema_version, recorded_us, data, version, _, chain, _ = row
     try:
         stream, type_ = StreamId(stream.decode()), type_.decode()
         event = decode_stored(position, recorded_us, type_, schema_version, data)

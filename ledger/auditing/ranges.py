@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
+from ledger.auditing.tables import KeyTable, KindNotes, StreamVersions
 from ledger.chain import (
     GENESIS,
     Head,
@@ -24,16 +25,17 @@ from ledger.chain import (
 from ledger.errors import CannotRead
 from ledger.identity import digest_of_bytes
 from ledger.reader import Columns
-from ledger.storage.tail import KeyTable, StreamVersions, key_of
+from ledger.storage.schema import COUNTED
+from ledger.storage.tail import key_of
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
 _RANGES_A_CORE: Final = 16  # some take longer than others, and the last ones end alone
 # Text is read as bytes: what was tampered with need not be UTF-8.
 ROWS: Final = (
-    "SELECT position,"
+    "SELECT position,"  # noqa: S608 (a constant)
     " event_id, CAST(stream AS BLOB), CAST(type AS BLOB), schema_version, recorded_us, data,"
-    " version, leaf, chain"
+    f" version, leaf, chain, {COUNTED}"
     " FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _BEFORE: Final = (
@@ -126,11 +128,12 @@ def _audited(
 ) -> AuditedRange[Result_co]:
     """Audit a range of events, up to where the file becomes unreadable."""
     found: list[Fault | Tombstone] = []
-    check, keys = begin(), bytearray()
+    check, keys, kinds = begin(), bytearray(), KindNotes(ledger.select, after, last)
     try:
-        found.extend(_faults_in_range(ledger, after, last, keys, check.add))
+        found.extend(_faults_in_range(ledger, after, last, keys, (kinds.add, check.add)))
     except CannotRead as error:
         return AuditedRange(after, last, [*found, _unreadable(after, error)], None)
+    found.extend(_lost("kinds", kinds.lost(), after))
     return AuditedRange(after, last, found, check.result(), bytes(keys))
 
 
@@ -139,12 +142,17 @@ def _with_lost_keys(audited: AuditedRange[Result_co], table: KeyTable) -> Audite
     if audited.keys is None:
         return audited
     after, last, found, *_ = audited
+    lost = _lost("keys", table.lost(after, last, audited.keys), after)
+    return audited._replace(found=[*found, *lost], keys=None)
+
+
+def _lost(things: str, positions: Iterator[int], after: int) -> Iterator[Fault]:
+    """Yield a fault for each event to which a table does not lead."""
     try:
-        lost = [*table.lost(after, last, audited.keys)]
+        for each in positions:
+            yield Fault(each, f"the table of {things} does not lead to it")
     except CannotRead as error:
-        return audited._replace(found=[*found, _unreadable(after, error)], keys=None)
-    faults = (Fault(each, "the table of keys does not lead to it") for each in lost)
-    return audited._replace(found=[*found, *faults], keys=None)
+        yield _unreadable(after, error)
 
 
 def _unreadable(after: int, error: CannotRead) -> Fault:
@@ -156,11 +164,11 @@ def _faults_in_range(
     after: int,
     last: int,
     keys: bytearray,
-    check: Callable[[Sequence[Columns]], None],
+    hearers: Sequence[Callable[[Sequence[Columns]], None]],
 ) -> Iterator[Fault | Tombstone]:
     """Yield the faults and tombstones of a range of events, trusting the row before it.
 
-    Its keys are added to those given.
+    Its keys are added to those given, and each page is given to all hearers.
     """
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
@@ -170,8 +178,9 @@ def _faults_in_range(
             keys += b"".join([key_of(row[1]) for row in page])
         else:
             yield from _faults_in_page(page, position, previous, versions, keys)
-        check(page)
-        position, previous = page[-1][0], page[-1][-1]
+        for hear in hearers:
+            hear(page)
+        position, previous = page[-1][0], page[-1][9]
 
 
 def _is_sound(
@@ -181,7 +190,7 @@ def _is_sound(
 
     If so, the versions become those after it.
     """
-    positions, _, streams, _, _, _, payloads, found, leaves, links = zip(*page, strict=True)
+    positions, _, streams, _, _, _, payloads, found, leaves, links, _ = zip(*page, strict=True)
     after = dict[bytes, int]()
     try:
         for stream, version in zip(streams, found, strict=True):
@@ -210,7 +219,7 @@ def _faults_in_page(
 ) -> Iterator[Fault | Tombstone]:
     """Yield the faults and tombstones of a page, row by row."""
     for row in page:
-        at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:]
+        at, entry, (version, leaf, chain) = row[0], row[1:7], row[7:10]
         stream = entry[1]
         try:
             if (
@@ -240,7 +249,7 @@ def _tombstone_of(position: int, entry: LeafContent) -> Tombstone:
 
 def _faults_of(row: Columns, position: int, version: int, previous: bytes) -> Iterator[Fault]:
     """Describe what is wrong with a row, given the expected values."""
-    at, entry, (found, leaf, chain) = row[0], LeafContent._make(row[1:7]), row[7:]
+    at, entry, (found, leaf, chain) = row[0], LeafContent._make(row[1:7]), row[7:10]
     if at != position:
         yield Fault(at, f"position {position} is missing before it")
     if found != version:

@@ -36,10 +36,18 @@ CREATE TABLE event_key (
   position INTEGER NOT NULL) STRICT, WITHOUT ROWID"""
 KEYS_AT_ONCE: Final = 65_536
 
+# Where a stream's events of each type are, of all but the last few; see `ledger.storage.tail`.
+KINDS: Final = """\
+CREATE TABLE event_kind (
+  stream TEXT NOT NULL,
+  type TEXT NOT NULL,
+  counted ANY NOT NULL,
+  position INTEGER NOT NULL,
+  PRIMARY KEY (stream, type, counted, position)) STRICT, WITHOUT ROWID"""
+
 # What `ledger.counts` tells apart within a type: how a pair ended, and a response's length. Events
 # are JSON without white space, where a quote within a text is escaped: so a field's quoted name is
-# found where the field is, and nowhere else. (SQLite's JSON functions are refused in a schema that
-# is not trusted.) A query that repeats this is answered without reading the events.
+# found where the field is, and nowhere else.
 COUNTED: Final = """\
 CASE type
   WHEN 'PairReconciled'
@@ -47,31 +55,35 @@ CASE type
   WHEN 'ResponseGenerated'
     THEN CAST(substr(CAST(data AS TEXT),
       instr(CAST(data AS TEXT), '"n_generated_tokens":') + 21, 19) AS INTEGER)
+  ELSE ''
 END"""
+
+_GUARDED: Final = {"event": "event", "key": "event_key", "kind": "event_kind"}  # tables
+_GUARD: Final = """\
+CREATE TRIGGER {name} BEFORE {act} ON {table}
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: {act} refused'); END"""
+
+
+def _guards() -> Iterator[tuple[str, str]]:
+    """Yield the triggers that refuse to change or delete a row, by name."""
+    for thing, table in _GUARDED.items():
+        for act in ("update", "delete"):
+            name = f"{thing}_is_never_{act}d"
+            yield name, _GUARD.format(name=name, act=act.upper(), table=table)
+
 
 # INSERT OR REPLACE deletes without firing a DELETE trigger unless recursive_triggers is on,
 # and sqlite-utils offers `replace=True`: so the insert itself is guarded too.
 DEFINITIONS: Final[Mapping[str, str]] = {
     "event": TABLE,
     "event_key": KEYS,
+    "event_kind": KINDS,
     "stream_began": BEGINNINGS,
-    "event_counted": f"CREATE INDEX event_counted ON event (stream, type, {COUNTED})",
-    "event_is_never_updated": """\
-CREATE TRIGGER event_is_never_updated BEFORE UPDATE ON event
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END""",
-    "event_is_never_deleted": """\
-CREATE TRIGGER event_is_never_deleted BEFORE DELETE ON event
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
     "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
-    "key_is_never_updated": """\
-CREATE TRIGGER key_is_never_updated BEFORE UPDATE ON event_key
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: UPDATE refused'); END""",
-    "key_is_never_deleted": """\
-CREATE TRIGGER key_is_never_deleted BEFORE DELETE ON event_key
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: DELETE refused'); END""",
+    **dict(_guards()),
     **{view.name: view.statement for view in VIEWS},
 }
 

@@ -12,7 +12,7 @@ from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
 from ledger.storage import schema
 from ledger.storage.redaction import redact_row
-from ledger.storage.tail import Tail, index_keys, key_named, key_of
+from ledger.storage.tail import Tail, add_to_tables, key_named, key_of
 
 ID_BYTES: Final = 16
 
@@ -58,7 +58,7 @@ class EventWriter:
         self._versions: dict[str, int] = {}
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
         self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
-        self._n_indexed = 0  # keys
+        self._n_added = 0  # rows of the tables of keys and kinds
         self._n_bytes = 0  # of what was placed here
 
     def append(
@@ -132,7 +132,7 @@ class EventWriter:
             yield StoredEvent._make(values).decode()
 
     def insert_pending(self) -> None:
-        """Insert the pending rows, and index the keys that are due."""
+        """Insert the pending rows, and the keys and kinds that are due."""
         rows = list(self._pending.values())
         start = 0
         for n_rows, insert in _INSERTS.items():
@@ -141,18 +141,18 @@ class EventWriter:
                 self._connection.execute(insert, values)
                 start += n_rows
         self._pending.clear()
-        self._n_indexed = index_keys(self._connection, self._tail.position, self.position)
+        self._n_added = add_to_tables(self._connection, self._tail.position, self.position)
 
     @property
     def has_recorded(self) -> bool:
         """Whether each row was inserted, and nothing else: a foreign trigger may do otherwise."""
         n_changes = self._connection.total_changes - self._changes_before
-        return n_changes == self.position - self._tail.position + self._n_indexed
+        return n_changes == self.position - self._tail.position + self._n_added
 
     @property
     def n_pages(self) -> int:
-        """About how many pages the log grows by: those of the events, and of the indexes."""
-        return 2 + self._n_bytes // schema.PAGE_BYTES if self._positions else 0
+        """About how many pages the log grows by."""
+        return 1 + self._n_bytes // schema.PAGE_BYTES if self._positions else 0
 
     def update_tail(self) -> None:
         """Update the tail, once this transaction is committed."""

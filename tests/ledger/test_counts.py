@@ -20,6 +20,7 @@ from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import StreamId
+from ledger.storage.views import view
 from ledger.store import Ledger
 from tests.support.builders import worlds
 from tests.support.builders.batches import planned_batch, sent
@@ -33,6 +34,12 @@ from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
 NOTHING = StreamCounts(*[0] * len(StreamCounts._fields))
+
+
+@pytest.fixture(autouse=True, params=[3, 4_096])
+def _kinds_at_once(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Count in the table of kinds, and among the newest events."""
+    monkeypatch.setattr(view, "KINDS_AT_ONCE", request.param)
 
 
 def counts(*events: Event) -> StreamCounts:

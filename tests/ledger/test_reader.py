@@ -17,6 +17,7 @@ from ledger.recorded import Recorded, StoredEvent, microseconds
 from ledger.search import newest, with_id
 from ledger.storage import schema
 from ledger.storage.tail import key_named, key_of
+from ledger.storage.views import view
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
 from tests.support.faults.hostile import tamper
@@ -24,7 +25,15 @@ from tests.support.strategies.events import histories
 
 OTHER = StreamId("other")
 SET_TIME = "UPDATE event SET recorded_us = {} WHERE position = {}".format
+_N_STEPS_A_ROW = 20  # at most, for SQLite to go on from a row
 SECONDS = st.integers(min_value=0, max_value=9)
+
+
+@pytest.fixture(autouse=True, params=[3, 100, 4_096])
+def kinds_at_once(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> int:
+    """Find events in the table of kinds, among the newest, or in both."""
+    monkeypatch.setattr(view, "KINDS_AT_ONCE", request.param)
+    return int(request.param)
 
 
 def after_noon(seconds: float) -> datetime:
@@ -151,13 +160,19 @@ def n_steps(
 
 
 @pytest.mark.parametrize("types", [None, {"VerdictReceived"}])
-def test_a_stream_is_read_without_a_look_at_the_others(types: set[str] | None) -> None:
-    """A small set beside one of millions of battles is read as if it stood alone."""
+def test_a_stream_is_read_without_a_look_at_the_others(
+    types: set[str] | None, kinds_at_once: int
+) -> None:
+    """A small set beside one of millions of battles is read as if it stood alone.
+
+    But the newest events are gone through.
+    """
     with Ledger.in_memory() as alone, of_two_pages() as beside:
         for ledger in (alone, beside):
             ledger.append(OTHER, verdicts(3))
 
-        assert n_steps(beside, OTHER, types) == n_steps(alone, OTHER, types)
+        most = n_steps(alone, OTHER, types) + _N_STEPS_A_ROW * kinds_at_once
+        assert n_steps(beside, OTHER, types) <= most
 
 
 @given(history=histories(), until=st.integers(0, 9))
@@ -211,16 +226,15 @@ def test_a_fact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         list(ledger.facts(STREAM, types={"VerdictReceived"}, until=2))
 
 
-def test_few_events_are_found_among_many_of_all_streams() -> None:
+def test_few_events_are_found_among_many_of_all_streams(kinds_at_once: int) -> None:
     """A report looks for evaluations in every ledger, and most have none."""
     with Ledger.in_memory() as alone, of_two_pages() as beside:
         alone.append(STREAM, verdicts(1))
         for ledger in (alone, beside):
             ledger.append(OTHER, opened())
 
-        assert n_steps(beside, None, {"JudgeRegistered"}, 1) == n_steps(
-            alone, None, {"JudgeRegistered"}, 1
-        )
+        most = n_steps(alone, None, {"JudgeRegistered"}, 1) + _N_STEPS_A_ROW * kinds_at_once
+        assert n_steps(beside, None, {"JudgeRegistered"}, 1) <= most
 
 
 def test_the_streams_with_events_of_a_type_are_found() -> None:

@@ -59,7 +59,7 @@ class LocalCheck:
     def add(self, page: Sequence[Columns]) -> None:
         """Check the events in more rows."""
         keyed: list[tuple[int, Event]] = []
-        for position, _, of, type_, schema_version, recorded_us, data, _, _, _ in page:
+        for position, _, of, type_, schema_version, recorded_us, data, *_ in page:
             decode = _DECODERS.get((type_, schema_version))
             if decode is None:
                 self._doubtful.append(position)

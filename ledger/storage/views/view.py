@@ -8,6 +8,8 @@ have in common stands once.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+KINDS_AT_ONCE: Final = 4_096  # events that the table of kinds grows by
+
 
 class ViewColumn(NamedTuple):
     """A column of a view: its name, what it is computed by, and what it means."""
@@ -100,12 +102,14 @@ EVENTS: Final = (
     LedgerView(
         "events_by_type",
         "where the events of a type are, found without reading them",
-        (
-            ViewColumn("position", "wanted.position", PLACE.meaning),
-            ViewColumn("stream", "wanted.stream", "as in events"),
-            ViewColumn("type", "wanted.type", "what happened"),
-        ),
-        "FROM event AS began CROSS JOIN event AS wanted ON wanted.stream = began.stream\n"
-        "WHERE began.version = 1",
+        (PLACE, known("stream", "as in events"), known("type", "what happened")),
+        f"""\
+FROM (
+    SELECT kind.position, kind.stream, kind.type
+    FROM event AS began CROSS JOIN event_kind AS kind ON kind.stream = began.stream
+    WHERE began.version = 1
+    UNION ALL
+    SELECT position, stream, type FROM event WHERE position > (
+      SELECT coalesce(max(position), 0) / {KINDS_AT_ONCE} * {KINDS_AT_ONCE} FROM event))""",
     ),
 )

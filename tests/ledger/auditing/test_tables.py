@@ -1,0 +1,160 @@
+"""The tables that lead to events: each is audited against the events themselves."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given
+
+from ledger.auditing.audit import audit
+from ledger.events.registry import Event
+from ledger.storage import schema
+from ledger.storage.views import view
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, verdicts
+from tests.support.builders.worlds import cup, history
+from tests.support.faults.hostile import tamper
+from tests.support.strategies.events import histories
+
+N_AT_ONCE: Final = 4
+N_KINDS_AT_ONCE: Final = 3
+N_EVENTS: Final = 14
+LOST: Final = "the table of {} does not lead to it".format
+KEY_LOST: Final = LOST("keys")
+KIND_LOST: Final = LOST("kinds")
+
+
+_COUNT_ANEW: Final = "UPDATE event_kind SET counted = {} WHERE position = {}".format
+
+
+@pytest.fixture(autouse=True)
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let both tables grow often, and at different times."""
+    monkeypatch.setattr(schema, "KEYS_AT_ONCE", N_AT_ONCE)
+    monkeypatch.setattr(view, "KINDS_AT_ONCE", N_KINDS_AT_ONCE)
+
+
+@pytest.fixture
+def long(path: Path) -> Path:
+    """Give a ledger most of whose events are in the tables, of one event an append."""
+    with Ledger.open(path) as ledger:
+        for event in verdicts(N_EVENTS):
+            ledger.append(STREAM, [event])
+    return path
+
+
+def faults_of(path: Path) -> list[tuple[int, str]]:
+    """Return what an audit of a file finds; in words."""
+    with Ledger.read_only(path) as ledger:
+        return [(fault.position, fault.why) for fault in audit(ledger)]
+
+
+ASTRAY: Final = {
+    "key taken away": (
+        "DELETE FROM event_key WHERE position = 3",
+        [(0, "the table of keys has 11 rows, expected 12"), (3, KEY_LOST)],
+    ),
+    "keys swapped": (
+        "UPDATE event_key SET position = 13 - position WHERE position IN (6, 7)",
+        [(6, KEY_LOST), (7, KEY_LOST)],
+    ),
+    "two keys of one event": (
+        "UPDATE event_key SET position = 6 WHERE position = 7",
+        [(7, KEY_LOST)],
+    ),
+    "key added": (
+        "INSERT INTO event_key VALUES (zeroblob(10), 14)",
+        [(0, "the table of keys has 13 rows, expected 12")],
+    ),
+    "kind taken away": (
+        "DELETE FROM event_kind WHERE position = 3",
+        [(0, "the table of kinds has 11 rows, expected 12"), (3, KIND_LOST)],
+    ),
+    "another type": (
+        "UPDATE event_kind SET type = 'ResponseGenerated' WHERE position = 3",
+        [(3, KIND_LOST)],
+    ),
+    "another stream": ("UPDATE event_kind SET stream = 'x' WHERE position = 3", [(3, KIND_LOST)]),
+    "another count": ("UPDATE event_kind SET counted = 1 WHERE position = 3", [(3, KIND_LOST)]),
+    "two kinds of one event": (
+        "UPDATE event_kind SET type = 'x', position = 4 WHERE position = 3",
+        [(3, KIND_LOST)],
+    ),
+    "kind added": (
+        "INSERT INTO event_kind SELECT stream, type, counted, 13 FROM event_kind LIMIT 1",
+        [(0, "the table of kinds has 13 rows, expected 12")],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ASTRAY)
+def test_a_table_that_leads_astray_is_found(long: Path, what: str) -> None:
+    """A fact that is not found is recorded twice, or left out of the ratings; no hash tells."""
+    statement, faults = ASTRAY[what]
+    tamper(long, statement)
+
+    assert faults_of(long) == faults
+
+
+@pytest.mark.parametrize(
+    ("type_", "counted"), [("PairReconciled", "'tie'"), ("ResponseGenerated", "counted + 1")]
+)
+def test_what_is_counted_is_audited(path: Path, type_: str, counted: str) -> None:
+    """How pairs ended and how long responses are is answered from the table alone."""
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, history(cup(), "a", "b", "a", "b"))
+        [(position,)] = ledger.select("SELECT min(position) FROM event_kind WHERE type = ?", type_)
+    tamper(path, _COUNT_ANEW(counted, position))
+
+    assert faults_of(path) == [(position, KIND_LOST)]
+
+
+@given(events=histories())
+def test_no_table_of_a_ledger_as_it_was_written_leads_astray(events: list[Event]) -> None:
+    """Whatever happened, and however much of it is in the tables."""
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, events)
+
+        assert audit(ledger) == ()
+
+
+@pytest.mark.parametrize("thing", ["key", "kind"])
+def test_a_table_that_cannot_be_read_is_a_fault_and_no_crash(long: Path, thing: str) -> None:
+    """The chain is audited all the same."""
+    with closing(sqlite3.connect(long)) as connection:
+        connection.execute(f"DROP TABLE event_{thing}")
+
+    *altered, (position, why) = faults_of(long)
+
+    assert position == 0
+    assert why == (
+        "something behind it cannot be read: another program changed its tables:"
+        f" no such table: event_{thing}"
+    )
+    assert {each for _, each in altered} == {
+        f"{name} is missing from the file's schema, or was changed"
+        for name in (f"event_{thing}", f"{thing}_is_never_updated", f"{thing}_is_never_deleted")
+    }
+
+
+def test_a_table_that_holds_something_else_is_a_fault_and_no_crash(long: Path) -> None:
+    """Another program made the tables anew, and their columns take anything."""
+    with closing(sqlite3.connect(long)) as connection:
+        connection.executescript("""\
+            PRAGMA legacy_alter_table = ON;
+            CREATE TABLE any_key AS SELECT * FROM event_key;
+            CREATE TABLE any_kind AS SELECT * FROM event_kind;
+            DROP TABLE event_key;
+            DROP TABLE event_kind;
+            ALTER TABLE any_key RENAME TO event_key;
+            ALTER TABLE any_kind RENAME TO event_kind;
+            UPDATE event_key SET key = 'ten signs.' WHERE position = 3;
+            UPDATE event_key SET position = 5.5 WHERE position = 5;
+            UPDATE event_kind SET counted = x'' WHERE position = 4;
+            UPDATE event_kind SET position = 6.5 WHERE position = 6;""")
+
+    found = [each for each in faults_of(long) if each[0]]
+
+    assert found == [(3, KEY_LOST), (4, KIND_LOST), (5, KEY_LOST), (6, KIND_LOST)]
