@@ -154,7 +154,7 @@ def _counts(
     failed = of["JudgeQueryFailed"].total()
     if failed and of["ScoreQuerySubmitted"].total():
         places = (
-            ledger.positions([stream], {type_}, until=until)
+            ledger.positions([stream], {type_}, 0, until)
             for type_ in ("JudgeQueryFailed", "ScoreQuerySubmitted")
         )
         [(of_scores,)] = ledger.select(_OF_SCORES, *map(str, places))

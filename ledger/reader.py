@@ -23,7 +23,7 @@ from ledger.recorded import (
     microseconds,
 )
 from ledger.storage.sharing import Locked, Snapshot
-from ledger.storage.tail import key_of, keys_until, kinds_until
+from ledger.storage.tail import key_of, keys_until, positions_in, streams_in
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 # Rows that one read transaction spans: short, so that the WAL can reset, and few, so that an audit
@@ -34,25 +34,10 @@ Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
 _STORED: Final = "position, recorded_us, type, schema_version, data"
 _COLUMNS: Final = f"{_STORED}, stream, version, chain"
 _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
-# Found in the table of kinds and among the newest events, then read: a page at a time.
-_IN_STREAMS: Final = (
-    "SELECT position FROM event_kind WHERE position > ?1 AND position <= min(?2, ?3) AND {0}"
-    " UNION ALL"
-    " SELECT position FROM event WHERE position > max(?1, ?3) AND position <= ?2 AND {0}"
-).format
-_STREAMS: Final = "stream IN (SELECT value FROM json_each(?4))"
-_STREAMS_AND_TYPES: Final = _STREAMS + " AND type IN (SELECT value FROM json_each(?5))"
 _AT: Final = (
     "SELECT {} FROM event WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
 ).format
 _OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
-_BEGUN: Final = "SELECT stream FROM event AS first WHERE version = 1"
-_WITH_TYPES: Final = (
-    _BEGUN + " AND (EXISTS (SELECT 1 FROM event_kind WHERE stream = first.stream"
-    " AND type IN (SELECT value FROM json_each(?1)))"
-    " OR stream IN (SELECT stream FROM event WHERE position > ?2"
-    " AND type IN (SELECT value FROM json_each(?1))))"
-)
 _NEWEST: Final = (
     f"SELECT {_COLUMNS} FROM event WHERE position <= ?"  # noqa: S608
     " AND (type IN (SELECT value FROM json_each(?))"
@@ -106,8 +91,7 @@ class LedgerReader:
             pages = self.pages(_PAGE_OF(query), after or 0, last, *chosen)
         else:
             streams = self.streams() if stream is None else (stream,)
-            found = self.positions(streams, types, after=after or 0, until=last)
-            pages = self._pages_at(found)
+            pages = self._pages_at(self.positions(streams, types, after or 0, last))
         for page in pages:
             yield from _recorded(page)
 
@@ -122,7 +106,7 @@ class LedgerReader:
             UnreadableEvent: An event's type, version, shape or time is unknown.
             CannotRead: The file is damaged.
         """
-        for page in self._pages_at(self.positions([stream], types, until=until), _STORED):
+        for page in self._pages_at(self.positions([stream], types, 0, until), _STORED):
             for position, recorded_us, type_, schema_version, data in page:
                 event, _ = _decoded(position, recorded_us, type_, schema_version, data)
                 yield recorded_us, event
@@ -146,23 +130,14 @@ class LedgerReader:
         yield from self.at(position for position in found if position <= last)
 
     def positions(
-        self,
-        streams: Sequence[StreamId],
-        types: Collection[str] | None,
-        *,
-        after: int = 0,
-        until: int,
+        self, streams: Sequence[StreamId], types: Collection[str] | None, after: int, until: int
     ) -> list[int]:
         """Return where the events of some streams are, or of some types in them, in order.
 
         Raises:
             CannotRead: The file is damaged.
         """
-        where = _STREAMS if types is None else _STREAMS_AND_TYPES
-        chosen = [_json(streams)] if types is None else [_json(streams), _json(sorted(types))]
-        in_table = kinds_until(self.head.position)
-        found = self.select(_IN_STREAMS(where), after, until, in_table, *chosen)
-        return sorted(position for (position,) in found)
+        return positions_in(self.select, self.head.position, streams, types, after, until)
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
         """Yield the events at some positions, in order.
@@ -233,12 +208,8 @@ class LedgerReader:
 
     def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began, or those with events of a type."""
-        query, chosen = _BEGUN, list[str | int]()
-        if types is not None:
-            query = _WITH_TYPES
-            chosen = [_json(sorted(types)), kinds_until(self.head.position)]
-        found = self.select(f"{query} ORDER BY +position", *chosen)  # +: not in the table's order
-        return tuple(StreamId(stream) for (stream,) in found)
+        found = streams_in(self.select, self.head.position, types)
+        return tuple(map(StreamId, found))
 
     def position_at(self, at: datetime) -> int:
         """Return the last position up to which everything was recorded by a time; 0: none.

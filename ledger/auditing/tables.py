@@ -1,22 +1,19 @@
 """Audit the tables that lead to events, of keys and of kinds, and the versions of streams."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ledger.reader import Columns
 from ledger.storage import schema
-from ledger.storage.tail import KEY_BYTES, keys_until, kinds_until
+from ledger.storage.tail import KEY_BYTES, Select, keys_until, kinds_until
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Select: TypeAlias = Callable[..., list[Columns]]
-"""Returns all rows of a query, given its parameters."""
 
 _HIGHEST: Final = b"\xff" * KEY_BYTES
 _encode: Final = msgspec.json.Encoder().encode

@@ -7,9 +7,9 @@ table, since each event alone would change a page of its own.
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -41,6 +41,24 @@ SELECT coalesce(
   (SELECT count(*) FROM event_kind WHERE stream = ?1)
   + (SELECT count(*) FROM event WHERE stream = ?1 AND position > ?2))"""
 
+# In the table of kinds, and among the newest events.
+_IN_STREAMS: Final = (
+    "SELECT position FROM event_kind WHERE position > ?1 AND position <= min(?2, ?3) AND {0}"
+    " UNION ALL"
+    " SELECT position FROM event WHERE position > max(?1, ?3) AND position <= ?2 AND {0}"
+).format
+_OF_STREAMS: Final = "stream IN (SELECT value FROM json_each(?4))"
+_OF_TYPES: Final = "type IN (SELECT value FROM json_each(?5))"
+_STREAMS: Final = "SELECT stream FROM event AS first WHERE version = 1 {} ORDER BY +position".format
+_WITH_TYPES: Final = """\
+AND (
+  EXISTS (
+    SELECT 1 FROM event_kind
+    WHERE stream = first.stream AND type IN (SELECT value FROM json_each(?1)))
+  OR stream IN (
+    SELECT stream FROM event
+    WHERE position > ?2 AND type IN (SELECT value FROM json_each(?1))))"""
+
 
 def key_of(event_id: bytes) -> bytes:
     """Return the idempotency key in an event id: the same for the same fact."""
@@ -71,6 +89,50 @@ def add_to_tables(connection: sqlite3.Connection, before: int, position: int) ->
             connection.execute(add, (known, due))
         n_rows += due - known
     return n_rows
+
+
+Select: TypeAlias = Callable[..., list[tuple[Any, ...]]]
+"""Returns all rows of a query, given its parameters."""
+
+
+def positions_in(
+    select: Select,
+    end: int,
+    streams: Sequence[str],
+    types: Collection[str] | None,
+    after: int,
+    until: int,
+) -> list[int]:
+    """Return where the events of some streams are, or of some types in them, in order.
+
+    Args:
+        select: Of a ledger.
+        end: Its last position.
+        streams: The streams.
+        types: The types; None: all.
+        after: Only positions after this one.
+        until: Only positions up to this one.
+    """
+    chosen = [_OF_STREAMS] if types is None else [_OF_STREAMS, _OF_TYPES]
+    named = (streams, *([] if types is None else [sorted(types)]))
+    lists = [_encode(each).decode() for each in named]
+    found = select(_IN_STREAMS(" AND ".join(chosen)), after, until, kinds_until(end), *lists)
+    return sorted(position for (position,) in found)  # faster than by SQLite
+
+
+def streams_in(select: Select, end: int, types: Collection[str] | None) -> list[str]:
+    """Return the streams in the order in which they began, or those with events of some types.
+
+    Args:
+        select: Of a ledger.
+        end: Its last position.
+        types: The types; None: all.
+    """
+    if types is None:
+        found = select(_STREAMS(""))
+    else:
+        found = select(_STREAMS(_WITH_TYPES), _encode(sorted(types)).decode(), kinds_until(end))
+    return [stream for (stream,) in found]
 
 
 class Tail:
