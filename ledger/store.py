@@ -269,9 +269,9 @@ class Ledger(LedgerReader):
     def _move_log(self, n_pages: int) -> None:
         """Move the log into the file once it is long; what is committed stays, if that fails."""
         self._n_logged += n_pages
-        if self._n_logged >= self.pages_until_moved:
+        if self._n_logged >= self.pages_until_moved and self.path.exists():  # else in memory
             self._n_logged = 0
-            move_log(self._connection)
+            move_log(self._connection, self.path)
 
     def _insert(self, writer: EventWriter) -> None:
         """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""

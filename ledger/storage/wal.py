@@ -3,14 +3,15 @@
 SQLite moves as much of the log as its readers allow, and flushes the file only when all is moved.
 If that flush fails, the system forgets everything that was written to the file since the last one,
 but SQLite moves again only what it moved last. And it reports no failure of a move that it makes by
-itself, after a commit. So the ledger moves its log, and after a failure writes all of it again.
+itself, after a commit. So the ledger moves its log, and after a failure writes all of it again. It
+holds SQLite's write lock until then: else another program could finish the move and cut the log.
 """
 
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,18 +31,21 @@ _HEADER_BYTES: Final = 32  # of the log, and then 24 before each page: sqlite.or
 _FRAME_HEADER_BYTES: Final = 24
 
 
-def move_log(connection: sqlite3.Connection) -> None:
+def move_log(connection: sqlite3.Connection, path: Path) -> None:
     """Move what the log holds into the file, as far as readers allow.
 
     Raises:
-        sqlite3.OperationalError: The disk did not confirm it.
+        sqlite3.OperationalError: The disk did not confirm it. All is written again nevertheless.
     """
-    try:
-        connection.execute(_MOVE)
-    except sqlite3.OperationalError as error:
-        if is_failed_flush(error):
-            raise
-        # there is no room, or the like: the events are in the log, until a later move
+    with immediate_transaction(connection):
+        try:
+            with _another_connection(path) as another:
+                another.execute(_MOVE)
+        except sqlite3.OperationalError as error:
+            if is_failed_flush(error):
+                _write_moved_pages_again(path)
+                raise
+            # there is no room, or the like: the events are in the log, until a later move
 
 
 def settle_log(connection: sqlite3.Connection, path: Path) -> None:
@@ -94,7 +98,7 @@ def _write_moved_pages_again(path: Path) -> None:
     The caller holds SQLite's write lock: so the log stays as it is. Another process may move pages
     of it meanwhile, but none that was moved already, unless the log has a newer one of that number.
     """
-    moved = _move_by_another_connection(path)
+    moved = _moved(path)
     if moved.n_moved <= 0:
         return
     file = open_handle(path)
@@ -107,14 +111,21 @@ def _write_moved_pages_again(path: Path) -> None:
     os.fsync(file)
 
 
-def _move_by_another_connection(path: Path) -> _Moved:
-    """Move the log, which SQLite refuses within a transaction of the same connection."""
-    deadline = time.monotonic() + BUSY_TIMEOUT_S
+@contextmanager
+def _another_connection(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the file again: within a transaction of a connection, SQLite moves no log by it."""
     with closing(connect(str(path))) as another:
         for pragma in schema.EVERY_CONNECTION:
             another.execute(pragma)
         # SQLite looks for a log as it reads; and of what was moved anything may be spoiled.
         another.execute("PRAGMA user_version").fetchone()
+        yield another
+
+
+def _moved(path: Path) -> _Moved:
+    """Move the log, and return how far; another process may be moving it just now."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    with _another_connection(path) as another:
         while True:
             [(is_busy, n_pages, n_moved)] = another.execute(_MOVE)
             if not is_busy:

@@ -4,8 +4,8 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -13,7 +13,6 @@ from typing import Final
 import msgspec
 import pytest
 
-from ledger import store
 from ledger.errors import CannotWrite, DiskFailed
 from ledger.storage import wal
 from ledger.storage.connection import connect
@@ -47,6 +46,13 @@ class Failing(sqlite3.Connection):
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = self.code
         raise error
+
+
+def failing_with(code: int) -> Callable[[Path], AbstractContextManager[Failing]]:
+    """Return what opens no connection but one that fails so."""
+    failing = Failing(":memory:")
+    failing.code = code
+    return lambda _path: nullcontext(failing)
 
 
 def losses(*words: str) -> list[Losses]:
@@ -109,7 +115,7 @@ def test_a_long_log_is_moved(filed: Path) -> None:
 def test_pages_that_were_moved_are_written_again(logged: Ledger) -> None:
     """As if the system had dropped them; those of which the log has a newer one are left to it."""
     first_new = logged.path.stat().st_size
-    move_log(logged.connection)
+    move_log(logged.connection, logged.path)
     moved = pages(logged.path)
     os.pwrite(open_handle(logged.path), b"forgotten", first_new)
     assert pages(logged.path) != moved
@@ -122,27 +128,50 @@ def test_pages_that_were_moved_are_written_again(logged: Ledger) -> None:
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE])
-def test_a_move_that_finds_no_room_is_left_to_the_next(code: int) -> None:
+def test_a_move_that_finds_no_room_is_left_to_the_next(
+    filed: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
     """What was appended is in the log, and on the disk: the append must not be called a failure."""
-    failing = Failing(":memory:")
-    failing.code = code
+    with Ledger.open(filed) as ledger:
+        monkeypatch.setattr(wal, "_another_connection", failing_with(code))
+        ledger.pages_until_moved = 1
 
-    move_log(failing)
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+
+        assert ledger.head.position == N_FILED + 1
 
 
 def test_a_move_that_is_not_flushed_is_told(filed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The events are recorded; what the disk does with the rest must be looked at."""
-    failing = Failing(":memory:")
-    failing.code = sqlite3.SQLITE_IOERR_FSYNC
     with Ledger.open(filed) as ledger:
         ledger.pages_until_moved = 1
         with monkeypatch.context() as broken:
-            broken.setattr(store, "move_log", lambda _connection: move_log(failing))
+            broken.setattr(wal, "_another_connection", failing_with(sqlite3.SQLITE_IOERR_FSYNC))
             with pytest.raises(DiskFailed):
                 ledger.append(STREAM, verdicts(1, after=N_FILED))
         ledger.append(STREAM, verdicts(1, after=N_FILED + 1))
 
         assert ledger.head.position == N_FILED + 2
+
+
+def test_nobody_cuts_the_log_until_its_pages_are_written_again(
+    filed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is the only place where they are, once the system forgot what was moved."""
+    results: list[tuple[int, int, int]] = []
+
+    def cut(path: Path) -> None:
+        with closing(sqlite3.connect(path, timeout=0)) as stranger:
+            results.extend(stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+
+    with Ledger.open(filed) as ledger:
+        ledger.pages_until_moved = 1
+        monkeypatch.setattr(wal, "_another_connection", failing_with(sqlite3.SQLITE_IOERR_FSYNC))
+        monkeypatch.setattr(wal, "_write_moved_pages_again", cut)
+        with pytest.raises(DiskFailed):
+            ledger.append(STREAM, verdicts(1, after=N_FILED))
+
+    assert [is_busy for is_busy, _, _ in results[:1]] == [1]
 
 
 @pytest.fixture
