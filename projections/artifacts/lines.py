@@ -144,11 +144,12 @@ class PairLines:
         known: dict[Hashable, tuple[bytes, bytes]] = {}
         for each in self._in_match_order:
             if each.status in SCORES:
-                alike = each.dimension, each.entrant_a, each.entrant_b, each.status
+                dimension, prompt_id, a, b = each.pairing.names
+                alike = dimension, a, b, each.status
                 if alike not in known:
                     known[alike] = self._around_prompt(each)
                 before, after = known[alike]
-                yield [before, self._json(each.prompt_id), after]
+                yield [before, self._json(prompt_id), after]
 
     def _around_prompt(self, settlement: Settlement) -> tuple[bytes, bytes]:
         """Return what stands before and after the prompt's id in a pair's battle."""
