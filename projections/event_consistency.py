@@ -139,6 +139,7 @@ def _between(fewest: int, most: int) -> str:
 
 # A tournament pays for a result once; merged ones may each have paid.
 _PAID_TWICE: Final = "the same result was recorded and paid for before"
+_Given: TypeAlias = tuple[judging.Verdict, ...]  # one, or those of several tournaments
 
 
 class ScoreConsistency:
@@ -165,9 +166,6 @@ class ScoreConsistency:
         if (stream, event.query_key) in self._received:
             yield _PAID_TWICE
         self._received.add((stream, event.query_key))
-
-
-_Given: TypeAlias = tuple[judging.Verdict, ...]  # one, or those of several tournaments
 
 
 class ConsistencyCheck:

@@ -23,6 +23,7 @@ from projections.tournament.state import PairNames, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
+_response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
 
 
 def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
@@ -174,10 +175,6 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
     drawn_by = seed if entrant.is_seeded else None
     key = _response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
     return PlannedResponse(entrant, prompt, seed, key)
-
-
-# Of as many as a section has: they are planned, then again with their pairings.
-_response_key: Final = lru_cache(maxsize=1024)(response_key)
 
 
 def response_status(
