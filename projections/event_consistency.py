@@ -8,8 +8,9 @@ follows from its two verdicts.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import product
-from typing import Final, NamedTuple
+from functools import lru_cache
+from itertools import product, starmap
+from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events import judging
 from ledger.events.evaluations import (
@@ -138,6 +139,7 @@ def _between(fewest: int, most: int) -> str:
 
 # A tournament pays for a result once; merged ones may each have paid.
 _PAID_TWICE: Final = "the same result was recorded and paid for before"
+_Given: TypeAlias = tuple[judging.Verdict, ...]  # one, or those of several tournaments
 
 
 class ScoreConsistency:
@@ -223,16 +225,17 @@ class ConsistencyCheck:
     def _faults_of_verdict(
         self, event: judging.VerdictReceived, stream: StreamId, *, is_redacted: bool
     ) -> list[str]:
-        faults = self._faults_of_answer(event.query_key)
+        key = self._asked.get(event.query_key, event.query_key)
+        faults = self._faults_of_answer(key)
         parse = PARSERS.get(event.parser)
         if parse is None:
             faults.append(f"unknown parser {event.parser!r}; a newer tourney may know it")
         elif not is_redacted and (read := parse(event.reply)) != event.verdict:
             faults.append(f"its reply says {read}, the event says {event.verdict}")
         given = self._verdicts[stream]
-        if event.query_key in given:
+        if key in given:
             faults.append(_PAID_TWICE)
-        given[self._asked.get(event.query_key, event.query_key)] = event.verdict
+        given[key] = event.verdict
         return faults
 
     def _faults_of_batch(self, event: judging.BatchFact) -> list[str]:
@@ -243,19 +246,19 @@ class ConsistencyCheck:
                 self._submitted.add(event.batch_key)
         return _faults_of_citing(event.batch_key, self._planned, "planned")
 
-    def _given(self, query_key: Digest, stream: StreamId) -> tuple[judging.Verdict, ...]:
+    def _given(self, query_key: Digest, stream: StreamId) -> _Given:
         """Return the tournament's own verdict; without one, those of the others."""
         own = self._verdicts[stream].get(query_key)
         if own is not None:
             return (own,)
         return tuple(said[query_key] for said in self._verdicts.values() if query_key in said)
 
-    def _faults_of_outcome(self, event: judging.PairReconciled, stream: StreamId) -> list[str]:
+    def _faults_of_outcome(self, event: judging.PairReconciled, stream: StreamId) -> Sequence[str]:
         if event.basis == "identical":
             return _faults_of_identity(event)
         forward, swapped = self._given(event.forward, stream), self._given(event.swapped, stream)
         if forward and swapped:
-            return _faults_of_policy(event, list(product(forward, swapped)))
+            return _faults_of_policy(event.policy, event.outcome, forward, swapped)
         cited = (("forward", event.forward, forward), ("swapped", event.swapped, swapped))
         return [
             f"its {order} query {key[:12]} had no verdict before it"
@@ -271,18 +274,20 @@ def _faults_of_citing(key: Digest | None, known: AbstractSet[Digest], what: str)
     return [f"its batch {key[:12]} was not {what} before it"]
 
 
+@lru_cache(maxsize=64)  # few verdicts, many outcomes
 def _faults_of_policy(
-    event: judging.PairReconciled, given: Sequence[tuple[judging.Verdict, judging.Verdict]]
-) -> list[str]:
-    policy = POLICIES.get(event.policy)
+    name: str, outcome: judging.Outcome, forward: _Given, swapped: _Given
+) -> Sequence[str]:
+    policy = POLICIES.get(name)
     if policy is None:
-        return [f"unknown policy {event.policy!r}; a newer tourney may know it"]
-    if any(policy(*verdicts) == event.outcome for verdicts in given):
-        return []
+        return (f"unknown policy {name!r}; a newer tourney may know it",)
+    given = [*product(forward, swapped)]
+    if outcome in starmap(policy, given):
+        return ()
     made = " or ".join(
         f"{policy(*verdicts)!r} for verdicts {' and '.join(verdicts)}" for verdicts in given
     )
-    return [f"{event.policy} gives {made}, the event says {event.outcome!r}"]
+    return (f"{name} gives {made}, the event says {outcome!r}",)
 
 
 def _faults_of_identity(event: judging.PairReconciled) -> list[str]:

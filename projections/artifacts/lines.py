@@ -4,7 +4,7 @@ Lines are as Python's `json` writes them. A text stands in many lines: it is enc
 are pieces of what is encoded, which nobody needs to join who hashes them.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cache, cached_property
 from itertools import chain
 from typing import Final, TypeAlias
@@ -44,8 +44,9 @@ _TOKENS: Final = (
     b' "output_tokens": %d}'
 )
 _NOT_COUNTED: Final = _TOKENS.replace(b"%d", b"null")
-_FIRST: Final = b'[{"cache_key": "%b", "pair": {'
-_SECOND: Final = b', {"cache_key": "%b", "pair": {'
+_FIRST: Final = b'[{"cache_key": "'
+_SECOND: Final = b', {"cache_key": "'
+_BEFORE_PAIR: Final = b'", "pair": {'
 _END: Final = b"]}\n"
 _NO_REPLIES: Final = b'[], "basis": "identical"}\n'
 
@@ -107,21 +108,24 @@ class PairLines:
             if match is None or status not in _JUDGED:
                 continue
             _, prompt_id, a, b = names = pairing.names
-            line = self._json(prompt_id), self._verdict(dimension, a, b, status)
+            line = _BEGINNING, self._json(prompt_id), self._verdict(dimension, a, b, status)
             forward, swapped = match.forward_key, match.swapped_key
-            if match.is_identical and forward not in given:  # it may have tied without being asked
-                yield [_BEGINNING, *line, _NO_REPLIES]
+            if forward not in given and match.is_identical:  # it tied without being asked
+                yield [*line, _NO_REPLIES]
                 continue
             pair, version = self._pair(match, names[1:]), pairing.rubric.version
+            second = _SECOND, swapped.encode(), _BEFORE_PAIR
             yield [
-                b"%b%b%b%b" % (_BEGINNING, *line, _FIRST % forward.encode()),
+                b"".join((*line, _FIRST, forward.encode(), _BEFORE_PAIR)),
                 pair,
-                self._reply(given[forward], version, False, _SECOND % swapped.encode()),
+                self._reply(given[forward], version, False, second),
                 pair,
-                self._reply(given[swapped], version, True, _END),
+                self._reply(given[swapped], version, True, (_END,)),
             ]
 
-    def _reply(self, given: RecordedVerdict, version: str, is_swapped: bool, rest: bytes) -> bytes:
+    def _reply(
+        self, given: RecordedVerdict, version: str, is_swapped: bool, rest: Iterable[bytes]
+    ) -> bytes:
         """Return a reply, and what comes after it."""
         verdict, recorded_us = given
         return b"".join(
@@ -131,7 +135,7 @@ class PairLines:
                 self._reading(verdict.parser, verdict.stop_reason),
                 self._moment(recorded_us),
                 _tokens(verdict.usage),
-                rest,
+                *rest,
             )
         )
 
@@ -140,11 +144,12 @@ class PairLines:
         known: dict[Hashable, tuple[bytes, bytes]] = {}
         for each in self._in_match_order:
             if each.status in SCORES:
-                alike = each.dimension, each.entrant_a, each.entrant_b, each.status
+                dimension, prompt_id, a, b = each.pairing.names
+                alike = dimension, a, b, each.status
                 if alike not in known:
                     known[alike] = self._around_prompt(each)
                 before, after = known[alike]
-                yield [before, self._json(each.prompt_id), after]
+                yield [before, self._json(prompt_id), after]
 
     def _around_prompt(self, settlement: Settlement) -> tuple[bytes, bytes]:
         """Return what stands before and after the prompt's id in a pair's battle."""

@@ -69,11 +69,26 @@ def with_answers(state: Tournament, events: Iterable[Recorded]) -> Tournament:
 
     Everything else is as before: what they cost, how much is redacted, which event is the newest.
     """
+    verdicts, outcomes = dict[Digest, RecordedVerdict](), dict[judging.PairKey, judging.Outcome]()
     draft = _AnswersBuilder(state)
     for recorded in events:
-        draft.add(recorded)
+        event = recorded.event
+        is_own = recorded.stream == state.stream
+        match event:  # most are its own verdicts and outcomes, which replace what others know
+            case judging.VerdictReceived() if is_own:
+                verdicts[event.query_key] = RecordedVerdict(event, recorded.recorded_us)
+            case judging.PairReconciled() if is_own:
+                outcomes[event.natural_key] = event.outcome
+            case _:
+                draft.add(recorded)
     after = draft.finish()
-    return replace(after, version=state.version, newest=state.newest)
+    return replace(
+        after,
+        verdicts=after.verdicts.update(verdicts),
+        outcomes=after.outcomes.update(outcomes),
+        version=state.version,
+        newest=state.newest,
+    )
 
 
 class _StateBuilder:

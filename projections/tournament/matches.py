@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import combinations, groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -23,6 +23,7 @@ from projections.tournament.state import PairNames, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
+_response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
 
 
 def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
@@ -71,6 +72,7 @@ def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[P
         return frozenset()
 
 
+@lru_cache(maxsize=1024)  # the same for every entrant
 def prompt_seed(prompt_id: PromptId, *, base: int = 0, sample: int = 0) -> int:
     """Return the seed of a prompt's response, in [0, 2^32): the same for every entrant.
 
@@ -171,7 +173,7 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
     drawn_by = seed if entrant.is_seeded else None
-    key = response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
+    key = _response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
     return PlannedResponse(entrant, prompt, seed, key)
 
 

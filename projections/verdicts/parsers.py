@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from math import isfinite
 from typing import Final, NamedTuple
 
@@ -122,7 +123,11 @@ _LENIENT_ORDER: Final[tuple[Verdict, ...]] = ("TIE", "A", "B")
 
 def parse_verdict(reply: str) -> Verdict | None:
     """Parse the verdict in the last line; None if there is none, which is never a tie."""
-    last_line = reply.rstrip().rpartition("\n")[2]
+    return _verdict_in(reply.rstrip().rpartition("\n")[2])
+
+
+@lru_cache(maxsize=64)  # nearly all replies end in the same few lines
+def _verdict_in(last_line: str) -> Verdict | None:
     match = _VERDICT_LINE.fullmatch(last_line)
     return None if match is None else _VERDICTS[match[1].upper()]
 

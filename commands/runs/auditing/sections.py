@@ -5,7 +5,7 @@ bank is some of the prompts, folded from the events with their keys.
 """
 
 import hashlib
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -108,8 +108,7 @@ class SectionedTournament:
         with section_workers(maker, self._ledger, len(divided)) as workers:
             for section in workers.sections(divided):
                 for path, pieces in section.lines.items():
-                    for piece in pieces:
-                        hashes[path].update(piece)
+                    deque(map(hashes[path].update, pieces), maxlen=0)
                 for dimension, comparisons in section.comparisons.items():
                     parts[dimension].append(comparisons)
             compared = {dimension: joined(each) for dimension, each in parts.items()}

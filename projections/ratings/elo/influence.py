@@ -17,7 +17,8 @@ from projections.ratings.elo.lanes import LN_2, POINTS
 
 _PER_POINT: Final = LN_2 / POINTS  # of the natural logarithm of the odds, for each Elo point
 _NO_TIME: Final = 1e-9  # of a round: a rate of decay too small to tell from none
-_FORGOTTEN: Final = 40.0  # what is left of a change after so many times 1 / its rate: e^-40
+_FORGOTTEN: Final = 30.0  # what is left of a change after so many times 1 / its rate: e^-30
+_MOST_K: Final = 32.0  # above it ratings scatter so far that changes decay later than is computed
 
 
 def variances(battles: Battles, ratings: Floats, *, k: float, n_prompts: int) -> Floats:
@@ -52,13 +53,14 @@ def n_remembered(battles: Battles, k: float) -> int:
 
     A change d of all ratings decays as d' = -K L d, in rounds. L is taken at the shares that were
     won, each a battle nearer to 1/2, where ratings settle; on their way they lie closer, and L is
-    larger.
+    larger. Under a large K they scatter, and L is smaller: so none is taken to forget faster than
+    under 32.
     """
     met = battles.a * len(battles.entrants) + battles.b
     n_met = np.bincount(met)
     share = (np.bincount(met, battles.score) + 0.5) / (n_met + 1.0)
     slope = _PER_POINT * share * (1.0 - share)
-    rate = k * np.linalg.eigvalsh(_information(battles, slope[met]))
+    rate = min(k, _MOST_K) * np.linalg.eigvalsh(_information(battles, slope[met]))
     slowest = rate[rate > _NO_TIME].min(initial=np.inf)
     return int(min(1.0, _FORGOTTEN / slowest) * len(battles))
 

@@ -7,6 +7,7 @@ dependence on order only. The uncertainty of the rating comes from prompts; `unc
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
+from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered
 from projections.ratings.elo.lanes import Orders, SeasonBattles, season_battles
 from projections.ratings.elo.odds import final_gains
 
 MOST_BYTES: Final = 2**28
+_FEW: Final = 50  # a share of 1 / 50 and less is drawn by NumPy in another way
 MOST_RESAMPLED: Final = 100_000
 """Battles above which not all are played, nor prompts resampled: that takes a minute or more."""
 
@@ -60,8 +63,8 @@ def rate(
 ) -> Mapping[float, EloRatings]:
     """Compute Elo ratings under each K, over all permutations.
 
-    The permutations come from one generator seeded once, so every K sees the same orders. Of very
-    many battles, those at the beginning of an order are left out that its end does not depend on.
+    The permutations come from one seed, so every K sees the same orders. Of very many battles,
+    those at the beginning of an order are left out that its end does not depend on.
 
     Args:
         battles: The battles.
@@ -77,10 +80,16 @@ def rate(
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
     played = season_battles(battles)
-    is_long = len(battles) > most_replayed
-    beginning = len(battles) - n_remembered(battles, min(ks)) if is_long else 0
-    some_orders = _orders(played, beginning, parameters, most_bytes)
-    gained = np.concatenate([final_gains(played, orders, ks=ks) for orders in some_orders])
+    if len(battles) > most_replayed:
+        lengths = [n_remembered(battles, k) for k in ks]
+        orders = _ends(played, max(lengths), parameters)
+    else:
+        lengths = [len(battles)] * len(ks)
+        orders = _permutations(played, parameters)
+    n_bytes = 2 * max(lengths) * played.codes.itemsize  # of an order: alone, and as a row
+    n_at_once = max(1, most_bytes // max(1, n_bytes))
+    some_orders = _some_at_once(orders, parameters.permutations, n_at_once)
+    gained = np.concatenate([_gains(played, some, ks, lengths) for some in some_orders])
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
@@ -88,17 +97,41 @@ def rate(
     }
 
 
-def _orders(
-    played: SeasonBattles, beginning: int, parameters: EloParameters, most_bytes: int
-) -> Iterator[Orders]:
-    """Yield permutations of all battles without their beginnings, some at a time, one a row."""
+def _gains(
+    played: SeasonBattles, orders: Orders, ks: Sequence[float], lengths: Sequence[int]
+) -> Floats:
+    """Return what is gained under each K by the last battles of orders, so many for each K."""
+    gained = np.empty((len(orders), played.n_entrants, len(ks)))
+    for length in {*lengths}:
+        some = [n for n, each in enumerate(lengths) if each == length]
+        ends = orders[:, orders.shape[1] - length :]
+        gained[:, :, some] = final_gains(played, ends, ks=[ks[n] for n in some])
+    return gained
+
+
+def _permutations(played: SeasonBattles, parameters: EloParameters) -> Iterator[Orders]:
+    """Yield permutations of all battles."""
     rng = np.random.default_rng(parameters.seed)
     battles = played.codes[:-1].astype(np.intp)  # which NumPy shuffles faster than short numbers
-    length = len(battles) - beginning
-    n_at_once = max(1, most_bytes // max(1, length * played.codes.itemsize))
-    for start in range(0, parameters.permutations, n_at_once):
-        n = min(n_at_once, parameters.permutations - start)
-        orders = np.empty((n, length), played.codes.dtype)
-        for order in orders:
-            order[:] = rng.permutation(battles)[beginning:]
-        yield orders
+    for _ in range(parameters.permutations):
+        yield rng.permutation(battles).astype(played.codes.dtype)
+
+
+def _ends(played: SeasonBattles, length: int, parameters: EloParameters) -> Iterator[Orders]:
+    """Yield the ends of permutations of very many battles; others than `_permutations` yields.
+
+    Each permutation has a generator of its own, and is drawn from its last place down, as NumPy
+    draws more than a fiftieth of very many: so the same battles are its last ones, however much of
+    it is drawn.
+    """
+    battles = played.codes[:-1]
+    n_drawn = max(length, len(battles) // _FEW + 1)
+    for seed in np.random.SeedSequence(parameters.seed).spawn(parameters.permutations):
+        order = np.random.default_rng(seed).choice(battles, n_drawn, replace=False)
+        yield order[n_drawn - length :]
+
+
+def _some_at_once(orders: Iterator[Orders], n_orders: int, n_at_once: int) -> Iterator[Orders]:
+    """Yield orders of one length some at a time, one a row."""
+    for start in range(0, n_orders, n_at_once):
+        yield np.stack([*islice(orders, min(n_at_once, n_orders - start))])

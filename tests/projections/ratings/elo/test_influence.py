@@ -7,6 +7,8 @@ from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered, variances
+from projections.ratings.elo.lanes import season_battles
+from projections.ratings.elo.odds import final_gains
 from projections.ratings.elo.rate import rate
 from projections.ratings.elo.uncertainty import bootstrap
 from tests.support.builders.battles import draw_tournaments
@@ -84,17 +86,44 @@ def test_groups_that_never_met_do_not_move_each_other() -> None:
     assert both[:2] == pytest.approx(alone, rel=0.02)
 
 
-@pytest.mark.parametrize("k", [4.0, 16.0])
+@pytest.mark.parametrize("k", [4.0, 16.0, 100.0])
 def test_ratings_end_where_they_do_though_the_beginning_was_left_out(k: float) -> None:
     """A tenth of the battles decides to the sixth digit; nothing is lost but time."""
     [battles] = draw_tournaments(1, n_prompts=8_000)
-    elo = EloParameters(permutations=3)
+    played, rng = season_battles(battles), np.random.default_rng(0)
+    orders = np.array([rng.permutation(played.codes[:-1]) for _ in range(3)])
+    length = n_remembered(battles, k)
 
-    whole, late = (rate(battles, elo, [k], most_replayed=most)[k] for most in (len(battles), 0))
+    whole, late = (final_gains(played, orders[:, -n:], ks=[k]) for n in (len(battles), length))
 
-    assert 0 < n_remembered(battles, k) < len(battles) / 3
-    assert late.traces == pytest.approx(whole.traces, abs=1e-6)
-    assert (late.traces != whole.traces).any()
+    assert 0 < length < len(battles) / 3
+    assert late == pytest.approx(whole, abs=1e-6)
+    assert (late != whole).any()
+
+
+def test_every_k_is_rated_as_if_it_were_alone_though_each_remembers_as_much_as_it_does() -> None:
+    """The same battles end an order, however many are drawn: else K would not be what differs."""
+    [battles] = draw_tournaments(1, n_prompts=8_000)
+    elo, ks = EloParameters(permutations=3), (1.0, 16.0, 64.0)
+
+    together = rate(battles, elo, ks, most_replayed=0)
+
+    for k in ks:
+        [alone] = rate(battles, elo, [k], most_replayed=0).values()
+        assert alone.traces.tobytes() == together[k].traces.tobytes()
+
+
+def test_the_ends_of_orders_are_as_random_as_whole_orders() -> None:
+    """They are other orders, and the ratings the same but for that."""
+    [battles] = draw_tournaments(1, n_prompts=8_000)
+
+    whole, late = (
+        rate(battles, EloParameters(), [16.0], most_replayed=n)[16.0] for n in (10**6, 0)
+    )
+
+    error = np.hypot(whole.order_sem(), late.order_sem())
+    assert np.abs(whole.mean() - late.mean()).max() < 3 * error.min()
+    assert late.order_sem() == pytest.approx(whole.order_sem(), rel=0.15)  # of 500: +- 4.5 %
 
 
 def test_no_battle_is_left_out_where_ratings_still_grow() -> None:

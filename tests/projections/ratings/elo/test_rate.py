@@ -112,7 +112,7 @@ def test_orders_that_do_not_fit_at_once_are_the_same_orders() -> None:
     rows, parameters = won(*["AB", "BC", "CA"] * 4), EloParameters(permutations=7)
 
     whole = rate(battles_of(rows), parameters, KS)
-    in_parts = rate(battles_of(rows), parameters, KS, most_bytes=3 * len(rows))
+    in_parts = rate(battles_of(rows), parameters, KS, most_bytes=6 * len(rows))
 
     assert whole[16.0].traces.tobytes() == in_parts[16.0].traces.tobytes()
 
