@@ -1,10 +1,11 @@
 """Let a reader keep a part of the log from being moved into the file, and let one flush fail.
 
-    python -m tests.support.faults.pinned_reader FOLDER [forgets]
+    python -m tests.support.faults.pinned_reader FOLDER [forgets] [cut]
 
 For each flush in turn, a process has it fail, and goes on as a command that is run again would. Its
 files are looked at as a power loss would leave them if nothing were written that was not flushed.
-Prints the losses of each as a line of JSON. One that forgets writes no moved page again.
+Prints the losses of each as a line of JSON. One that forgets writes no moved page again. If it is to
+be cut, another program finishes the move, and cuts the log, as soon as SQLite's locks let it.
 """
 
 import sqlite3
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ledger import store
 from ledger.errors import CannotWrite, DiskFailed
 from ledger.storage import wal
 from ledger.store import Ledger
@@ -85,8 +87,21 @@ def _append(ledger: Ledger, recorder: Recorder, name: str) -> None:
             recorder.note(Promise("acknowledged", position, chain))
 
 
-def main(folder: Path, *, forgets: bool) -> None:
+class _CutMeanwhile(wal.settled_if_a_flush_fails):
+    """Another program is faster than who settles the log after a failed flush."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Cut the log, if nobody holds the write lock, and settle what is left."""
+        if error is not None:
+            with closing(sqlite3.connect(self._path, timeout=0)) as stranger:
+                stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        super().__exit__(kind, error, trace)
+
+
+def main(folder: Path, *, forgets: bool, is_cut: bool) -> None:
     """Let each flush fail."""
+    if is_cut:
+        store.settled_if_a_flush_fails = _CutMeanwhile  # type: ignore[attr-defined]  # as above
     if forgets:
         wal._write_moved_pages_again = lambda path: None  # noqa: ARG005  # in this process
     for failing in count(1):
@@ -97,4 +112,4 @@ def main(folder: Path, *, forgets: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), forgets="forgets" in sys.argv[2:])
+    main(Path(sys.argv[1]), forgets="forgets" in sys.argv[2:], is_cut="cut" in sys.argv[2:])
