@@ -4,8 +4,8 @@
 
 For each flush in turn, a process has it fail, and goes on as a command that is run again would. Its
 files are looked at as a power loss would leave them if nothing were written that was not flushed.
-Prints the losses of each as a line of JSON. One that forgets writes no moved page again. If it is to
-be cut, another program finishes the move, and cuts the log, as soon as SQLite's locks let it.
+Prints the losses of each as a line of JSON. One that forgets writes no moved page again. If the log
+is to be cut, another program finishes the move and cuts it as soon as SQLite's locks let it.
 """
 
 import sqlite3
