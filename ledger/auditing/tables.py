@@ -43,14 +43,17 @@ _LOST_KINDS: Final = (
 _BEGAN_BEFORE: Final = (
     "SELECT 1 FROM event WHERE stream = CAST(? AS TEXT) AND version = 1 AND position <= ?"
 )
-# Mostly one of the last events is the stream's; else it is looked up, perhaps at a wrong place.
+# Mostly one of the last events is the stream's; else its last one is looked up.
 _VERSION_BEFORE: Final = """\
 SELECT coalesce(
   (SELECT version FROM
     (SELECT stream, version FROM event WHERE position <= ?2 ORDER BY position DESC LIMIT 1000)
    WHERE stream = CAST(?1 AS TEXT) LIMIT 1),
-  (SELECT version FROM event WHERE stream = CAST(?1 AS TEXT) AND position <= ?2
-   ORDER BY position DESC LIMIT 1))"""
+  (SELECT version FROM event WHERE position = max(
+    (SELECT coalesce(max(position), 0) FROM event_kind
+     WHERE stream = CAST(?1 AS TEXT) AND position <= ?2),
+    (SELECT coalesce(max(position), 0) FROM event
+     WHERE stream = CAST(?1 AS TEXT) AND position > ?3 AND position <= ?2))))"""
 
 
 def faults_in_number_of_rows(select: Select) -> Iterator[str]:
@@ -151,6 +154,7 @@ class StreamVersions(dict[bytes, int]):
     def __missing__(self, stream: bytes) -> int:
         """Look up the version of a stream that was not read yet; 0 if it had not begun."""
         has_begun = self._select(_BEGAN_BEFORE, stream, self._until)
-        found = has_begun and self._select(_VERSION_BEFORE, stream, self._until)
+        places = stream, self._until, kinds_until(self._until)
+        found = has_begun and self._select(_VERSION_BEFORE, *places)
         version = self[stream] = found[0][0] if found else 0
         return version

@@ -7,9 +7,13 @@ from typing import Final
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from ledger.auditing import tables
 from ledger.auditing.audit import audit
+from ledger.auditing.tables import _VERSION_BEFORE, StreamVersions
 from ledger.events.registry import Event
+from ledger.identity import StreamId
 from ledger.storage import schema
 from ledger.storage.views import view
 from ledger.store import Ledger
@@ -18,6 +22,7 @@ from tests.support.builders.worlds import cup, history
 from tests.support.faults.hostile import tamper
 from tests.support.strategies.events import histories
 
+OTHER: Final = StreamId("other")
 N_AT_ONCE: Final = 4
 N_KINDS_AT_ONCE: Final = 3
 N_EVENTS: Final = 14
@@ -109,6 +114,23 @@ def test_what_is_counted_is_audited(path: Path, type_: str, counted: str) -> Non
     tamper(path, _COUNT_ANEW(counted, position))
 
     assert faults_of(path) == [(position, KIND_LOST)]
+
+
+@given(turns=st.lists(st.booleans(), max_size=20), data=st.data())
+def test_the_version_of_a_stream_is_known_from_any_position_on(
+    turns: list[bool], data: st.DataObject
+) -> None:
+    """Whether its last event is among the newest, or in the table alone."""
+    until = data.draw(st.integers(0, len(turns)))
+    looked_up = _VERSION_BEFORE.replace("LIMIT 1000", "LIMIT 1")
+    with Ledger.in_memory() as ledger, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_VERSION_BEFORE", looked_up)
+        for is_other, event in zip(turns, verdicts(len(turns)), strict=True):
+            ledger.append(OTHER if is_other else STREAM, [event])
+        versions = StreamVersions(ledger.select, until)
+
+        assert versions[OTHER.encode()] == sum(turns[:until])
+        assert versions[STREAM.encode()] == until - sum(turns[:until])
 
 
 @given(events=histories())
