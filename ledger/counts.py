@@ -8,6 +8,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from ledger.identity import StreamId
 from ledger.reader import Columns, LedgerReader
 from ledger.storage.schema import COUNTED
@@ -51,8 +53,7 @@ _BY_WHAT_IS_COUNTED: Final = (
     " WHERE stream = ? AND type = ? AND position > ? AND position <= ?{} GROUP BY counted"
 ).format
 _BETWEEN: Final = " AND counted >= ? AND counted < ?"
-# Of outcomes, in SQLite's order, where every text is before b"":
-_EDGES: Final[Sequence[str | bytes]] = ("", "b", "inc", "tie", b"")
+_EDGES: Final = (b"", b"b", b"inc", b"tie", b"\xff")  # of outcomes
 _IN_RANGE: Final = (
     "SELECT '', count(*) FROM event_kind WHERE stream = ? AND type = ? AND counted = ''"
     " AND position > ? AND position <= ?"
@@ -68,7 +69,7 @@ _OF_SCORES: Final = (
 )
 _LONG: Final = 200_000  # events: fewer are counted before a thread has begun
 _RANGE: Final = 500_000  # events
-_N_READERS: Final = 8  # at a time: the index lies scattered on the disk, which serves several
+_N_READERS: Final = 8  # at a time: the table lies scattered on the disk, which serves several
 
 
 class _TypeRange(NamedTuple):
@@ -78,7 +79,7 @@ class _TypeRange(NamedTuple):
     type: str
     after: int
     until: int
-    values: tuple[str | bytes, str | bytes] | None = None  # what is counted is from one to another
+    values: tuple[bytes, bytes] | None = None  # what is counted is from one to another
 
 
 Counted: TypeAlias = list[tuple[_TypeRange, list[Columns]]]
@@ -147,17 +148,22 @@ def _counted_apart(path: Path, ranges: Iterable[_TypeRange]) -> Counted:
         return _counted(again, ranges)
 
 
+def _positions(ledger: LedgerReader, stream: StreamId, type_: str, until: int) -> bytes:
+    """Return where a stream's events of a type are, as JSON."""
+    return msgspec.json.encode(ledger.positions([stream], {type_}, 0, until))
+
+
 def _counts(
     ledger: LedgerReader, stream: StreamId, until: int, of: Mapping[str, Counter[Any]]
 ) -> StreamCounts:
     outcomes, responses = of["PairReconciled"], of["ResponseGenerated"]
     failed = of["JudgeQueryFailed"].total()
     if failed and of["ScoreQuerySubmitted"].total():
-        places = (
-            ledger.positions([stream], {type_}, 0, until)
-            for type_ in ("JudgeQueryFailed", "ScoreQuerySubmitted")
+        [(of_scores,)] = ledger.select(
+            _OF_SCORES,
+            _positions(ledger, stream, "JudgeQueryFailed", until),
+            _positions(ledger, stream, "ScoreQuerySubmitted", until),
         )
-        [(of_scores,)] = ledger.select(_OF_SCORES, *map(str, places))
         failed -= of_scores
     return StreamCounts(
         responses=responses.total(),
@@ -166,8 +172,8 @@ def _counts(
         verdicts=of["VerdictReceived"].total(),
         without_verdict=failed,
         reconciled=outcomes.total(),
-        tied=outcomes["tie"],
-        inconsistent=outcomes["inc"],
+        tied=outcomes[b"tie"],
+        inconsistent=outcomes[b"inc"],
         samples=of["SampleObserved"].total(),
         unscorable=of["SampleUnscorable"].total(),
         batches=of["JudgeBatchPlanned"].total(),

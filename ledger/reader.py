@@ -74,8 +74,8 @@ class LedgerReader:
         """Yield events in order of position.
 
         Args:
-            after: Only events after this position. Without a stream, the table is read from there,
-                and not the index: news are few, and an audit sees every row.
+            after: Only events after this position. Without a stream, all of them are gone through,
+                not looked up by type: news are few, and an audit sees every row.
             until: Only events up to this position.
             stream: Only events of this stream.
             types: Only events of these types.

@@ -5,7 +5,7 @@ them: an outcome names its queries, and the responses give the queries' keys. As
 response, either: an outcome names its pair, too.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
@@ -148,10 +148,9 @@ def _of_all(
 
 
 def _read(
-    ledger: Ledger, streams: Iterable[StreamId], types: frozenset[str], last: int
+    ledger: Ledger, streams: Sequence[StreamId], types: frozenset[str], last: int
 ) -> Iterator[Recorded]:
-    for stream in streams:
-        yield from ledger.read(stream=stream, types=types, until=last)
+    return ledger.at(ledger.positions(streams, types, 0, last))
 
 
 def _failed_for_good(recorded: Recorded) -> Digest | None:

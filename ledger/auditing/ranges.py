@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from ledger.auditing.tables import KeyTable, KindNotes, StreamVersions
+from ledger.auditing.tables import KeyTable, KindTable, StreamVersions
 from ledger.chain import (
     GENESIS,
     Head,
@@ -38,6 +38,7 @@ ROWS: Final = (
     f" version, leaf, chain, {COUNTED}"
     " FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
+_LINK: Final = 9  # its column of those
 _BEFORE: Final = (
     "SELECT position, chain FROM event WHERE position <= ? ORDER BY position DESC LIMIT 1"
 )
@@ -128,8 +129,9 @@ def _audited(
 ) -> AuditedRange[Result_co]:
     """Audit a range of events, up to where the file becomes unreadable."""
     found: list[Fault | Tombstone] = []
-    check, keys, kinds = begin(), bytearray(), KindNotes(ledger.select, after, last)
+    check, keys = begin(), bytearray()
     try:
+        kinds = KindTable(ledger.select, after, last)
         found.extend(_faults_in_range(ledger, after, last, keys, (kinds.add, check.add)))
     except CannotRead as error:
         return AuditedRange(after, last, [*found, _unreadable(after, error)], None)
@@ -164,11 +166,11 @@ def _faults_in_range(
     after: int,
     last: int,
     keys: bytearray,
-    hearers: Sequence[Callable[[Sequence[Columns]], None]],
+    checks: Sequence[Callable[[Sequence[Columns]], None]],
 ) -> Iterator[Fault | Tombstone]:
     """Yield the faults and tombstones of a range of events, trusting the row before it.
 
-    Its keys are added to those given, and each page is given to all hearers.
+    Its keys are added to those given, and each page is given to all checks.
     """
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
@@ -178,9 +180,9 @@ def _faults_in_range(
             keys += b"".join([key_of(row[1]) for row in page])
         else:
             yield from _faults_in_page(page, position, previous, versions, keys)
-        for hear in hearers:
-            hear(page)
-        position, previous = page[-1][0], page[-1][9]
+        for check in checks:
+            check(page)
+        position, previous = page[-1][0], page[-1][_LINK]
 
 
 def _is_sound(

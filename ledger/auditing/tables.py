@@ -19,7 +19,8 @@ _HIGHEST: Final = b"\xff" * KEY_BYTES
 _encode: Final = msgspec.json.Encoder().encode
 
 _END: Final = "SELECT coalesce(max(position), 0) FROM event"
-_COUNT: Final = "SELECT count(*) FROM {}".format
+_COUNT_KEYS: Final = "SELECT count(*) FROM event_key"
+_COUNT_ALL: Final = f"SELECT ({_END}), ({_COUNT_KEYS}), (SELECT count(*) FROM event_kind)"  # noqa: S608
 # In one row, since Python takes several times as long to read many.
 _KEYS_BETWEEN: Final = (
     "SELECT CAST(group_concat(key, '') AS BLOB), group_concat(position - 1) FROM event_key"  # noqa: S608 (a constant)
@@ -58,14 +59,13 @@ SELECT coalesce(
 
 def faults_in_number_of_rows(select: Select) -> Iterator[str]:
     """Yield that a table has too few rows, or too many."""
-    [(position,)] = select(_END)
-    for what, table, last_in in (
-        ("keys", "event_key", keys_until),
-        ("kinds", "event_kind", kinds_until),
+    [(end, n_keys, n_kinds)] = select(_COUNT_ALL)  # at once: somebody may append meanwhile
+    for what, found, expected in (
+        ("keys", n_keys, keys_until(end)),
+        ("kinds", n_kinds, kinds_until(end)),
     ):
-        [(n_rows,)] = select(_COUNT(table))
-        if n_rows != (expected := last_in(position)):
-            yield f"the table of {what} has {n_rows:,} rows, expected {expected:,}"
+        if found != expected:
+            yield f"the table of {what} has {found:,} rows, expected {expected:,}"
 
 
 class KeyTable:
@@ -100,7 +100,7 @@ class KeyTable:
         """The keys, each at its event's place, and whether there is one."""
         import numpy as np  # noqa: PLC0415  # which takes long to import
 
-        [(n_keys,)] = self._select(_COUNT("event_key"))
+        [(n_keys,)] = self._select(_COUNT_KEYS)
         n_places = min(n_keys, self._until)
         found, is_found = np.zeros(n_places, f"V{KEY_BYTES}"), np.zeros(n_places, np.bool_)
         for first in map(bytes, zip(range(256))):  # so that few are in memory at a time
@@ -112,8 +112,8 @@ class KeyTable:
         return found, is_found
 
 
-class KindNotes:
-    """The kinds of the events of a range, to audit whether the table of kinds leads to each."""
+class KindTable:
+    """The table of kinds, to audit whether it leads to each event of a range."""
 
     def __init__(self, select: Select, after: int, last: int) -> None:
         """Take a ledger, and the positions before the range and at its end."""
@@ -122,7 +122,7 @@ class KindNotes:
         self._places = defaultdict[tuple[Any, ...], list[int]](list)
 
     def add(self, page: Sequence[Columns]) -> None:
-        """Note more rows, as `ledger.auditing.ranges.ROWS` selects them."""
+        """Take more rows, as `ledger.auditing.ranges.ROWS` selects them."""
         places, last = self._places, self._last
         for position, _, stream, type_, *_, counted in page:
             if position <= last:

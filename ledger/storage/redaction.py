@@ -43,15 +43,14 @@ from ledger.events.values import REDACTED
 from ledger.identity import Digest, digest_of_bytes
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema
+from ledger.storage.tail import positions_in
 from ledger.storage.wal import settled_if_a_flush_fails
 
 REDACTED_SETTINGS: Final = '{"redacted":true}'
 """What stands in the place of a configuration."""
 
 _NEVER_UPDATED: Final = "event_is_never_updated"
-_OPENED_LATER: Final = (
-    "SELECT 1 FROM event WHERE stream = ? AND type = 'TournamentOpened' AND position > ?"
-)
+_END: Final = "SELECT max(position) FROM event"
 _NO_TEXT: Final = "it holds no text, only names, digests and numbers"
 
 
@@ -65,10 +64,9 @@ def require_redactable(connection: sqlite3.Connection, position: int) -> StoredE
     if found is None:
         raise CannotRedact(position, "the ledger has no such position; see `tourney log`")
     row = StoredEvent._make(found)
-    is_newest = connection.execute(_OPENED_LATER, (row.stream, position)).fetchone() is None
     if is_tombstone(row.data):
         raise CannotRedact(position, "its texts are removed already; see `tourney verify`")
-    if row.type == TournamentOpened.__name__ and is_newest:
+    if row.type == TournamentOpened.__name__ and _is_newest(connection, row):
         raise CannotRedact(
             position,
             "it is the newest opening of its tournament: correct the settings, open it anew with"
@@ -76,6 +74,16 @@ def require_redactable(connection: sqlite3.Connection, position: int) -> StoredE
         )
     _without_texts(row.decode())
     return row
+
+
+def _is_newest(connection: sqlite3.Connection, row: StoredEvent) -> bool:
+    """Say whether a stream has no later event of a row's type."""
+
+    def select(query: str, *parameters: str | int) -> list[tuple[int]]:
+        return connection.execute(query, parameters).fetchall()
+
+    [(end,)] = select(_END)
+    return not positions_in(select, end, [row.stream], {row.type}, row.position, end)
 
 
 def redact_row(connection: sqlite3.Connection, position: int, why: str) -> EventRedacted:

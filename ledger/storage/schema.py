@@ -47,14 +47,13 @@ CREATE TABLE event_kind (
 
 # What `ledger.counts` tells apart within a type: how a pair ended, and a response's length. Events
 # are JSON without white space, where a quote within a text is escaped: so a field's quoted name is
-# found where the field is, and nowhere else.
+# found where the field is, and nowhere else. Bytes, since what was tampered with need not be text.
 COUNTED: Final = """\
 CASE type
   WHEN 'PairReconciled'
-    THEN substr(CAST(data AS TEXT), instr(CAST(data AS TEXT), '"outcome":"') + 11, 3)
+    THEN substr(data, instr(data, CAST('"outcome":"' AS BLOB)) + 11, 3)
   WHEN 'ResponseGenerated'
-    THEN CAST(substr(CAST(data AS TEXT),
-      instr(CAST(data AS TEXT), '"n_generated_tokens":') + 21, 19) AS INTEGER)
+    THEN CAST(substr(data, instr(data, CAST('"n_generated_tokens":' AS BLOB)) + 21, 19) AS INTEGER)
   ELSE ''
 END"""
 

@@ -35,17 +35,36 @@ def move_log(connection: sqlite3.Connection, path: Path) -> None:
     """Move what the log holds into the file, as far as readers allow.
 
     Raises:
-        sqlite3.OperationalError: The disk did not confirm it. All is written again nevertheless.
+        sqlite3.OperationalError: The disk did not confirm it, not even once it was written again.
     """
-    with immediate_transaction(connection):
-        try:
-            with _another_connection(path) as another:
-                another.execute(_MOVE)
-        except sqlite3.OperationalError as error:
-            if is_failed_flush(error):
+    try:
+        with not_waiting(connection), immediate_transaction(connection):
+            _move_or_write_again(path)
+    except sqlite3.OperationalError as error:
+        if is_failed_flush(error):
+            raise
+        # there is no room, or another program writes: the log keeps the events until a later move
+
+
+def _move_or_write_again(path: Path) -> None:
+    try:
+        with _another_connection(path) as another:
+            another.execute(_MOVE)
+    except sqlite3.OperationalError as error:
+        if is_failed_flush(error):
+            with suppress(sqlite3.Error, OSError):  # the disk may be gone for good
                 _write_moved_pages_again(path)
-                raise
-            # there is no room, or the like: the events are in the log, until a later move
+        raise
+
+
+@contextmanager
+def not_waiting(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do not wait for other programs' locks within this context."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
 
 
 def settle_log(connection: sqlite3.Connection, path: Path) -> None:
@@ -59,9 +78,8 @@ def settle_log(connection: sqlite3.Connection, path: Path) -> None:
     with immediate_transaction(connection):
         write_again(wal_of(path))
         _write_moved_pages_again(path)
-    connection.execute("PRAGMA busy_timeout = 0")  # readers of what it holds are not waited for
-    connection.execute(schema.CHECKPOINT)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1_000:.0f}")
+    with not_waiting(connection):  # for readers of what it holds
+        connection.execute(schema.CHECKPOINT)
 
 
 class settled_if_a_flush_fails:  # noqa: N801  # as immediate_transaction

@@ -58,6 +58,7 @@ class EventWriter:
         self._versions: dict[str, int] = {}
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
         self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
+        self._inserted_until = tail.position
         self._n_added = 0  # rows of the tables of keys and kinds
         self._n_bytes = 0  # of what was placed here
 
@@ -141,7 +142,8 @@ class EventWriter:
                 self._connection.execute(insert, values)
                 start += n_rows
         self._pending.clear()
-        self._n_added = add_to_tables(self._connection, self._tail.position, self.position)
+        before, self._inserted_until = self._inserted_until, self.position
+        self._n_added += add_to_tables(self._connection, before, self.position)
 
     @property
     def has_recorded(self) -> bool:

@@ -108,7 +108,7 @@ class SectionedTournament:
         with section_workers(maker, self._ledger, len(divided)) as workers:
             for section in workers.sections(divided):
                 for path, pieces in section.lines.items():
-                    deque(map(hashes[path].update, pieces), maxlen=0)
+                    deque(map(hashes[path].update, pieces), maxlen=0)  # very many, so no loop
                 for dimension, comparisons in section.comparisons.items():
                     parts[dimension].append(comparisons)
             compared = {dimension: joined(each) for dimension, each in parts.items()}

@@ -8,7 +8,7 @@ have in common stands once.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-KINDS_AT_ONCE: Final = 4_096  # events that the table of kinds grows by
+KINDS_AT_ONCE: Final = 4_096  # events that the table of kinds grows by; a view says it, too
 
 
 class ViewColumn(NamedTuple):

@@ -21,7 +21,7 @@ from projections.ratings.elo.lanes import Orders, SeasonBattles, season_battles
 from projections.ratings.elo.odds import final_gains
 
 MOST_BYTES: Final = 2**28
-_FEW: Final = 50  # a share of 1 / 50 and less is drawn by NumPy in another way
+_SHARE: Final = 50  # NumPy draws 1 / 50 and less of more than 10,000 in another way
 MOST_RESAMPLED: Final = 100_000
 """Battles above which not all are played, nor prompts resampled: that takes a minute or more."""
 
@@ -118,17 +118,17 @@ def _permutations(played: SeasonBattles, parameters: EloParameters) -> Iterator[
 
 
 def _ends(played: SeasonBattles, length: int, parameters: EloParameters) -> Iterator[Orders]:
-    """Yield the ends of permutations of very many battles; others than `_permutations` yields.
+    """Yield the ends of permutations of very many battles, not those of `_permutations`.
 
     Each permutation has a generator of its own, and is drawn from its last place down, as NumPy
     draws more than a fiftieth of very many: so the same battles are its last ones, however much of
     it is drawn.
     """
     battles = played.codes[:-1]
-    n_drawn = max(length, len(battles) // _FEW + 1)
+    n_drawn = max(length, len(battles) // _SHARE + 1)
     for seed in np.random.SeedSequence(parameters.seed).spawn(parameters.permutations):
         order = np.random.default_rng(seed).choice(battles, n_drawn, replace=False)
-        yield order[n_drawn - length :]
+        yield order[n_drawn - length :].copy()  # without what was drawn in vain
 
 
 def _some_at_once(orders: Iterator[Orders], n_orders: int, n_at_once: int) -> Iterator[Orders]:

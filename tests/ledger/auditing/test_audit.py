@@ -229,7 +229,7 @@ def test_a_guard_that_was_weakened_is_noticed(filed: Path) -> None:
 
 
 def test_an_index_that_does_not_fit_the_events_is_told(filed: Path) -> None:
-    """What streams there are is answered from the index alone."""
+    """Which streams there are is answered by the index alone."""
     true = schema.DEFINITIONS["stream_began"]
     with closing(sqlite3.connect(filed)) as connection:
         connection.execute("DROP INDEX stream_began")

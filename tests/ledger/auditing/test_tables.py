@@ -31,6 +31,9 @@ KEY_LOST: Final = LOST("keys")
 KIND_LOST: Final = LOST("kinds")
 
 
+_NO_TEXT: Final = """\
+UPDATE event SET data = CAST(replace(CAST(data AS TEXT), '"outcome":"',
+  '"outcome":"' || CAST(x'ff' AS TEXT)) AS BLOB) WHERE position = {}""".format
 _COUNT_ANEW: Final = "UPDATE event_kind SET counted = {} WHERE position = {}".format
 
 
@@ -104,7 +107,8 @@ def test_a_table_that_leads_astray_is_found(long: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "counted"), [("PairReconciled", "'tie'"), ("ResponseGenerated", "counted + 1")]
+    ("type_", "counted"),
+    [("PairReconciled", "CAST('tie' AS BLOB)"), ("ResponseGenerated", "counted + 1")],
 )
 def test_what_is_counted_is_audited(path: Path, type_: str, counted: str) -> None:
     """How pairs ended and how long responses are is answered from the table alone."""
@@ -114,6 +118,20 @@ def test_what_is_counted_is_audited(path: Path, type_: str, counted: str) -> Non
     tamper(path, _COUNT_ANEW(counted, position))
 
     assert faults_of(path) == [(position, KIND_LOST)]
+
+
+def test_an_outcome_that_is_no_text_is_a_fault_and_no_crash(path: Path) -> None:
+    """What is counted is read from tampered bytes, too."""
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, history(cup(), "a", "b"))
+        [at, *_] = ledger.positions([STREAM], {"PairReconciled"}, 0, ledger.head.position)
+    tamper(path, _NO_TEXT(at))
+
+    found = faults_of(path)
+
+    assert {position for position, _ in found} == {at}
+    assert (at, "its content is not what was recorded") in found
+    assert (at, KIND_LOST) in found
 
 
 @given(turns=st.lists(st.booleans(), max_size=20), data=st.data())

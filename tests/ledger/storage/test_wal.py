@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
+from errno import EIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -15,7 +16,7 @@ import pytest
 
 from ledger.errors import CannotWrite, DiskFailed
 from ledger.storage import wal
-from ledger.storage.connection import connect
+from ledger.storage.connection import BUSY_TIMEOUT_S, connect
 from ledger.storage.files import beside, open_handle, wal_of
 from ledger.storage.wal import move_log, settle_log
 from ledger.store import Ledger
@@ -156,6 +157,35 @@ def test_a_move_that_is_not_flushed_is_told(filed: Path, monkeypatch: pytest.Mon
         ledger.append(STREAM, verdicts(1, after=N_FILED + 1))
 
         assert ledger.head.position == N_FILED + 2
+
+
+def test_a_move_does_not_wait_for_another_program(filed: Path) -> None:
+    """What was appended is recorded; a later move will do."""
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+        with closing(sqlite3.connect(filed, isolation_level=None)) as stranger:
+            stranger.execute("BEGIN IMMEDIATE")
+
+            move_log(ledger.connection, filed)
+
+        [(timeout_ms,)] = ledger.select("PRAGMA busy_timeout")
+        assert timeout_ms == 1_000 * BUSY_TIMEOUT_S
+
+
+def test_a_disk_that_fails_twice_is_told_as_one_that_failed(
+    filed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The append may be recorded: "nothing was recorded" would be wrong."""
+
+    def fail(path: Path) -> None:
+        raise OSError(EIO, "Input/output error", path)
+
+    with Ledger.open(filed) as ledger:
+        ledger.pages_until_moved = 1
+        monkeypatch.setattr(wal, "_another_connection", failing_with(sqlite3.SQLITE_IOERR_FSYNC))
+        monkeypatch.setattr(wal, "_write_moved_pages_again", fail)
+        with pytest.raises(DiskFailed):
+            ledger.append(STREAM, verdicts(1, after=N_FILED))
 
 
 def test_nobody_cuts_the_log_until_its_pages_are_written_again(
