@@ -88,8 +88,9 @@ def rate(
         orders = _permutations(played, parameters)
     n_bytes = 2 * max(lengths) * played.codes.itemsize  # of an order: alone, and as a row
     n_at_once = max(1, most_bytes // max(1, n_bytes))
-    some_orders = _some_at_once(orders, parameters.permutations, n_at_once)
-    gained = np.concatenate([_gains(played, some, ks, lengths) for some in some_orders])
+    gained = np.concatenate(
+        [_gains(played, some, ks, lengths) for some in _some_at_once(orders, n_at_once)]
+    )
     points = parameters.initial_rating + gained
     return {
         k: EloRatings(battles.entrants, len(battles), np.ascontiguousarray(points[:, :, n]))
@@ -131,7 +132,7 @@ def _ends(played: SeasonBattles, length: int, parameters: EloParameters) -> Iter
         yield order[n_drawn - length :].copy()  # without what was drawn in vain
 
 
-def _some_at_once(orders: Iterator[Orders], n_orders: int, n_at_once: int) -> Iterator[Orders]:
+def _some_at_once(orders: Iterator[Orders], n_at_once: int) -> Iterator[Orders]:
     """Yield orders of one length some at a time, one a row."""
-    for start in range(0, n_orders, n_at_once):
-        yield np.stack([*islice(orders, min(n_at_once, n_orders - start))])
+    while some := [*islice(orders, n_at_once)]:
+        yield np.stack(some)

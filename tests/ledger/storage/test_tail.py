@@ -63,12 +63,12 @@ def test_opening_reads_the_newest_keys_alone(long: Path, monkeypatch: pytest.Mon
     assert len(read) == N_EVENTS % N_AT_ONCE
 
 
-def test_keys_are_indexed_many_at_once(long: Path) -> None:
+def test_keys_go_into_their_table_many_at_once(long: Path) -> None:
     """One at a time would change a page of the table with each append."""
     assert keys_of(long) == [(position,) for position in range(1, 3 * N_AT_ONCE + 1)]
 
 
-def test_one_append_may_index_several_times_as_many(path: Path) -> None:
+def test_one_append_may_add_several_times_as_many(path: Path) -> None:
     """An import appends a hundred thousand events in one transaction."""
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(N_EVENTS))
@@ -113,7 +113,7 @@ def test_a_stream_that_was_idle_for_long_is_counted(
 @settings(max_examples=40)
 @given(batches=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 40), max_size=12))))
 def test_two_writers_record_each_fact_once(batches: list[tuple[bool, list[int]]]) -> None:
-    """Whatever each of them has read, and however much is indexed at a time."""
+    """Whatever each of them has read, and however much the tables grow by."""
     facts = verdicts(41)
     known: set[int] = set()
     connections = [Tail(), Tail()]
