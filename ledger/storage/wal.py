@@ -38,22 +38,28 @@ def move_log(connection: sqlite3.Connection, path: Path) -> None:
         sqlite3.OperationalError: The disk did not confirm it, not even once it was written again.
     """
     try:
-        with not_waiting(connection), immediate_transaction(connection):
-            _move_or_write_again(path)
+        with (
+            not_waiting(connection),
+            immediate_transaction(connection),
+            _written_again(path),
+            _another_connection(path) as another,
+        ):
+            another.execute(_MOVE)
     except sqlite3.OperationalError as error:
         if is_failed_flush(error):
             raise
         # there is no room, or another program writes: the log keeps the events until a later move
 
 
-def _move_or_write_again(path: Path) -> None:
+@contextmanager
+def _written_again(path: Path) -> Iterator[None]:
+    """Write all again if a flush fails within this context, as long as nobody can cut the log."""
     try:
-        with _another_connection(path) as another:
-            another.execute(_MOVE)
-    except sqlite3.OperationalError as error:
-        if is_failed_flush(error):
+        yield
+    except (sqlite3.OperationalError, OSError) as error:
+        if isinstance(error, OSError) or is_failed_flush(error):
             with suppress(sqlite3.Error, OSError):  # the disk may be gone for good
-                _write_moved_pages_again(path)
+                _write_all_again(path)
         raise
 
 
@@ -75,11 +81,23 @@ def settle_log(connection: sqlite3.Connection, path: Path) -> None:
     it: so it is written again, before it spoils the file or other appends come after it. Then the
     pages that were moved before are written again.
     """
-    with immediate_transaction(connection):
-        write_again(wal_of(path))
-        _write_moved_pages_again(path)
-    with not_waiting(connection):  # for readers of what it holds
-        connection.execute(schema.CHECKPOINT)
+    with immediate_transaction(connection), _written_again(path):
+        is_whole = _write_all_again(path)
+    if is_whole:  # so that nothing is moved, and no flush can fail, without the write lock
+        with not_waiting(connection):  # for readers of what it holds
+            connection.execute(schema.CHECKPOINT)
+
+
+def _write_all_again(path: Path) -> bool:
+    """Write the log again, and what was moved from it; return whether that is all of it.
+
+    The caller holds SQLite's write lock.
+    """
+    write_again(wal_of(path))
+    moved = _moved(path)
+    if moved.n_moved > 0:
+        _write_moved_pages_again(path, moved)
+    return moved.n_moved == moved.n_pages
 
 
 class settled_if_a_flush_fails:  # noqa: N801  # as immediate_transaction
@@ -110,15 +128,12 @@ class _Moved(NamedTuple):
     n_moved: int
 
 
-def _write_moved_pages_again(path: Path) -> None:
+def _write_moved_pages_again(path: Path, moved: _Moved) -> None:
     """Write what the log moved into the file before, and flush the file.
 
     The caller holds SQLite's write lock: so the log stays as it is. Another process may move pages
     of it meanwhile, but none that was moved already, unless the log has a newer one of that number.
     """
-    moved = _moved(path)
-    if moved.n_moved <= 0:
-        return
     file = open_handle(path)
     with wal_of(path).open("rb") as log:
         page_size = int.from_bytes(os.pread(log.fileno(), 4, 8), "big")

@@ -69,7 +69,7 @@ def losses(*words: str) -> list[Losses]:
     return [msgspec.json.decode(line, type=Losses) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("words", [[], ["cut"]])
+@pytest.mark.parametrize("words", [[], ["cut"], ["opens"]])
 def test_what_was_moved_before_a_failed_flush_is_not_lost(words: list[str]) -> None:
     """SQLite moves a part without a flush, and after the next flush failed, only the rest again.
 
@@ -177,13 +177,13 @@ def test_a_disk_that_fails_twice_is_told_as_one_that_failed(
 ) -> None:
     """The append may be recorded: "nothing was recorded" would be wrong."""
 
-    def fail(path: Path) -> None:
+    def fail(path: Path) -> bool:
         raise OSError(EIO, "Input/output error", path)
 
     with Ledger.open(filed) as ledger:
         ledger.pages_until_moved = 1
         monkeypatch.setattr(wal, "_another_connection", failing_with(sqlite3.SQLITE_IOERR_FSYNC))
-        monkeypatch.setattr(wal, "_write_moved_pages_again", fail)
+        monkeypatch.setattr(wal, "_write_all_again", fail)
         with pytest.raises(DiskFailed):
             ledger.append(STREAM, verdicts(1, after=N_FILED))
 
@@ -194,14 +194,15 @@ def test_nobody_cuts_the_log_until_its_pages_are_written_again(
     """The log is the only place where they are, once the system forgot what was moved."""
     results: list[tuple[int, int, int]] = []
 
-    def cut(path: Path) -> None:
+    def cut(path: Path) -> bool:
         with closing(sqlite3.connect(path, timeout=0)) as stranger:
             results.extend(stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+        return False
 
     with Ledger.open(filed) as ledger:
         ledger.pages_until_moved = 1
         monkeypatch.setattr(wal, "_another_connection", failing_with(sqlite3.SQLITE_IOERR_FSYNC))
-        monkeypatch.setattr(wal, "_write_moved_pages_again", cut)
+        monkeypatch.setattr(wal, "_write_all_again", cut)
         with pytest.raises(DiskFailed):
             ledger.append(STREAM, verdicts(1, after=N_FILED))
 

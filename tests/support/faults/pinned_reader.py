@@ -1,16 +1,17 @@
 """Let a reader keep a part of the log from being moved into the file, and let one flush fail.
 
-    python -m tests.support.faults.pinned_reader FOLDER [forgets] [cut]
+    python -m tests.support.faults.pinned_reader FOLDER [forgets] [cut] [opens]
 
 For each flush in turn, a process has it fail, and goes on as a command that is run again would. Its
 files are looked at as a power loss would leave them if nothing were written that was not flushed.
 Prints the losses of each as a line of JSON. One that forgets writes no moved page again. If the log
-is to be cut, another program finishes the move and cuts it as soon as SQLite's locks let it.
+is to be cut, another program finishes the move and cuts it as soon as SQLite's locks let it. Where
+the ledger opens beside that reader, it cuts the log if the opening fails.
 """
 
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import count
 from multiprocessing import get_context
@@ -44,11 +45,11 @@ class _DropsAll(Random):
         return a
 
 
-def losses_of(folder: Path, failing: int) -> Losses | None:
+def losses_of(folder: Path, failing: int, live: Callable[[Path, int], None]) -> Losses | None:
     """Return what was lost if this flush fails; None if there are fewer."""
     place = folder / "place"
     place.mkdir(parents=True)
-    process = _FORK.Process(target=_live, args=(folder, failing))
+    process = _FORK.Process(target=live, args=(folder, failing))
     process.start()
     process.join()
     if process.exitcode != 0:
@@ -81,6 +82,29 @@ def _live(folder: Path, failing: int) -> None:
             _append(ledger, recorder, f"{part}/after")
 
 
+def _open_beside(folder: Path, failing: int) -> None:
+    """Open a ledger whose log was moved in part, without a flush, by who is gone by now."""
+    path = folder / "place" / _LEDGER
+    recorder = Recorder(folder / "records", path.parent, Fault("failed flush", failing))
+    for _ in range(2):  # else there may be no ledger yet
+        with suppress(DiskFailed, CannotWrite), Ledger.open(path) as ledger:
+            _append(ledger, recorder, "before")
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        with suppress(DiskFailed, CannotWrite), Ledger.open(path) as ledger:
+            ledger.pages_until_moved = 1
+            _append(ledger, recorder, "beside")
+        for part in range(2):
+            try:
+                with Ledger.open(path) as ledger:
+                    _append(ledger, recorder, f"{part}/after")
+            except (DiskFailed, CannotWrite):
+                if reader.in_transaction:
+                    reader.execute("COMMIT")
+                reader.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
 def _append(ledger: Ledger, recorder: Recorder, name: str) -> None:
     for told in appending(ledger, STREAM, [f"{name}/{number}" for number in range(2)]):
         for position, _leaf, chain in told.places[-1:]:
@@ -98,18 +122,19 @@ class _CutMeanwhile(wal.settled_if_a_flush_fails):
         super().__exit__(kind, error, trace)
 
 
-def main(folder: Path, *, forgets: bool, is_cut: bool) -> None:
+def main(folder: Path, *, forgets: bool, is_cut: bool, opens: bool) -> None:
     """Let each flush fail."""
     if is_cut:
         store.settled_if_a_flush_fails = _CutMeanwhile  # type: ignore[attr-defined]  # as above
     if forgets:
-        wal._write_moved_pages_again = lambda path: None  # noqa: ARG005  # in this process
+        wal._write_moved_pages_again = lambda *_: None  # in this process
     for failing in count(1):
-        losses = losses_of(folder / str(failing), failing)
+        losses = losses_of(folder / str(failing), failing, _open_beside if opens else _live)
         if losses is None:
             return
         sys.stdout.write(f"{msgspec.json.encode(losses).decode()}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), forgets="forgets" in sys.argv[2:], is_cut="cut" in sys.argv[2:])
+    _, place, *words = sys.argv
+    main(Path(place), forgets="forgets" in words, is_cut="cut" in words, opens="opens" in words)
