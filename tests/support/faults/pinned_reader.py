@@ -90,11 +90,12 @@ def _open_beside(folder: Path, failing: int) -> None:
         with suppress(DiskFailed, CannotWrite), Ledger.open(path) as ledger:
             _append(ledger, recorder, "before")
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         with suppress(DiskFailed, CannotWrite), Ledger.open(path) as ledger:
-            ledger.pages_until_moved = 1
             _append(ledger, recorder, "beside")
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM event").fetchall()
+            ledger.pages_until_moved = 1
+            _append(ledger, recorder, "moved")
         for part in range(2):
             try:
                 with Ledger.open(path) as ledger:
