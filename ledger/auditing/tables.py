@@ -124,9 +124,11 @@ class KindTable:
     def add(self, page: Sequence[Columns]) -> None:
         """Take more rows, as `ledger.auditing.ranges.ROWS` selects them."""
         places, last = self._places, self._last
-        for position, _, stream, type_, *_, counted in page:
+        positions, _, streams, types, *_, counted = zip(*page, strict=True)
+        kinds = zip(streams, types, counted, strict=True)
+        for position, kind in zip(positions, kinds, strict=True):
             if position <= last:
-                places[stream, type_, counted].append(position)
+                places[kind].append(position)
 
     def lost(self) -> Iterator[int]:
         """Yield the events to which the table does not lead.

@@ -87,9 +87,13 @@ class FileLock(AbstractContextManager[None]):
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _take(self) -> None:
-        self._take_this()
-        while self._is_opened_again():
-            self._take_this()
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._wait()
+            if not self._is_opened_again():
+                return
 
     def _is_opened_again(self) -> bool:
         """Open the lock file again if it was deleted or replaced: others wait at the new one."""
@@ -104,12 +108,6 @@ class FileLock(AbstractContextManager[None]):
         os.close(again)
         self._inode = _inode(os.fstat(self._file))
         return True
-
-    def _take_this(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait()
 
     def _wait(self) -> None:
         """Join the kernel's queue: polling could be overtaken for ever."""

@@ -72,12 +72,13 @@ class EventWriter:
             KeyConflict: An event's key is recorded with other content.
         """
         known = {draft.key: self._find(draft.key) for draft in drafts}
-        version = self._version_of(stream)
-        is_stale = expected_version not in {None, version}
-        if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
-            raise StaleVersion(stream, expected=expected_version, actual=version)
+        if expected_version is not None:
+            version = self._version_of(stream)
+            is_stale = version != expected_version
+            if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
+                raise StaleVersion(stream, expected=expected_version, actual=version)
         _require_consistent(drafts, known)
-        return tuple(self._receipt(stream, draft, known) for draft in drafts)
+        return tuple([self._receipt(stream, draft, known) for draft in drafts])
 
     def merge(self, theirs: StoredEvent) -> StoredEvent | Conflict | None:
         """Append an event of another ledger unchanged; return it, or the conflict with ours.
@@ -105,7 +106,8 @@ class EventWriter:
                 raise FromTheFuture(
                     theirs.position, *(f"{each:%Y-%m-%d %H:%M} UTC" for each in times)
                 )
-            return self._place(theirs)
+            _, event_id, stream, _, type_, schema_version, recorded_us, data, leaf, _ = theirs
+            return self._place(event_id, stream, type_, schema_version, recorded_us, data, leaf)
         is_same = _is_same(event, theirs.data, ours)
         return None if is_same else Conflict(theirs, ours.position)
 
@@ -167,18 +169,26 @@ class EventWriter:
         row = known[draft.key]
         is_new = row is None
         if row is None:  # a twin further on in the same append is not new
-            row = known[draft.key] = self._place(self._row(stream, draft))
+            row = known[draft.key] = self._new(stream, draft)
         return Receipt(row.record_of(draft.event), row.leaf, is_new)
 
-    def _row(self, stream: StreamId, draft: Draft) -> StoredEvent:
+    def _new(self, stream: StreamId, draft: Draft) -> StoredEvent:
         event, type_, key, data = draft
         event_id, schema_version, now_us = self._id_prefix + key, event.schema_version, self._now_us
         leaf = leaf_hash((event_id, stream.encode(), type_.encode(), schema_version, now_us, data))
-        return StoredEvent(0, event_id, stream, 0, type_, schema_version, now_us, data, leaf, b"")
+        return self._place(event_id, stream, type_, schema_version, now_us, data, leaf)
 
-    def _place(self, row: StoredEvent) -> StoredEvent:
-        """Give a row the next position, version and link."""
-        _, event_id, stream, _, type_, schema_version, recorded_us, data, leaf, _ = row
+    def _place(
+        self,
+        event_id: bytes,
+        stream: str,
+        type_: str,
+        schema_version: int,
+        recorded_us: int,
+        data: bytes,
+        leaf: bytes,
+    ) -> StoredEvent:
+        """Give an event the next position, version and link."""
         position = self.position = self.position + 1
         version = self._versions[stream] = self._version_of(stream) + 1
         chain = self._chain = link_hash(self._chain, leaf)
