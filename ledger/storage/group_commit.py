@@ -94,13 +94,12 @@ class CommitQueue:
                 self._waiting.clear()
             self._commit_all(taken)
         finally:
+            others = [each for each in taken if each is not mine]
+            with self._door:  # some are unanswered where settling was interrupted
+                self._waiting.extendleft(each for each in reversed(others) if each.answer is None)
             mine.successor = None
-            if others := [each for each in taken if each is not mine]:
-                with self._door:  # some are unanswered where settling was interrupted
-                    unanswered = [each for each in others if each.answer is None]
-                    self._waiting.extendleft(reversed(unanswered))
-                for each in reversed([each for each in others if each.answer is not None]):
-                    each.successor, mine.successor = mine.successor, each
+            for each in reversed([each for each in others if each.answer is not None]):
+                each.successor, mine.successor = mine.successor, each
 
     def _leave(self, mine: Append) -> None:
         """Leave the queue, so that nobody waits for this append."""

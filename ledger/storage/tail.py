@@ -185,7 +185,7 @@ class Tail:
     def find(self, connection: sqlite3.Connection, key: bytes) -> int | None:
         """Return the position of the event with a key; None if there is none."""
         position = self._positions.get(key)
-        if position is None and self.position >= schema.KEYS_AT_ONCE:
+        if position is None and keys_until(self.position):
             found = connection.execute(_FIND, (key,)).fetchone()
             position = found[0] if found else None
         return position

@@ -72,11 +72,10 @@ class EventWriter:
             KeyConflict: An event's key is recorded with other content.
         """
         known = {draft.key: self._find(draft.key) for draft in drafts}
-        if expected_version is not None:
-            version = self._version_of(stream)
-            is_stale = version != expected_version
-            if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
-                raise StaleVersion(stream, expected=expected_version, actual=version)
+        version = self._version_of(stream)
+        is_stale = expected_version not in {None, version}
+        if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
+            raise StaleVersion(stream, expected=expected_version, actual=version)
         _require_consistent(drafts, known)
         return tuple([self._receipt(stream, draft, known) for draft in drafts])
 
