@@ -133,16 +133,6 @@ def test_a_private_module_is_imported_inside_its_package_only() -> None:
     assert not strangers
 
 
-def test_a_room_has_at_most_twelve_entries_and_a_file_three_hundred_lines() -> None:
-    """More than that nobody finds the way in."""
-    files = sources()
-    entries = {*files, *(path.parent for path in files)}
-    rooms = Counter(entry.parent for entry in entries if not entry.name.startswith("__"))
-
-    assert not {room for room, n in rooms.items() if n > 12}
-    assert not [path for path in files if len(path.read_text("utf-8").splitlines()) > 300]
-
-
 def test_a_class_name_stands_once() -> None:
     """Who reads a name in a message or a trace finds the one class that has it."""
     names = Counter(
