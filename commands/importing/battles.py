@@ -41,6 +41,7 @@ class BattleImport:
     n_before: int = 0  # battles in the set before
     n_battles: int = 0
     n_known: int = 0  # battles that the set already had
+    unrated: Counter[str] = field(default_factory=Counter)  # rows left out, by the reason
     winners: Counter[str] = field(default_factory=Counter)
     entrants: set[str] = field(default_factory=set)
     judges: set[str] = field(default_factory=set)
@@ -53,8 +54,16 @@ class BattleImport:
         """Number of battles in the set after the import."""
         return self.n_before + self.n_battles - self.n_known
 
+    @property
+    def n_left_out(self) -> int:
+        """Number of rows of which no battle was made."""
+        return self.n_skipped + self.unrated.total()
+
     def skip(self, row: BadRow) -> None:
-        """Count a row that cannot be read as a battle."""
+        """Count a row that is not rated, or cannot be read as a battle."""
+        if row.is_unrated:
+            self.unrated[row.why] += 1
+            return
         self.n_skipped += 1
         if len(self.skipped) < N_LINES:
             self.skipped.append(row)
@@ -119,23 +128,23 @@ def _import(
 
 class _Chunk(NamedTuple):
     battles: Sequence[ImportedBattle]
-    n_skipped: int  # bad rows among and after them
+    n_skipped: int  # rows left out among and after them
 
 
 def _chunks(rows: Iterable[ImportedBattle | BadRow], taken: BattleImport) -> Iterator[_Chunk]:
-    """Yield battles in chunks that fit one event; count the bad rows."""
+    """Yield battles in chunks that fit one event; count the rows left out."""
     battles: list[ImportedBattle] = []
-    n_skipped = 0  # before this chunk
+    n_before = 0  # rows left out before this chunk
     for row in rows:
         if isinstance(row, BadRow):
             taken.skip(row)
             continue
         if len(battles) == imports.MAX_BATTLES:
-            yield _Chunk(battles, taken.n_skipped - n_skipped)
-            battles, n_skipped = [], taken.n_skipped
+            yield _Chunk(battles, taken.n_left_out - n_before)
+            battles, n_before = [], taken.n_left_out
         battles.append(row)
     if battles:
-        yield _Chunk(battles, taken.n_skipped - n_skipped)
+        yield _Chunk(battles, taken.n_left_out - n_before)
 
 
 def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_bad: bool) -> None:
@@ -144,7 +153,8 @@ def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_
         remedy = "nothing was imported; correct them, or use --skip-bad to skip them"
         raise ConfigurationError([f"{rows}: {remedy}", *bad_rows(taken)])
     if not taken.n_battles:
-        raise ConfigurationError([f"{file} has no battle of format {of.name}"])
+        why = "".join(f"; {note}" for note in unrated_notes(taken))
+        raise ConfigurationError([f"{file} has no battle of format {of.name}{why}"])
 
 
 def _require_new(taken: BattleImport, n_earlier: int | None) -> None:
@@ -157,6 +167,12 @@ def _require_new(taken: BattleImport, n_earlier: int | None) -> None:
     why = f"are already in set {taken.file.name!r}, from {other}, and would count twice"
     remedy = "give each prompt a question_id, import only the new rows, or use another --name"
     raise ConfigurationError([f"{taken.file.path}: {some} {why}; nothing was imported; {remedy}"])
+
+
+def unrated_notes(taken: BattleImport) -> Iterator[str]:
+    """Yield how many votes were left out, as the program that they come from does, and why."""
+    for why, n in sorted(taken.unrated.items()):
+        yield f"{counted(n, 'vote')} left out: {why}"
 
 
 def bad_rows(taken: BattleImport) -> Iterator[str]:

@@ -104,10 +104,27 @@ class SelectedSet:
     @property
     def judged(self) -> str:
         """Who decided the battles, in a sentence."""
-        people = "people's votes" if self.battles.is_human.any() else ""
+        people = "people's votes" if "human" in self._sources else ""
+        unknown = "battles of unknown source" if "unknown" in self._sources else ""
         word = "judge" if len(self.judge_names) == 1 else "judges"
-        judges = f"{word} {', '.join(self.judge_names)}" if self.judge_names else ""
-        return f"{self.name}: {' and '.join(filter(None, (people, judges)))}."
+        judges = f"{word} {shortened(self.judge_names)}" if self.judge_names else ""
+        return f"{self.name}: {' and '.join(filter(None, (people, judges, unknown)))}."
+
+    def source_of(self, entrant: str, rated_by: str) -> str:
+        """Return who rated an entrant; `human` is unknown where no battle of it says so."""
+        if rated_by != "human" or "unknown" not in self._sources or entrant in self._voted_on:
+            return rated_by
+        return "unknown"
+
+    @cached_property
+    def _sources(self) -> frozenset[str]:
+        return frozenset(source for event in self.events for source in event.sources.values)
+
+    @cached_property
+    def _voted_on(self) -> frozenset[str]:
+        """The entrants that people are known to have voted on."""
+        human = battles_where(self.events, {"source": ["human"]})
+        return frozenset(entrant for event in human for entrant in event.entrants)
 
     @property
     def accounts(self) -> tuple[str, ...]:

@@ -31,6 +31,11 @@ class FileRead(NamedTuple):
     mapping: Mapped
 
 
+def _hash(battle: ImportedBattle) -> int:
+    """Return the hash of a battle; of unknown source it was once taken for people's."""
+    return hash(battle._replace(source="human") if battle.source == "unknown" else battle)
+
+
 @dataclass
 class BattleHashes:
     """Hashes of a file's battles, in order."""
@@ -40,7 +45,7 @@ class BattleHashes:
 
     def add(self, battle: ImportedBattle) -> None:
         """Add a battle after the others."""
-        (self.nameless if battle.question_id is None else self.named).append(hash(battle))
+        (self.nameless if battle.question_id is None else self.named).append(_hash(battle))
 
 
 class KnownBattles:
@@ -103,7 +108,7 @@ class Recogniser:
             if not self.is_known and self.files:
                 self._new.add(battle)
             return self.is_known
-        if not self.left or not self.left[key := hash(battle)]:
+        if not self.left or not self.left[key := _hash(battle)]:
             return False
         self.left[key] -= 1
         return True

@@ -18,7 +18,7 @@ from ledger.events.values import Count, Fact, FilledText, Ordinal, Probability, 
 from ledger.identity import Digest, Dimension, StreamId
 
 Winner = Literal["model_a", "model_b", "tie", "tie (bothbad)", "no verdict"]
-Source = Literal["llm-judge", "human"]
+Source = Literal["llm-judge", "human", "unknown"]
 JurorSaid = Literal["model_a", "model_b", "tie", "tie (bothbad)", "inconsistent", "no verdict"]
 MIN_WEIGHT: Final = 1e-6
 MAX_WEIGHT: Final = 1e6  # sums stay finite; only ratios count

@@ -42,7 +42,7 @@ class BattleTable:
         pref: (n,) probability that b is better, in [0, 1]; NaN if not given.
         prompt: (n,) the number of the prompt; a battle without a prompt id has a number of its own.
         weight: (n,) positive, how often the battle counts.
-        is_human: (n,) whether people voted, not a judge.
+        is_human: (n,) whether people voted, or nobody says who did: no judge is known to have.
         prompts: Ids of the first prompts, in order of their numbers; later numbers have none.
     """
 
@@ -145,7 +145,7 @@ def _columns(
         _cells(event.prefs, prefs, n),
         _cells(event.prompts, prompts, n),
         _cells(event.weights, event.weights.values, n),
-        _cells(event.sources, [each == "human" for each in event.sources.values], n),
+        _cells(event.sources, [each != "llm-judge" for each in event.sources.values], n),
     )
 
 

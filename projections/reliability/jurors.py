@@ -52,7 +52,9 @@ def jury_agreement(name: str, events: Iterable[BattlesImported]) -> tuple[Measur
 
 def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByAnnotator:
     """Return what people said in an imported set, by whoever it was."""
-    people = [battle for event in events for battle in event.battles() if battle.source == "human"]
+    people = [
+        battle for event in events for battle in event.battles() if battle.source != "llm-judge"
+    ]
     return {
         annotator: {
             (prompt, frozenset((a, b))): ComparedBattle(name, None, 0, a, b, _joined(outcomes))

@@ -35,6 +35,13 @@ def two_commands(imported: Sequence[str], projected: Sequence[str]) -> list[Row]
     return rows
 
 
+def told(*words: str) -> str:
+    """Return what a command says, or why it refuses, in one line."""
+    app = typer.main.get_command(command_line([*words[:2]]))
+    done = CliRunner().invoke(app, [*words])
+    return " ".join(f"{done.output} {done.exception or ''}".split())
+
+
 def write_lines(path: Path, rows: Sequence[Row]) -> str:
     """Write JSON lines; return the file's name."""
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
@@ -108,6 +115,103 @@ def test_fastchats_table_is_import_and_bt(tmp_path: Path) -> None:
     assert {row["entrant"]: row["rating"] for row in rows} == pytest.approx(
         likeliest_elo(votes), abs=1e-6
     )
+
+
+COLUMNS_OF_CLEAN_BATTLE = (
+    *("model_a", "model_b", "winner", "judge", "turn", "anony", "language", "tstamp"),
+    *("conv_metadata", "is_code", "is_refused", "dedup_tag", "category_tag"),
+)
+
+
+def clean_battle_row(number: int, **said: object) -> Row:
+    """Return a row of LMArena's public clean_battle_*_public.json, which has no question_id."""
+    tag = {"high_freq": False, "sampled": True}
+    row = {
+        **fastchat_vote(random.Random(number), number),  # noqa: S311  # a vote, no secret
+        **{"conv_metadata": {"turns": 1}, "is_code": False, "is_refused": False},
+        **{"dedup_tag": tag, "category_tag": {"math_v0.1": {"math": False}}},
+        **said,
+    }
+    return {name: row[name] for name in COLUMNS_OF_CLEAN_BATTLE}
+
+
+@pytest.mark.parametrize("as_lines", [False, True])
+def test_votes_that_fastchat_leaves_out_are_left_out(tmp_path: Path, *, as_lines: bool) -> None:
+    """Its elo_analysis.py rates blind votes only: 20 even ones are even, whatever others say."""
+    pair = {"model_a": "alpha", "model_b": "beta"}
+    blind = [
+        clean_battle_row(n, **pair, winner=("model_a", "model_b")[n % 2], anony=True)
+        for n in range(20)
+    ]
+    open_ = [clean_battle_row(n, **pair, winner="model_a", anony=False) for n in range(20, 60)]
+    often = [
+        clean_battle_row(n, **pair, winner="model_b", dedup_tag={"sampled": False})
+        for n in range(60, 67)
+    ]
+    votes = [*blind, *open_, *often]
+    text = "\n".join(map(json.dumps, votes)) if as_lines else json.dumps(votes)
+    name = "clean_battle.jsonl" if as_lines else "clean_battle.json"
+    (tmp_path / name).write_text(text)
+    imported = ["import", "battles", name, "--from", "lmarena-100k"]
+
+    rows = two_commands(imported, ["project", "bt", "--name", "lmarena-100k"])
+    again = told(*imported)
+
+    assert [row["rating"] for row in rows] == pytest.approx([1000, 1000])
+    assert [row["n_battles"] for row in rows] == [20, 20]
+    assert "40 votes left out: not blind (anony is not true)" in again
+    assert "7 votes left out: a prompt asked too often (dedup_tag is not sampled)" in again
+    assert "20 battles were already on record and left out" in again
+
+
+def test_a_file_of_open_votes_alone_says_why_it_has_no_battle(tmp_path: Path) -> None:
+    """All were read, and none counts."""
+    votes = [clean_battle_row(n, anony=False) for n in range(3)]
+    (tmp_path / "open.json").write_text(json.dumps(votes))
+
+    why = told("import", "battles", "open.json", "--from", "lmarena-100k")
+
+    assert "has no battle of format lmarena-100k; 3 votes left out: not blind" in why
+
+
+def test_mt_benchs_votes_name_their_judges(tmp_path: Path) -> None:
+    """As in its human_judgments and gpt4_pair_judgments, of two turns a question."""
+    pair = {"model_a": "alpha", "model_b": "beta"}
+    votes = [
+        {"question_id": n, **pair, "winner": winner, "judge": judge, "turn": 1}
+        for n in range(12)
+        for judge, winner in (
+            ("expert_1", "model_a"),
+            ("arena_user_5", "tie"),
+            (["gpt-4", "pair-v2"], "tie (inconsistent)"),
+        )
+    ]
+    file = write_lines(tmp_path / "votes.jsonl", votes)
+
+    rows = two_commands(
+        ["import", "battles", file, "--from", "mt-bench"],
+        ["project", "agreement", "--name", "mt-bench"],
+    )
+
+    shares = {row["judges"]: row["value"] for row in rows if row["measure"] == "agreement"}
+    assert shares == {
+        "arena_user_5, expert_1": 0.0,
+        "arena_user_5, gpt-4": 1.0,
+        "expert_1, gpt-4": 0.0,
+    }
+
+
+def test_a_table_that_does_not_say_who_voted_is_of_unknown_source(tmp_path: Path) -> None:
+    """It may be a judge's; nothing calls it people's votes."""
+    rows = "".join(f"x,y,{winner},q{n}\n" for n, winner in enumerate(["model_a", "model_b"] * 8))
+    (tmp_path / "battles.csv").write_text(f"model_a,model_b,winner,question_id\n{rows}")
+
+    rated = two_commands(["import", "battles", "battles.csv"], ["project", "bt", "--name", "plain"])
+    said = told("project", "elo", "--name", "plain")
+
+    assert {row["source"] for row in rated} == {"unknown"}
+    assert "plain: battles of unknown source." in said
+    assert "people" not in said
 
 
 def judgearena_battle(rng: random.Random, number: int) -> Row:

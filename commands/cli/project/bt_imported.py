@@ -56,7 +56,7 @@ def with_imported(
             "mae": {dimension: each.mae for dimension, each in rated.items()},
         },
         sources={
-            place.entrant: each.source(place.entrant)
+            place.entrant: imported.source_of(place.entrant, each.source(place.entrant))
             for each, board in zip(rated.values(), boards, strict=True)
             for place in board.rows
         },
@@ -78,7 +78,10 @@ def of_imported(
         notes.append(said.among_note(name, among))
         facts["mae"] = {name: among.mae}
     board = board_of(name, among.ratings)
-    sources = {place.entrant: among.source(place.entrant) for place in board.rows}
+    sources = {
+        place.entrant: imported.source_of(place.entrant, among.source(place.entrant))
+        for place in board.rows
+    }
     return RatedBoards([board], parameters, notes=notes, facts=facts, sources=sources)
 
 

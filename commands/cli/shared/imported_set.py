@@ -166,6 +166,8 @@ def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:
 def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
     """Return an imported set with human votes, at least one.
 
+    Whoever names a set as human votes says what those of unknown source are.
+
     Raises:
         LedgerError: The ledger cannot be read.
         ConfigurationError: There is no such set, or it has no human votes.

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from commands.cli.tables.table import Table, columns
 from commands.entrants.hydra_import import ImportedAdapter
-from commands.errors import counted
-from commands.importing.battles import BattleImport
+from commands.errors import counted, shortened
+from commands.importing.battles import BattleImport, unrated_notes
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.responses import FoundResponse, ImportedResponses
 from ledger.identity import Fields
@@ -18,7 +18,7 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
     """Return a row that counts each file's battles; one without a verdict is not a tie."""
     n_known = sum(taken.n_known for taken in files)
     n_in_set = {taken.file.name: taken.n_in_set for taken in files}
-    notes = []
+    notes = [f"{taken.file.path}: {note}" for taken in files for note in unrated_notes(taken)]
     if n_known:
         notes.append(f"{counted(n_known, 'battle')} were already on record and left out")
     if any(taken.n_before for taken in files):
@@ -37,6 +37,7 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
         facts={
             "judges": sorted(set[str]().union(*(taken.judges for taken in files))),
             "n_known": n_known,
+            "n_unrated": sum(taken.unrated.total() for taken in files),
             "n_in_set": sum(n_in_set.values()),
         },
     )
@@ -51,8 +52,8 @@ def _counted_row(of: BattleFormat, taken: BattleImport) -> Fields:
         "entrants": len(taken.entrants),
         "ties": taken.winners["tie"] + taken.winners["tie (bothbad)"],
         "no_verdict": taken.winners["no verdict"],
-        "skipped": taken.n_skipped,
-        "judges": ", ".join(sorted(taken.judges)) or None,
+        "skipped": taken.n_left_out,
+        "judges": shortened(sorted(taken.judges)) or None,
     }
 
 

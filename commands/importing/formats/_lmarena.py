@@ -3,13 +3,28 @@
 Conversations of any length are imported; JudgeArena rates those of one turn only. The newer two
 layouts have a language, categories and the tokens of both models' answers; of the oldest, the
 characters of the answers are counted.
+
+FastChat's clean_battle files are read as arena-human-preference-100k. Votes that the arena's own
+ratings leave out are left out here, too: those of people who saw the models' names (FastChat's
+elo_analysis.py rates `battles["anony"]` only), and repeated prompts beyond a sample (LMArena's
+notebook keeps those whose `dedup_tag` says `sampled`).
 """
 
+import ast
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
 from typing import Final
 
-from commands.importing.formats.rows import Cells, Fields, InvalidFields, row_by_row, shorten
+from commands.importing.formats.rows import (
+    Cells,
+    Fields,
+    InvalidFields,
+    Unrated,
+    row_by_row,
+    shorten,
+)
 from ledger.events.imports import ImportedBattle, Winner
 
 _FLAGS: Final[Mapping[str, Winner]] = {
@@ -26,31 +41,74 @@ _WINNERS: Final[Mapping[str, Winner]] = {
 }
 
 
-ABOUT: Final = ("language", "is_code", "category_tag", "conv_metadata")
+_DECIDES: Final = ("anony", "dedup_tag")
+_IDENTIFIES: Final = ("model_a", "model_b", "winner", "judge", "turn", "language", "tstamp")
+_N_HEX: Final = 16  # of an id made from a row: 64 bits tell millions apart
+ABOUT: Final = ("language", "is_code", "category_tag", "conv_metadata", *_DECIDES)
 """Fields of the newer two layouts beside the result."""
+ABOUT_100K: Final = ("question_id", "judge", "turn", "tstamp", *ABOUT)
 
 
 @row_by_row
 def read_55k(cells: Cells) -> Iterator[ImportedBattle]:
-    yield _vote(cells, _flagged(cells), question_id="id")._replace(
+    yield _vote(cells, _flagged(cells), cells.text("id"))._replace(
         length_a=_characters(cells, "response_a"), length_b=_characters(cells, "response_b")
     )
 
 
 @row_by_row
 def read_100k(cells: Cells) -> Iterator[ImportedBattle]:
-    yield _described(cells, "question_id")
+    yield _described(cells, _id_100k(cells))
 
 
 @row_by_row
 def read_140k(cells: Cells) -> Iterator[ImportedBattle]:
-    yield _described(cells, "id")
+    yield _described(cells, cells.text("id"))
 
 
-def _described(cells: Cells, question_id: str) -> ImportedBattle:
+def _id_100k(cells: Cells) -> str | None:
+    """Return the id of a vote; FastChat's public files have none, so it follows from the row.
+
+    Without the time of the vote the rows are too much alike: then it has no id.
+    """
+    if not cells.lacks("question_id"):
+        return cells.text("question_id")
+    if cells.lacks("tstamp"):
+        return None
+    said = [str(cells.fields.get(name)) for name in _IDENTIFIES]
+    return sha256(json.dumps(said).encode()).hexdigest()[:_N_HEX]
+
+
+def _require_rated(cells: Cells) -> None:
+    """Require a vote that the arena's own ratings count; what a row does not say counts.
+
+    Raises:
+        Unrated: It is no blind vote, or its prompt was repeated too often.
+    """
+    if "anony" in cells.fields and not cells.optional_truth("anony"):
+        raise Unrated("not blind (anony is not true), as in FastChat's own ratings")
+    if not cells.lacks("dedup_tag") and not _dedup_tag(cells).optional_truth("sampled"):
+        raise Unrated("a prompt asked too often (dedup_tag is not sampled), as in LMArena's ratings")
+
+
+def _dedup_tag(cells: Cells) -> Cells:
+    """Return the tag; pandas writes an object into a CSV as Python does."""
+    given = cells.fields["dedup_tag"]
+    if isinstance(given, dict):
+        return Cells(given)
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError):
+            found = read(given)
+            if isinstance(found, dict):
+                return Cells(found)
+    raise InvalidFields(f'dedup_tag is {shorten(given)}, but must be as {{"sampled": true}}')
+
+
+def _described(cells: Cells, question_id: str | None) -> ImportedBattle:
     """Return the vote of a row that says more than the result."""
+    _require_rated(cells)
     counted = Cells(_nested(cells.fields, "conv_metadata"))
-    return _vote(cells, cells.mapped_value("winner", _WINNERS), question_id=question_id)._replace(
+    return _vote(cells, cells.winner("winner", _WINNERS), question_id)._replace(
         categories=_categories(cells.fields),
         language=cells.optional_text("language"),
         length_a=counted.optional_count("sum_assistant_a_tokens"),
@@ -82,13 +140,13 @@ def _characters(cells: Cells, name: str) -> int | None:
     return sum(len(answer) for answer in answers if isinstance(answer, str)) if is_list else None
 
 
-def _vote(cells: Cells, winner: Winner, *, question_id: str) -> ImportedBattle:
+def _vote(cells: Cells, winner: Winner, question_id: str | None) -> ImportedBattle:
     return ImportedBattle(
         model_a=cells.text("model_a"),
         model_b=cells.text("model_b"),
         winner=winner,
         pref=None,
-        question_id=cells.text(question_id),
+        question_id=question_id,
         source="human",
         judge_model=None,
     )

@@ -42,8 +42,15 @@ class BattleFormat(NamedTuple):
 
 
 _ALL: Final = (
-    BattleFormat("plain", plain.read, "a table of battles", _BATTLE, _BESIDE),
-    BattleFormat("judgearena", judgearena.read, "JudgeArena's battles", _BATTLE, _BESIDE),
+    BattleFormat("plain", plain.read, "a table of battles", _BATTLE, _BESIDE, mapping_version=2),
+    BattleFormat(
+        "judgearena",
+        judgearena.read,
+        "JudgeArena's battles",
+        _BATTLE,
+        _BESIDE,
+        mapping_version=2,
+    ),
     BattleFormat(
         "lmarena-55k",
         lmarena.read_55k,
@@ -54,9 +61,10 @@ _ALL: Final = (
     BattleFormat(
         "lmarena-100k",
         lmarena.read_100k,
-        "LMArena's votes of arena-human-preference-100k",
-        ("question_id", *_BATTLE),
-        lmarena.ABOUT,
+        "LMArena's votes of arena-human-preference-100k, and FastChat's clean_battle",
+        _BATTLE,
+        lmarena.ABOUT_100K,
+        mapping_version=2,
     ),
     BattleFormat(
         "lmarena-140k",
@@ -64,6 +72,7 @@ _ALL: Final = (
         "LMArena's votes of arena-human-preference-140k",
         ("id", *_BATTLE),
         lmarena.ABOUT,
+        mapping_version=2,
     ),
     BattleFormat(
         "arena-hard",
@@ -82,8 +91,9 @@ _ALL: Final = (
     BattleFormat(
         "mt-bench",
         mt_bench.read,
-        "FastChat's pairwise model_judgment",
-        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+        "FastChat's pairwise model_judgment, and votes on it by people and by GPT-4",
+        ("question_id", "judge"),
+        mt_bench.OF_EITHER,
     ),
     BattleFormat(
         "orq-arena",

@@ -1,27 +1,30 @@
 """The plain format: one battle per row, in columns that are easy to write by hand or program."""
 
+import ast
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final, get_args
 
 from commands.importing.formats.rows import Cells, Fields, InvalidFields, row_by_row, shorten
 from ledger.events.imports import MAX_WEIGHT, MIN_WEIGHT, ImportedBattle, JurorVote, Source, Winner
 
-_WINNERS: tuple[Winner, ...] = get_args(Winner)
-_SOURCES: tuple[Source, ...] = get_args(Source)
+WINNERS: Final[Mapping[str, Winner]] = {each: each for each in get_args(Winner)}
+SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 
 NEEDED: Final[Mapping[str, str]] = {
     "model_a": "an entrant",
     "model_b": "another",
-    "winner": " | ".join(_WINNERS),
+    "winner": " | ".join(WINNERS),
 }
 """The required columns, and what each holds."""
 
 OPTIONAL: Final[Mapping[str, str]] = {
     "pref": "probability that model_b is better, from 0 to 1",
     "question_id": "id of the prompt",
-    "source": f"{' | '.join(_SOURCES)}; default: human if there is no judge_model",
+    "source": f"{' | '.join(SOURCES)}; default: llm-judge if a judge is named, else unknown",
     "judge_model": "the judge",
+    "judge": "the same, as MT-bench names it: expert_1 and arena_user_5 are people",
     "weight": f"weight of the battle, from {MIN_WEIGHT:g} to {MAX_WEIGHT:,.0f}; default: 1",
     "category": "category of the prompt, or several with ; between them",
     "language": "language of the prompt",
@@ -48,26 +51,52 @@ COLUMNS: Final[Mapping[str, type]] = {
 def battle(cells: Cells) -> ImportedBattle:
     """Return the battle of a row.
 
-    Without a `source`, a battle with a `judge_model` is a judge's, any other is people's.
+    Without a `source`, a battle is its judge's; if it names none, it is unknown whose it is.
 
     Raises:
         InvalidFields: A column is missing or wrong.
     """
-    judge_model = cells.optional_text("judge_model")
-    by_default: Source = "human" if judge_model is None else "llm-judge"
+    judge_model, by_default = _judge(cells)
     is_said = not cells.lacks("source")
     row = ImportedBattle(
         model_a=cells.text("model_a"),
         model_b=cells.text("model_b"),
-        winner=cells.one_of("winner", _WINNERS),
+        winner=cells.winner("winner", WINNERS),
         pref=cells.optional_share("pref"),
         question_id=cells.optional_text("question_id"),
-        source=cells.one_of("source", _SOURCES) if is_said else by_default,
+        source=cells.one_of("source", SOURCES) if is_said else by_default,
         judge_model=judge_model,
         weight=_weight(cells),
     )
     is_all = cells.fields.keys().isdisjoint(_ABOUT)  # as in most tables, of a million rows
     return row if is_all else _described(cells, row)
+
+
+def _judge(cells: Cells) -> tuple[str | None, Source]:
+    """Return the judge that a row names, if any, and who that is."""
+    if not cells.lacks("judge_model"):
+        return cells.text("judge_model"), "llm-judge"
+    return (None, "unknown") if cells.lacks("judge") else named_judge(cells)
+
+
+_PEOPLE: Final = ("expert", "author", "arena_user")
+"""How MT-bench's names of people begin, as FastChat's compute_agreement.py tells them."""
+
+
+def named_judge(cells: Cells) -> tuple[str, Source]:
+    """Return the judge of a vote on MT-bench: a name, or a model with the name of its prompt.
+
+    Raises:
+        InvalidFields: It is neither.
+    """
+    given = cells.fields.get("judge")
+    if isinstance(given, str) and given.startswith("["):  # in a CSV, as Python or JSON writes it
+        with suppress(ValueError, SyntaxError):
+            given = ast.literal_eval(given)
+    if isinstance(given, list) and given:
+        return Cells({"judge": given[0]}).text("judge"), "llm-judge"
+    judge = cells.text("judge")
+    return judge, "human" if judge.startswith(_PEOPLE) else "llm-judge"
 
 
 def _described(cells: Cells, row: ImportedBattle) -> ImportedBattle:

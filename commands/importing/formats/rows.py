@@ -19,10 +19,11 @@ _EVEN: Final = 0.5  # a preference for neither
 
 
 class BadRow(NamedTuple):
-    """A row that cannot be read as a battle, and why."""
+    """A row that becomes no battle, and why."""
 
     line: int  # from 1; in Parquet files and JSON arrays, the row
     why: str
+    is_unrated: bool = False  # a battle that the program it comes from leaves out, too
 
 
 class Record(NamedTuple):
@@ -48,6 +49,10 @@ class InvalidFields(Exception):
     """A field of a row is missing or wrong; the message names it and says why."""
 
 
+class Unrated(Exception):
+    """A row is a battle that the program it comes from does not rate; the message says why."""
+
+
 def row_by_row(mapper: "Callable[[Cells], Iterable[ImportedBattle]]") -> Reader:
     """Return a format's reader; the mapper returns a row's battles, or raises InvalidFields."""
 
@@ -60,6 +65,8 @@ def row_by_row(mapper: "Callable[[Cells], Iterable[ImportedBattle]]") -> Reader:
                 rows = tuple(map(_require_consistent, mapper(Cells(record.fields))))
             except InvalidFields as error:
                 yield BadRow(record.line, str(error))
+            except Unrated as error:
+                yield BadRow(record.line, str(error), is_unrated=True)
             else:
                 yield from rows
 
@@ -87,6 +94,7 @@ Choice = TypeVar("Choice", bound=str)
 Meaning = TypeVar("Meaning")
 Shape = TypeVar("Shape")
 _N_SHOWN: Final = 60  # characters of a wrong value in a message
+_TRUTHS: Final = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,34 @@ class Cells:
             if value == choice:
                 return choice
         raise InvalidFields(f"{name} is {shorten(value)}, but must be one of {', '.join(choices)}")
+
+    def optional_truth(self, name: str) -> bool | None:
+        """Return whether a field says true, or None if it is missing; a CSV has words.
+
+        Raises:
+            InvalidFields: The field says neither.
+        """
+        if self.lacks(name):
+            return None
+        value = self.fields[name]
+        said = str(value).lower()
+        if said not in _TRUTHS:
+            raise InvalidFields(f"{name} is {shorten(value)}, but must be true or false")
+        return _TRUTHS[said]
+
+    def winner(self, name: str, meanings: Mapping[str, Winner]) -> Winner:
+        """Return who won; other words with a tie in them are a tie, as for FastChat.
+
+        Its compute_agreement.py takes every vote that contains "tie" for one, as `tie
+        (inconsistent)`.
+
+        Raises:
+            InvalidFields: The field says something else.
+        """
+        value = self.fields.get(name)
+        if isinstance(value, str) and "tie" in value and value not in meanings:
+            return "tie"
+        return self.mapped_value(name, meanings)
 
     def mapped_value(self, name: str, meanings: Mapping[str, Meaning]) -> Meaning:
         """Return the value that a mapping gives for a field.

@@ -383,9 +383,9 @@ def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -
     take_in(ledger, file)
     records = records_of(file, PLAIN, open_parquet)
 
-    (taken,) = import_battles(
-        ledger, [BattleFile(file, records, "arena")], PLAIN._replace(mapping_version=2)
-    )
+    corrected = PLAIN._replace(mapping_version=PLAIN.mapping_version + 1)
+
+    (taken,) = import_battles(ledger, [BattleFile(file, records, "arena")], corrected)
 
     assert taken.n_known == 0
-    assert [each.mapping_version for each in imported(ledger)] == [2]
+    assert [each.mapping_version for each in imported(ledger)] == [corrected.mapping_version]

@@ -6,7 +6,13 @@ import pytest
 
 from commands.importing.formats.rows import BadRow, Fields
 from ledger.events.imports import ImportedBattle, Winner
-from tests.support.builders.formats import battles_of_rows, read_file, read_text, why_not
+from tests.support.builders.formats import (
+    battles_of_rows,
+    read_file,
+    read_rows,
+    read_text,
+    why_not,
+)
 
 _CSV = """\
 id,model_a,model_b,prompt,response_a,response_b,winner_model_a,winner_model_b,winner_tie
@@ -136,6 +142,87 @@ def test_a_winner_that_is_not_known_is_no_tie() -> None:
     assert why_not("lmarena-140k", row_140k(winner="both bad")) == (
         "winner is 'both bad', but must be one of model_a, model_b, tie, tie (bothbad), both_bad"
     )
+
+
+OPEN = "not blind (anony is not true), as in FastChat's own ratings"
+TOO_OFTEN = "a prompt asked too often (dedup_tag is not sampled), as in LMArena's ratings"
+
+
+@pytest.mark.parametrize("name", ["lmarena-100k", "lmarena-140k"])
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({}, None),
+        ({"anony": True}, None),
+        ({"anony": "True"}, None),
+        ({"anony": 1.0}, None),
+        ({"anony": False}, OPEN),
+        ({"anony": "false"}, OPEN),
+        ({"anony": None}, OPEN),
+        ({"anony": False, "dedup_tag": {"sampled": False}}, OPEN),
+        ({"dedup_tag": {"high_freq": False, "sampled": True}}, None),
+        ({"dedup_tag": {"high_freq": True, "sampled": False}}, TOO_OFTEN),
+        ({"dedup_tag": {"high_freq": True}}, TOO_OFTEN),
+        ({"dedup_tag": {}}, TOO_OFTEN),
+        ({"dedup_tag": "{'high_freq': False, 'sampled': True}"}, None),
+        ({"dedup_tag": '{"high_freq": true, "sampled": false}'}, TOO_OFTEN),
+        ({"dedup_tag": None}, None),
+        ({"dedup_tag": ""}, None),
+    ],
+)
+def test_a_vote_that_the_arena_does_not_rate_is_left_out(
+    name: str, said: Fields, why: str | None
+) -> None:
+    """Counted, open votes of a model's fans move its rating by hundreds of points."""
+    row = row_140k(question_id="u1", **said)
+
+    (found,) = read_rows(name, row)
+
+    assert found == (
+        vote("u1", "x", "y", "model_a") if why is None else BadRow(1, why, is_unrated=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"anony": "yes"}, "anony is 'yes', but must be true or false"),
+        ({"dedup_tag": "sampled"}, "dedup_tag is 'sampled', but must be as {\"sampled\": true}"),
+        ({"dedup_tag": [1]}, "dedup_tag is [1], but must be as {\"sampled\": true}"),
+        ({"dedup_tag": "[1]"}, "dedup_tag is '[1]', but must be as {\"sampled\": true}"),
+        ({"dedup_tag": {"sampled": "no"}}, "sampled is 'no', but must be true or false"),
+    ],
+)
+def test_what_decides_whether_a_vote_counts_is_not_guessed(said: Fields, why: str) -> None:
+    """It is a bad row, neither counted nor left out unsaid."""
+    (found,) = read_rows("lmarena-100k", row_140k(question_id="u1", **said))
+
+    assert found == BadRow(1, why)
+
+
+def test_a_vote_without_an_id_gets_one_that_follows_from_its_row() -> None:
+    """FastChat's public files have none: yet a file that has grown is taken in once."""
+    public = {name: each for name, each in row_140k(tstamp=1.5, judge="u1").items() if name != "id"}
+
+    first, again, later, other = battles_of_rows(
+        "lmarena-100k",
+        public | {"turn": 1, "language": "en"},
+        public | {"turn": 1, "language": "en", "is_code": False},
+        public | {"turn": 1, "language": "en", "tstamp": 2.5},
+        public | {"turn": 1, "language": "en", "judge": "u2"},
+    )
+
+    assert first == again
+    assert len({first.question_id, later.question_id, other.question_id, None}) == 4
+
+
+def test_votes_without_id_and_time_are_too_much_alike_for_one() -> None:
+    """One id for all wins of x over y would make one prompt of them."""
+    bare = {"model_a": "x", "model_b": "y", "winner": "model_a"}
+
+    (battle,) = battles_of_rows("lmarena-100k", bare)
+
+    assert battle.question_id is None
 
 
 def test_votes_in_parquet_are_told_by_their_row(tmp_path: Path) -> None:

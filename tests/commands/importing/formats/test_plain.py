@@ -14,10 +14,10 @@ from tests.support.builders.formats import battles_of_rows, read_file, read_rows
 ROW: dict[str, object] = {"model_a": "x", "model_b": "y", "winner": "model_a"}
 
 
-def test_three_columns_are_a_battle_that_people_judged() -> None:
-    """Whoever has no more to say must not be asked for it."""
+def test_three_columns_are_a_battle_of_unknown_source() -> None:
+    """Whoever has no more to say must not be asked for it; that people voted, nobody said."""
     assert battles_of_rows("plain", ROW) == [
-        ImportedBattle("x", "y", "model_a", None, None, "human", None)
+        ImportedBattle("x", "y", "model_a", None, None, "unknown", None)
     ]
 
 
@@ -60,7 +60,7 @@ def test_what_is_known_beside_the_result_is_kept() -> None:
     as_lists, as_texts = battles_of_rows("plain", ROW | given, ROW | spelt)
 
     assert as_lists == ImportedBattle(
-        *("x", "y", "model_a", None, None, "human", None, 1.0),
+        *("x", "y", "model_a", None, None, "unknown", None, 1.0),
         votes=(JurorVote("gpt-4", "model_a"), JurorVote("opus", "inconsistent")),
         categories=("math", "code"),
         language="de",
@@ -85,6 +85,56 @@ def test_a_battle_that_names_its_judge_is_by_it() -> None:
     (by_judge,) = battles_of_rows("plain", ROW | {"judge_model": "gpt-4"})
 
     assert by_judge.source == "llm-judge"
+
+
+@pytest.mark.parametrize(
+    ("judge", "named"),
+    [
+        ("expert_1", ("expert_1", "human")),
+        ("author_2", ("author_2", "human")),
+        ("arena_user_5", ("arena_user_5", "human")),
+        ("gpt4_pair", ("gpt4_pair", "llm-judge")),
+        (["gpt-4", "pair-v2"], ("gpt-4", "llm-judge")),
+        ('["gpt-4", "pair-v2"]', ("gpt-4", "llm-judge")),
+        ("['gpt-4', 'pair-v2']", ("gpt-4", "llm-judge")),
+        (["gpt-4"], ("gpt-4", "llm-judge")),
+        (7, ("7", "llm-judge")),
+        ("[7", ("[7", "llm-judge")),
+        (None, (None, "unknown")),
+    ],
+)
+@pytest.mark.parametrize("from_", ["plain", "mt-bench"])
+def test_the_column_judge_names_who_voted(from_: str, judge: object, named: object) -> None:
+    """MT-bench's votes have it; without it nobody's agreement could be told."""
+    row = ROW | {"judge": judge, "question_id": 81}
+    if from_ == "mt-bench" and judge is None:
+        assert why_not(from_, row) == "judge is None, but must be a text"
+        return
+
+    (vote,) = battles_of_rows(from_, row)
+
+    assert (vote.judge_model, vote.source, vote.question_id) == (*named, "81")  # type: ignore[misc]
+
+
+def test_what_a_table_says_of_itself_comes_before_what_a_name_seems_to_say() -> None:
+    """A judge may be called `expert-7b`."""
+    given = {"judge": "expert-7b", "source": "llm-judge"}
+    both = {"judge": "expert_1", "judge_model": "gpt-4"}
+
+    said, named_twice = battles_of_rows("plain", ROW | given, ROW | both)
+
+    assert (said.judge_model, said.source) == ("expert-7b", "llm-judge")
+    assert (named_twice.judge_model, named_twice.source) == ("gpt-4", "llm-judge")
+
+
+@pytest.mark.parametrize("from_", ["plain", "judgearena", "mt-bench", "lmarena-100k"])
+def test_a_winner_with_a_tie_in_it_is_a_tie(from_: str) -> None:
+    """FastChat's compute_agreement.py counts `tie (inconsistent)` so, and both were even."""
+    row = {"winner": "tie (inconsistent)", "judge": ["gpt-4", "pair-v2"], "question_id": 81}
+
+    (battle,) = battles_of_rows(from_, ROW | row)
+
+    assert battle.winner == "tie"
 
 
 @pytest.mark.parametrize(
