@@ -1,12 +1,13 @@
 """The errors that a user can correct, and helpers for wording them: counts, lists, options."""
 
+import ast
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -290,4 +291,102 @@ def as_option(name: str) -> str:
 def place_and_fault(error: msgspec.ValidationError) -> tuple[str, str]:
     """Return the dotted name of the faulty field, empty for the whole, and its fault."""
     why, _, place = str(error).partition(" - at `$")
-    return re.sub(r"^\.|`$", "", place), why.replace("`", "")
+    return re.sub(r"^\.|`$", "", place), _fault_of_msgspec(why.replace("`", ""))
+
+
+_LIMITS: Final[Mapping[str, str]] = {
+    ">": "must be above {}",
+    ">=": "must be {} or more",
+    "<": "must be below {}",
+    "<=": "must be at most {}",
+}
+_KINDS: Final[Mapping[str, str]] = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "date": "a date",
+}
+"""What we call the types of JSON and TOML; other types have the same name in msgspec."""
+
+
+def _fault_of_msgspec(why: str) -> str:
+    """Say in plain words what msgspec says of a value; what is not known stays as it is."""
+    match why.split():
+        case ["Object", "missing", "required", "field", name]:
+            return f"{name!r} is missing"
+        case ["Object", "contains", "unknown", "field", name]:
+            return f"unknown field {name!r}"
+        case ["Invalid", "enum", "value", *_]:
+            return f"{why.removeprefix('Invalid enum value ')} is none of its values"
+        case ["Expected", "array", "of", "length", least, "got", n]:
+            return f"must have {least.rstrip(',')} entries, not {n}"
+        case ["Expected", "str", "of", "length", ">=", n]:
+            return _too_short(int(n))
+        case ["Expected", "str", "matching", "regex", *_]:
+            return _other_form(ast.literal_eval(why.partition("regex ")[2]))
+        case ["Expected", "int" | "float", sign, limit] if sign in _LIMITS:
+            return _LIMITS[sign].format(_number(float(limit)))
+    if found := re.fullmatch(r"Expected ([\w| ]+), got (\w+)", why):
+        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ")]
+        return f"must be {' or '.join(kinds)}, not {_KINDS.get(found[2], found[2])}"
+    return why
+
+
+def fault_of_pydantic(error: Mapping[str, Any]) -> str:
+    """Say in plain words what pydantic says of a value; what is not known stays as it is."""
+    facts = error.get("ctx", {})
+    match error["type"]:
+        case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal" as kind:
+            sign = kind.replace("_than", "").replace("_equal", "=")
+            (limit,) = facts.values()
+            return _LIMITS[sign.replace("greater", ">").replace("less", "<")].format(_number(limit))
+        case "string_too_short":
+            return _too_short(facts["min_length"])
+        case "string_pattern_mismatch":
+            return _other_form(facts["pattern"])
+        case "literal_error":
+            return f"must be {facts['expected']}"
+        case "missing":
+            return "it is missing"
+        case "extra_forbidden":
+            return "it is not known here"
+        case kind if kind in _PYDANTICS_KINDS:
+            return f"must be {_PYDANTICS_KINDS[kind]}"
+        case _:
+            return str(error["msg"])
+
+
+_PYDANTICS_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("string_type", "path_type"), "a text"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "a table"),
+    "model_attributes_type": "a table",
+    "finite_number": "a finite number",
+}
+"""What pydantic's errors about a type ask for."""
+
+_FORMS: Final[Mapping[str, str]] = {
+    r"^\w+$": "must have letters, digits and underscores only",
+    r"^[\w-]+$": "must have letters, digits, dashes and underscores only",
+    r"^[\w.-]+$": "must have letters, digits, dots, dashes and underscores only",
+    r"^(auto|cpu|mps|cuda(:\d+)?)$": "must be auto, cpu, mps, cuda or cuda:N",
+}
+"""What the patterns of settings ask for."""
+
+
+def _other_form(pattern: str) -> str:
+    return _FORMS.get(pattern, f"must be of the form {pattern}")
+
+
+def _too_short(n_least: int) -> str:
+    return "must not be empty" if n_least == 1 else f"must have {n_least} characters or more"
+
+
+def _number(limit: float) -> str:
+    return f"{int(limit):,}" if limit == int(limit) else f"{limit:g}"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
 from commands.evaluating.shipped.items import DividedEvaluation
@@ -124,7 +124,7 @@ def _parameter_fault(error: ErrorDetails) -> str:
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "missing":
         return f"parameter {name!r} is missing"
-    return f"parameters.{name} is {error['input']!r}: {error['msg']}"
+    return f"parameters.{name} is {error['input']!r}: {fault_of_pydantic(error)}"
 
 
 def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:

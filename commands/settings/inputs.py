@@ -22,7 +22,7 @@ from pydantic import NonNegativeFloat, ValidationError, field_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 import rubrics
-from commands.errors import ConfigurationError, place_and_fault
+from commands.errors import ConfigurationError, fault_of_pydantic, place_and_fault
 from commands.settings.sections import Section
 from commands.settings.toml import closest, nearest, parsed
 from ledger.events.registration import Instructions, Prompt, Rubric, ScoreScale
@@ -288,7 +288,7 @@ def _in_one_line(error: ErrorDetails, kind: type[Section]) -> str:
         case "missing":
             return f"{name!r} is missing; say {name} = true or false"
         case _:
-            return f"{name!r} is {error['input']!r}: {error['msg']}"
+            return f"{name!r} is {error['input']!r}: {fault_of_pydantic(error)}"
 
 
 _PACKAGE: Final = Path(__file__).parents[1]

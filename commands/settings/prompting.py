@@ -102,7 +102,7 @@ class Prompting(BaseModel):
     @classmethod
     def _has_a_place(cls, text: str | None) -> str | None:
         if text is not None and text.count(PLACE) != 1:
-            raise PydanticCustomError("place", "Input should have {prompt} once")
+            raise PydanticCustomError("place", "must have {prompt} once")
         return text
 
     @field_validator("top_p", "top_k", "min_p")

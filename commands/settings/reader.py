@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.settings.schema import Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.settings.servers import not_an_address
@@ -146,7 +146,7 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
             return f"{name!r} {not_an_address(error['input'])}"
         case kind:
             found = error["input"]["loader"] if kind == UNKNOWN_LOADER else error["input"]
-            return f"{name!r} is {found!r}: {error['msg']}"
+            return f"{name!r} is {found!r}: {fault_of_pydantic(error)}"
 
 
 def _location_in_file(error: ErrorDetails) -> Location:

@@ -159,7 +159,7 @@ class HydraSection(WeightsSection):
         if checkpoint is not None and robustness is None:
             raise PydanticCustomError("checkpoint", "the folder of robustness is left out")
         if checkpoint is not None and (checkpoint == 0 or checkpoint < -1):
-            raise PydanticCustomError("checkpoint", "Input should be a step, or -1 for the final")
+            raise PydanticCustomError("checkpoint", "must be a step, or -1 for the final")
         return checkpoint
 
     @field_validator("needs_uncertainty")
@@ -224,6 +224,6 @@ AnyEntrantSection: TypeAlias = Annotated[
     Discriminator(
         _loader_of,
         custom_error_type=UNKNOWN_LOADER,
-        custom_error_message="Input should be 'hf', 'hydra' or 'endpoint'",
+        custom_error_message="must be 'hf', 'hydra' or 'endpoint'",
     ),
 ]

@@ -131,7 +131,7 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--level 2", "--level 2.0: Expected"),
+        ("--level 2", "--level 2.0: must be"),
         ("--interval bayesian --bootstraps 1", "--bootstraps 1: a 90 % interval needs at least 20"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
 from commands.settings.schema import GenerationSection, PromptsSection
 from commands.settings.sections import EvaluationOptions, EvaluationSection, Section
@@ -53,7 +53,7 @@ def parse_config(tables: Mapping[str, Any]) -> EvaluatorConfig:
 
 def _faults(error: ValidationError) -> list[str]:
     return [
-        f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {each['msg']}"
+        f"{'.'.join(map(str, each['loc']))} is {each['input']!r}: {fault_of_pydantic(each)}"
         for each in error.errors()
     ]
 

@@ -88,7 +88,9 @@ def _require_rated(cells: Cells) -> None:
     if "anony" in cells.fields and not cells.optional_truth("anony"):
         raise Unrated("not blind (anony is not true), as in FastChat's own ratings")
     if not cells.lacks("dedup_tag") and not _dedup_tag(cells).optional_truth("sampled"):
-        raise Unrated("a prompt asked too often (dedup_tag is not sampled), as in LMArena's ratings")
+        raise Unrated(
+            "a prompt asked too often (dedup_tag is not sampled), as in LMArena's ratings"
+        )
 
 
 def _dedup_tag(cells: Cells) -> Cells:

@@ -170,7 +170,7 @@ def test_values_of_another_type_are_told_at_once(folder: Path) -> None:
     """A settings file has no types of its own."""
     found = refusals("copying", folder, n_items="many", seed=-1)
 
-    assert [each.partition(": Input")[0] for each in found] == [
+    assert [each.partition(": must")[0] for each in found] == [
         "evaluation 'one': parameters.n_items is 'many'",
         "evaluation 'one': parameters.seed is -1",
     ]

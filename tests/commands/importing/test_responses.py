@@ -160,13 +160,16 @@ def test_a_response_that_was_generated_stays(recorder: Recorder, file: Path) -> 
         (record("poe", bypass_jury=None), "but entrant 'poe' is a Hydra whose bypass_jury is Fals"),
         (record("poe", bypass_jury=True), "but entrant 'poe' is a Hydra whose bypass_jury is Fals"),
         (record(draft_head_idx=1), "but entrant 'base' is not a Hydra"),
-        (record(p_correct=1.5), "p_correct: Expected"),
+        (record(p_correct=1.5), "p_correct: must be at most 1"),
         (record(p_correct=float("nan")), "not JSON"),
-        (record(n_tokens_generated=None), "diagnostics.n_tokens_generated: Expected"),
+        (
+            record(n_tokens_generated=None),
+            "diagnostics.n_tokens_generated: must be a whole number, not null",
+        ),
         (record(response_text="\ud800"), "not JSON"),
-        (record(diagnostics={}), "missing required field n_tokens_generated"),
-        ({}, "missing required field entrant_id"),
-        ([], "Expected object, got array"),
+        (record(diagnostics={}), "diagnostics: 'n_tokens_generated' is missing"),
+        ({}, "'entrant_id' is missing"),
+        ([], "must be an object, not a list"),
     ],
 )
 def test_one_bad_line_refuses_all_files(

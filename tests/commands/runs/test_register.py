@@ -188,7 +188,7 @@ def test_a_price_table_that_is_none_is_told_with_the_rest(tmp_path: Path) -> Non
 
     found = faults(tmp_path, settings(judge={"prices": "prices.toml"}))
 
-    assert found == ("prices.toml: Object missing required field batch_factor",)
+    assert found == ("prices.toml: 'batch_factor' is missing",)
 
 
 def test_entrants_that_are_alike_are_noted(tmp_path: Path) -> None:

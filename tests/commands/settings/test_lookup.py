@@ -63,8 +63,8 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("[tournament]\nledger = 3", r"tournament\.toml:2: 'tournament\.ledger': Expected str"),
-        ("", r"tournament\.toml:1: \[tournament\]: Object missing required field id"),
+        ("[tournament]\nledger = 3", r"tournament\.toml:2: 'tournament\.ledger': must be a text"),
+        ("", r"tournament\.toml:1: \[tournament\]: 'id' is missing"),
         ("[tournament", r"tournament\.toml: not TOML"),
         ("tournament = 3", r"tournament\.toml:1: 'tournament'"),
         ('[[tournament]]\nid = "x"', r"tournament\.toml:1: 'tournament'"),
@@ -115,7 +115,7 @@ def test_the_environment_overrules_the_prices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("[judge]\nprices = 3", r"tournament\.toml:2: 'judge\.prices': Expected str"),
+        ("[judge]\nprices = 3", r"tournament\.toml:2: 'judge\.prices': must be a text"),
         ("judge = 3", r"tournament\.toml:1: 'judge' must be a table: \[judge\]"),
     ],
 )
@@ -193,13 +193,16 @@ def test_the_cap_on_judging_is_a_number_or_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("[judge]\nprovider = 7", r"tournament\.toml:2: 'judge\.provider': Expected str, got int"),
+        (
+            "[judge]\nprovider = 7",
+            r"tournament\.toml:2: 'judge\.provider': must be a text, not a whole number",
+        ),
         (
             '[[jury]]\nid = "ann"\n\n[[jury]]\nid = "bob"\nprovider = 7',
-            r"tournament\.toml:6: \[\[jury\]\] 'bob': 'provider': Expected str, got int",
+            r"tournament\.toml:6: \[\[jury\]\] 'bob': 'provider': must be a text, not a whole number",
         ),
         ("judge = 3", r"tournament\.toml:1: 'judge' must be a table: \[judge\]"),
-        ("[jury]", r"tournament\.toml:1: 'jury': Expected array, got object"),
+        ("[jury]", r"tournament\.toml:1: 'jury': must be a list, not an object"),
     ],
 )
 def test_a_provider_that_is_no_text_is_refused(tmp_path: Path, text: str, fault: str) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.evaluating.shipped.task_files._settings import METRICS
 from commands.evaluating.shipped.task_files._yaml import Keys, included_files, read_keys
 
@@ -64,7 +64,8 @@ def _aggregate_faults(entry: object) -> Iterator[str]:
         found = _AggregateKeys.model_validate(entry)
     except ValidationError as error:
         for each in error.errors():
-            yield f"aggregate_metric_list.{'.'.join(map(str, each['loc']))}: {each['msg']}"
+            place = ".".join(map(str, each["loc"]))
+            yield f"aggregate_metric_list.{place}: {fault_of_pydantic(each)}"
         return
     if found.metric not in _MEANS or found.aggregation != "mean":
         yield (

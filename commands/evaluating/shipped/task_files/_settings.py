@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.evaluating.shipped.task_files._yaml import Keys, function_faults
 
 OutputType = Literal["multiple_choice", "loglikelihood", "loglikelihood_rolling", "generate_until"]
@@ -198,7 +198,7 @@ def _said(error: Any) -> str:  # noqa: ANN401  # pydantic's ErrorDetails
         case "extra_forbidden":
             return f"{place} is not supported"
         case _:
-            return f"{place} is {error['input']!r:.80}, which is not supported: {error['msg']}"
+            return f"{place} is {error['input']!r:.80}, which is not supported: {fault_of_pydantic(error)}"
 
 
 def _metric_faults(keys: TaskKeys) -> list[str]:

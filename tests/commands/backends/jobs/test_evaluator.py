@@ -280,7 +280,7 @@ def test_results_that_cannot_be_written_leave_nothing_half(
 
 def test_a_misspelt_configuration_is_refused(weights: Path, spec: ExecutionSpec) -> None:
     """All its faults are told."""
-    with pytest.raises(ConfigurationError, match=r"evaluation is .*Extra inputs"):
+    with pytest.raises(ConfigurationError, match=r"evaluation is .*not known here"):
         Evaluator.from_checkpoint(weights, spec, {"evaluation": []})
 
 
@@ -413,7 +413,7 @@ def test_an_evaluator_refuses_what_it_cannot_reduce_by(
 
     with pytest.raises(ConfigurationError, match="choose one of 'mean', 'sum', 'none'"):
         evaluator.evaluate(cast("Reduce", reduce))
-    with pytest.raises(ConfigurationError, match="lenght is 3: Extra inputs"):
+    with pytest.raises(ConfigurationError, match="lenght is 3: it is not known here"):
         evaluator.evaluate(lenght=3)
 
 

@@ -44,8 +44,8 @@ def test_all_faults_are_told_with_their_lines(tmp_path: Path) -> None:
         f"rows.jsonl:{n}" for n in (2, 3, 4, 5)
     ]
     assert "not JSON" in found[0]
-    assert "missing required field word" in found[1]
-    assert found[2] == "rows.jsonl:4: word: Expected str, got int"
+    assert "'word' is missing" in found[1]
+    assert found[2] == "rows.jsonl:4: word: must be a text, not a whole number"
 
 
 def test_of_many_faults_the_first_are_told_and_the_others_counted(tmp_path: Path) -> None:

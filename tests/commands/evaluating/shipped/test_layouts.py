@@ -202,7 +202,7 @@ def test_a_text_is_right_if_it_holds_the_expected_words(tmp_path: Path) -> None:
         (MMLU, {"shots": 2, "shots_file": "rows.jsonl"},
          "rows.jsonl:1: shots is 2, but rows.jsonl has 1 examples"),
         (MMLU, {"file": "none.jsonl"}, "none.jsonl: there is no such file or folder"),
-        (MMLU, {"anwser": "x"}, "evaluation 'one': parameters.anwser is 'x': Extra inputs"),
+        (MMLU, {"anwser": "x"}, "evaluation 'one': parameters.anwser is 'x': it is not known"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named_with_its_line(

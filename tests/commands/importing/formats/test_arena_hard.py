@@ -131,7 +131,7 @@ def test_a_game_that_the_judge_failed_is_no_verdict() -> None:
         (row("a>b", "A>B"), "score is 'a>b', but must be one of A>>B, "),
         (row(), "there are 0 games; there must be one or two"),
         (row("A>B", "A>B", "A>B"), "there are 3 games; there must be one or two"),
-        (row("A>B", games="A>B"), "games: Expected array, got str"),
+        (row("A>B", games="A>B"), "games: must be a list, not a text"),
         (row("A>B", baseline=None), "baseline is None, but must be a text"),
         (row("A>B", model="b"), "'b' battles itself"),
     ],

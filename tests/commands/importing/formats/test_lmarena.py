@@ -188,7 +188,7 @@ def test_a_vote_that_the_arena_does_not_rate_is_left_out(
     [
         ({"anony": "yes"}, "anony is 'yes', but must be true or false"),
         ({"dedup_tag": "sampled"}, "dedup_tag is 'sampled', but must be as {\"sampled\": true}"),
-        ({"dedup_tag": [1]}, "dedup_tag is [1], but must be as {\"sampled\": true}"),
+        ({"dedup_tag": [1]}, 'dedup_tag is [1], but must be as {"sampled": true}'),
         ({"dedup_tag": "[1]"}, "dedup_tag is '[1]', but must be as {\"sampled\": true}"),
         ({"dedup_tag": {"sampled": "no"}}, "sampled is 'no', but must be true or false"),
     ],

@@ -62,7 +62,7 @@ def test_numbering_the_models_the_other_way_changes_no_battle(first: str, second
         (row(g2_winner="x"), "g2_winner is 'x', but must be one of model_2, model_1, tie, error"),
         (row(judge=["gpt-4"]), "judge is ['gpt-4'], but must be [model, prompt]"),
         (row(judge=["", "pair-v2"]), "judge is ['', 'pair-v2'], but must be [model, prompt]"),
-        (row(judge="gpt-4"), "judge: Expected array, got str"),
+        (row(judge="gpt-4"), "judge: must be a list, not a text"),
         (row(question_id=None), "question_id is None, but must be a text"),
     ],
 )

@@ -96,7 +96,7 @@ def test_the_category_and_the_length_of_both_answers_are_kept() -> None:
         (row(majority_verdict="A", winner="pro"), "winner is 'pro', but majority_verdict is 'A'"),
         (row(winner="other"), "winner is 'other', but majority_verdict is 'tie'"),
         (row(majority_verdict="AB"), "majority_verdict is 'AB', but must be one of A, B, tie, "),
-        (row(judge_votes=None), "judge_votes: Expected array, got null"),
+        (row(judge_votes=None), "judge_votes: must be a list, not null"),
         (row(judge_votes=[{}]), "model is None, but must be a text"),
         (row(judge_votes=[{"model": "j", "vote": "C"}]), "vote is 'C', but must be one of A, B, "),
     ],

@@ -166,8 +166,8 @@ def test_a_winner_with_a_tie_in_it_is_a_tie(from_: str) -> None:
         ({"length_a": -1}, "length_a is -1, but must be a whole number, 0 or more"),
         ({"length_b": "1.5"}, "length_b is '1.5', but must be a whole number, 0 or more"),
         ({"votes": "gpt-4"}, "votes is 'gpt-4', but must be JSON: "),
-        ({"votes": [["gpt-4"]]}, "votes[0]: Expected array of length 2, got 1"),
-        ({"votes": [["gpt-4", "A"]]}, "votes[0][1]: Invalid enum value 'A'"),
+        ({"votes": [["gpt-4"]]}, "votes[0]: must have 2 entries, not 1"),
+        ({"votes": [["gpt-4", "A"]]}, "votes[0][1]: 'A' is none of its values"),
         ({"votes": [["\ud800", "tie"]]}, "votes is '\\ud800', which is not UTF-8"),
     ],
 )

@@ -147,9 +147,9 @@ def test_consistent_verdicts_are_mirrored_battles(verdicts: tuple[str, str]) -> 
         (cached(position_swap=None), "position_swap is None, but must be true or false"),
         (cached(prompt_id=""), "prompt_id is '', but must be a text"),
         (cached(entrant_b="base"), "'base' battles itself"),
-        (cached() | {"metadata": None}, "metadata: Expected object, got null"),
-        (dict(as_run(cached(), cached()), raw=[]), "raw: Expected array of length 2, got 0"),
-        (dict(as_run(cached(), cached()), raw=[{}, {}]), "pair: Expected object, got null"),
+        (cached() | {"metadata": None}, "metadata: must be an object, not null"),
+        (dict(as_run(cached(), cached()), raw=[]), "raw: must have 2 entries, not 0"),
+        (dict(as_run(cached(), cached()), raw=[{}, {}]), "pair: must be an object, not null"),
     ],
 )
 def test_a_row_that_is_no_judgment_is_told(judgment: Fields, why: str) -> None:
@@ -163,4 +163,4 @@ def test_lines_of_another_program_are_told_one_by_one(tmp_path: Path) -> None:
 
     (bad,) = read_text("tap", tmp_path / "responses_base.jsonl", text)
 
-    assert bad == BadRow(1, "metadata: Expected object, got null")
+    assert bad == BadRow(1, "metadata: must be an object, not null")

@@ -72,7 +72,7 @@ def test_identical_responses_tied_without_a_judge() -> None:
     ("wrong", "why"),
     [
         ({"outcome": "A"}, "outcome is 'A', but must be one of a, b, tie, inconsistent"),
-        ({"raw": None}, "raw: Expected array, got null"),
+        ({"raw": None}, "raw: must be a list, not null"),
         ({"raw": [{}]}, "judge_model is None, but must be a text"),
     ],
 )

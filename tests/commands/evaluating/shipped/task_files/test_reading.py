@@ -347,7 +347,7 @@ def test_what_is_not_supported_is_named_with_its_key(
         ({"task": ["capitals"], "aggregate_metric_list": [{"metric": "perplexity"}]},
          "group.yaml: aggregate_metric_list.perplexity by mean is not supported"),
         ({"task": ["capitals"], "aggregate_metric_list": [{"aggregation": "mean"}]},
-         "group.yaml: aggregate_metric_list.metric: Field required"),
+         "group.yaml: aggregate_metric_list.metric: it is missing"),
         ({"task": ["capitals", "sums"], "aggregate_metric_list": [{"metric": "acc"}]},
          "group.yaml: aggregate_metric_list is not supported for tasks that differ in output_type"),
     ],
