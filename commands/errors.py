@@ -316,23 +316,31 @@ def _fault_of_msgspec(why: str) -> str:
     """Say in plain words what msgspec says of a value; what is not known stays as it is."""
     match why.split():
         case ["Object", "missing", "required", "field", name]:
-            return f"{name!r} is missing"
+            said = f"{name!r} is missing"
         case ["Object", "contains", "unknown", "field", name]:
-            return f"unknown field {name!r}"
+            said = f"unknown field {name!r}"
         case ["Invalid", "enum", "value", *_]:
-            return f"{why.removeprefix('Invalid enum value ')} is none of its values"
+            said = f"{why.removeprefix('Invalid enum value ')} is none of its values"
         case ["Expected", "array", "of", "length", least, "got", n]:
-            return f"must have {least.rstrip(',')} entries, not {n}"
+            said = f"must have {least.rstrip(',')} entries, not {n}"
         case ["Expected", "str", "of", "length", ">=", n]:
-            return _too_short(int(n))
+            said = _too_short(int(n))
         case ["Expected", "str", "matching", "regex", *_]:
-            return _other_form(ast.literal_eval(why.partition("regex ")[2]))
+            said = _other_form(ast.literal_eval(why.partition("regex ")[2]))
         case ["Expected", "int" | "float", sign, limit] if sign in _LIMITS:
-            return _LIMITS[sign].format(_number(float(limit)))
-    if found := re.fullmatch(r"Expected ([\w| ]+), got (\w+)", why):
-        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ")]
-        return f"must be {' or '.join(kinds)}, not {_KINDS.get(found[2], found[2])}"
-    return why
+            said = _LIMITS[sign].format(_number(float(limit)))
+        case _:
+            said = _other_kind(why)
+    return said
+
+
+def _other_kind(why: str) -> str:
+    """Say of which type a value must be, if msgspec says that."""
+    found = re.fullmatch(r"Expected ([\w| ]+), got (\w+)", why)
+    if found is None:
+        return why
+    kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ")]
+    return f"must be {' or '.join(kinds)}, not {_KINDS.get(found[2], found[2])}"
 
 
 def fault_of_pydantic(error: Mapping[str, Any]) -> str:

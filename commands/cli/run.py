@@ -112,6 +112,13 @@ def init(
     say(f"written to {folder}: {', '.join(names)}")
     if table is not None and table.unused:
         say(f"unused columns of {from_csv}: {', '.join(table.unused)}")
+    n_gold = sum("gold_answer" in prompt for prompt in prompts)
+    if 0 < n_gold < len(prompts):
+        say(
+            f"{n_gold} of {len(prompts)} prompts have a gold answer: the rubric shows the judge"
+            " none; write one for each prompt, or set needs_gold = true in the rubric to judge"
+            f" those {n_gold} alone"
+        )
     if not entrant:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     generate(config=folder / SETTINGS)

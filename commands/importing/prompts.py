@@ -1,5 +1,6 @@
 """Read prompts from a CSV file, as a spreadsheet saves it, for a new bank."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -38,6 +39,11 @@ def read_prompts(path: Path) -> PromptTable:
     text = read_text(path, "CSV file", key="--from-csv")
     header, rows = csv_sheet(StringIO(text, newline=""))
     names = {name.strip().casefold(): name for name in header if name.strip()}
+    given = Counter(name.strip().casefold() for name in header)
+    if twice := [name for names_ in _COLUMNS.values() for name in names_ if given[name] > 1]:
+        remedy = "rename all but the one to read"
+        faults = [f"{path}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice]
+        raise ConfigurationError(faults)
     column = {field: found for field, of in _COLUMNS.items() if (found := _first(names, of))}
     if "text" not in column:
         there = ", ".join(names.values()) or "nothing"
@@ -60,7 +66,7 @@ def _prompts(
     path: Path, rows: Iterable[Record | BadRow], column: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
     faulty: dict[str, list[int]] = {}  # lines by fault
-    ids: set[object] = set()
+    first: dict[object, int] = {}  # lines of ids and of texts
     for row in rows:
         if isinstance(row, BadRow):
             faulty.setdefault(row.why, []).append(row.line)
@@ -69,13 +75,11 @@ def _prompts(
         prompt = with_defaults({field: cell for field, cell in cells.items() if cell})
         if not cells["text"]:
             faulty.setdefault("this row has no prompt; remove it", []).append(row.line)
-        elif prompt["prompt_id"] in ids:
-            faulty.setdefault(_REPEATED, []).append(row.line)
+        elif first.setdefault(prompt["prompt_id"], row.line) != row.line:
+            what = f"the id {prompt['prompt_id']!r}" if "prompt_id" in column else "the prompt"
+            fault = f"{what} is that of line {first[prompt['prompt_id']]}; remove one of them"
+            faulty.setdefault(fault, []).append(row.line)
         else:
-            ids.add(prompt["prompt_id"])
             yield prompt
     if faulty:
         raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
-
-
-_REPEATED: Final = "this row's prompt, or its id, stands in a row above; remove one of them"

@@ -15,7 +15,8 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from pydantic import NonNegativeFloat, ValidationError, field_validator
@@ -24,7 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 import rubrics
 from commands.errors import ConfigurationError, fault_of_pydantic, place_and_fault
 from commands.settings.sections import Section
-from commands.settings.toml import closest, nearest, parsed
+from commands.settings.toml import UTF16, closest, looks_utf16, nearest, no_utf8, parsed
 from ledger.events.registration import Instructions, Prompt, Rubric, ScoreScale
 from ledger.identity import Dimension, digest_of_bytes
 
@@ -36,7 +37,7 @@ def read_text(path: Path, what: str, *, key: str) -> str:
         ConfigurationError: It is missing, cannot be read, or is no text.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
+        text = path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
     except FileNotFoundError as error:
         remedy = f"correct {key}" + " (paths start beside the settings)" * key.startswith("[")
         raise ConfigurationError([f"{path}: there is no such {what}; {remedy}"]) from error
@@ -44,8 +45,10 @@ def read_text(path: Path, what: str, *, key: str) -> str:
         why = f"the {what} cannot be read: {error.strerror}; correct {key}, which names a file"
         raise ConfigurationError([f"{path}: {why}"]) from error
     except UnicodeDecodeError as error:
-        why = f"the {what} cannot be read: {error}; save it as UTF-8"
-        raise ConfigurationError([f"{path}: {why}"]) from error
+        raise ConfigurationError([f"{path}: the {what} {no_utf8(error)}"]) from error
+    if looks_utf16(text):
+        raise ConfigurationError([f"{path}: the {what} {UTF16}"])
+    return text
 
 
 _FIELDS: Final = {field.name: field for field in msgspec.structs.fields(Prompt)}  # of a prompt
@@ -53,29 +56,28 @@ _N_NAMED: Final = 5  # lines that have the same fault
 
 
 def read_bank(path: Path) -> tuple[Prompt, ...]:
-    """Read a prompt bank; a prompt's `_provenance` is for people and is not kept.
+    """Read a prompt bank, of JSON lines or a JSON array.
+
+    A prompt's `_provenance` is for people and is not kept.
 
     Raises:
         ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
             there twice; every kind of fault is listed with its lines.
     """
-    lines = read_text(path, "prompt bank", key="[prompts] bank").split("\n")
+    text = read_text(path, "prompt bank", key="[prompts] bank")
     prompts: list[Prompt] = []
     faulty: dict[str, list[int]] = {}  # lines by fault
-    first_lines: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    firsts: dict[str, _Placed] = {}
+    for number, entry in _entries(path, text):
         try:
-            prompt = _prompt(line)
+            prompt = _prompt(entry)
         except ConfigurationError as error:
             for fault in error.faults:
                 faulty.setdefault(fault, []).append(number)
             continue
-        first = first_lines.setdefault(prompt.prompt_id, number)
-        if first != number:
-            fault = f"prompt_id {prompt.prompt_id!r} is taken by line {first}"
-            faulty.setdefault(f"{fault}; give each prompt its own", []).append(number)
+        first = firsts.setdefault(prompt.prompt_id, _Placed(number, prompt))
+        if first.prompt is not prompt:
+            faulty.setdefault(_repeats(first, prompt), []).append(number)
         prompts.append(prompt)
     if not prompts and not faulty:
         fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
@@ -83,6 +85,69 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
     if faulty:
         raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
     return tuple(prompts)
+
+
+class _Placed(NamedTuple):
+    """A prompt and its line."""
+
+    line: int
+    prompt: Prompt
+
+
+def _repeats(first: _Placed, prompt: Prompt) -> str:
+    """Say that a prompt has the id of an earlier one, which may follow from an equal text."""
+    if prompt.text == first.prompt.text and prompt.prompt_id == _id_of(prompt.text):
+        remedy = "remove one of them, or give each a prompt_id to ask both"
+        return f"the text is that of line {first.line}; {remedy}"
+    taken = f"prompt_id {prompt.prompt_id!r} is taken by line {first.line}"
+    return f"{taken}; give each prompt its own"
+
+
+def _entries(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    """Yield the JSON of each prompt, with its line: of an array its entries, else the lines.
+
+    Raises:
+        ConfigurationError: It is an array that is no JSON, or one object over several lines.
+    """
+    begin = text.lstrip()[:1]
+    if begin == "[":
+        yield from _array_entries(path, text)
+        return
+    if begin == "{" and "\n" in text.strip() and _is_json(text):
+        fault = "one JSON object over several lines; write one object a line, or a list of them"
+        raise ConfigurationError([f"{path}: {fault}"])
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_BETWEEN: Final = " \t\n\r,"  # between the entries of an array
+
+
+def _array_entries(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    try:
+        _decoded(text)
+    except ConfigurationError as error:
+        raise ConfigurationError([f"{path}: {fault}" for fault in error.faults]) from error
+    scan = json.JSONDecoder().raw_decode
+    end = text.index("[") + 1
+    line = 1 + text.count("\n", 0, end)
+    while True:
+        start = next(n for n in range(end, len(text)) if text[n] not in _BETWEEN)
+        line += text.count("\n", end, start)
+        if text[start] == "]":
+            return
+        _, end = scan(text, start)
+        yield line, text[start:end]
+        line += text.count("\n", start, end)
 
 
 def with_lines(path: Path, fault: str, lines: Sequence[int]) -> str:
@@ -100,31 +165,47 @@ def _prompt(line: str) -> Prompt:
     Raises:
         ConfigurationError: It is not a prompt; the faults do not name the line.
     """
+    found = _decoded(line)
+    if not isinstance(found, dict):
+        kind = next(name for of, name in _KINDS.items() if isinstance(found, of))
+        raise ConfigurationError([f"a prompt is a JSON object, this is {kind}"])
+    found.pop("_provenance", None)
+    record = with_defaults(found)
+    if faults := [*_faulty_keys(record)]:
+        raise ConfigurationError(faults)
     try:
-        record = json.loads(line)
+        return msgspec.convert(record, Prompt)
+    except msgspec.ValidationError as error:
+        place, why = place_and_fault(error)
+        raise ConfigurationError([f"{place!r}: {why}{_choices(place)}"]) from error
+
+
+def _decoded(text: str) -> object:
+    """Decode JSON.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    try:
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        fault = f"not JSON: {error.msg} at column {error.colno}"
+        line = f"line {error.lineno}, " if "\n" in text.strip() else ""
+        fault = f"not JSON: {error.msg} at {line}column {error.colno}"
         raise ConfigurationError([fault]) from error
     except RecursionError as error:
         raise ConfigurationError(["nested too deeply"]) from error
     except ValueError as error:
         raise ConfigurationError(["a number has too many digits"]) from error
-    if not isinstance(record, dict):
-        fault = f"a prompt is a JSON object, this is {type(record).__name__}"
-        raise ConfigurationError([fault])
-    record.pop("_provenance", None)
-    record = with_defaults(record)
-    if faults := [*_faulty_keys(record)]:
-        raise ConfigurationError(faults)
-    try:
-        prompt = msgspec.convert(record, Prompt)
-        msgspec.json.encode(prompt)  # fails on what UTF-8 cannot encode
-    except msgspec.ValidationError as error:
-        place, why = place_and_fault(error)
-        raise ConfigurationError([f"{place!r}: {why}{_choices(place)}"]) from error
-    except UnicodeEncodeError as error:
-        raise ConfigurationError([str(error)]) from error
-    return prompt
+
+
+_KINDS: Final[Mapping[type | UnionType, str]] = {
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int | float: "a number",
+    NoneType: "null",
+}
+"""What we call the values of JSON that are no objects; the first that fits."""
 
 
 _KEPT: Final = "surrogatepass"  # what UTF-8 cannot encode is a fault that is told later
@@ -138,19 +219,39 @@ def with_defaults(record: Mapping[str, object]) -> dict[str, object]:
     given = dict(record)
     if "text" not in given and "prompt" in given:
         given["text"] = given.pop("prompt")
-    text = str(given.get("text"))
-    name = f"p_{digest_of_bytes(text.encode(errors=_KEPT))[:8]}"
+    name = _id_of(str(given.get("text")))
     return {"prompt_id": name, "source": "own", "subject": "general", **given}
+
+
+def _id_of(text: str) -> str:
+    return f"p_{digest_of_bytes(text.encode(errors=_KEPT))[:8]}"
+
+
+_TURNS: Final = frozenset({"messages", "conversation", "conversations", "turns", "dialogue"})
+"""How other programs call the turns of a prompt."""
 
 
 def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
     """Yield which keys of a prompt are unknown, and which are missing and not misspelt."""
-    meant = {key: closest(key, (*_FIELDS, "prompt")) for key in record if key not in _FIELDS}
+    known = (*_FIELDS, "prompt")
+    unknown = [key for key in record if key not in _FIELDS]
+    meant = {key: "text" if key in _TURNS else closest(key, known) for key in unknown}
     for key in meant:
-        yield f"unknown field {key!r}{nearest(key, (*_FIELDS, 'prompt'))}"
+        if key in _TURNS:
+            remedy = "write the question as 'text', a system prompt as `system` of each entrant"
+            yield f"{key!r}: a prompt is one text today, not a list of messages; {remedy}"
+        else:
+            yield f"unknown field {key!r}{nearest(key, known)}"
     for name, field in _FIELDS.items():
         if field.required and name not in record and not {name, "prompt"} & {*meant.values()}:
             yield f"{name!r} is missing"
+    for name, value in record.items():
+        texts = value if isinstance(value, list) else [value]
+        if half := _HALF_PAIR.search("".join(each for each in texts if isinstance(each, str))):
+            yield f"{name!r} has {half[0]!a}, half of a surrogate pair, which is no character"
+
+
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
 def _choices(field: str) -> str:

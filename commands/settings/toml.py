@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -113,6 +114,20 @@ def parsed(text: str) -> Table:
         raise tomllib.TOMLDecodeError("a number has too many digits") from error
 
 
+def no_utf8(error: UnicodeDecodeError) -> str:
+    """Say what is wrong with a file whose bytes are no UTF-8, and what to do."""
+    is_utf16 = error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return UTF16 if is_utf16 else f"cannot be read: {error}; save it as UTF-8"
+
+
+def looks_utf16(text: str) -> bool:
+    """Say whether a text was written as UTF-16 without a mark: each second character is NUL."""
+    return text[:2].count("\0") == 1
+
+
+UTF16: Final = "cannot be read: it is UTF-16; save it as UTF-8"
+
+
 def read_toml(path: Path) -> tuple[str, Table]:
     """Return the text of a file, and what it says as TOML.
 
@@ -121,6 +136,8 @@ def read_toml(path: Path) -> tuple[str, Table]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
+        if looks_utf16(text):
+            raise ConfigurationError([f"{path}: {UTF16}"])
         return text, parsed(text)
     except FileNotFoundError as error:
         remedy = "name one with --config, or make one with `tourney init`"
@@ -128,7 +145,7 @@ def read_toml(path: Path) -> tuple[str, Table]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}: not TOML: {error}"]) from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error}; save it as UTF-8"]) from error
+        raise ConfigurationError([f"{path}: {no_utf8(error)}"]) from error
     except OSError as error:
         raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 

@@ -32,7 +32,7 @@ class Limited(msgspec.Struct):
     word: Literal["a", "b"] = "a"
     both: tuple[str, int] = ("x", 1)
     maybe: bool | None = None
-    inner: dict[str, float] = {}  # noqa: RUF012  # msgspec copies it
+    inner: dict[str, float] = {}  # msgspec copies it
 
 
 def fault(**fields: object) -> tuple[str, str]:

@@ -27,13 +27,6 @@ _GAME_2: Final[Mapping[str, Winner]] = {
 }
 
 
-OF_EITHER: Final = (
-    *("model_1", "model_2", "g1_winner", "g2_winner"),
-    *("model_a", "model_b", "winner"),
-)
-"""The fields of a pair, then those of a vote."""
-
-
 @row_by_row
 def read(cells: Cells) -> Iterator[ImportedBattle]:
     yield from _games(cells) if "g1_winner" in cells.fields else [_vote(cells)]

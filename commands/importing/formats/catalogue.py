@@ -1,6 +1,6 @@
 """The formats that battles can be imported from, by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,6 +35,22 @@ class BattleFormat(NamedTuple):
     optional: tuple[str, ...] = ()  # fields that are read if present
     set_by_file: Callable[[Path], str] | None = None  # if the file name decides the set
     mapping_version: int = 1  # raise it when rows are interpreted differently
+    or_required: tuple[str, ...] = ()  # fields that every row of another layout must have
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The fields that are read."""
+        return tuple(dict.fromkeys((*self.required, *self.or_required, *self.optional)))
+
+    def missing_from(self, header: Collection[str]) -> tuple[str, ...]:
+        """Return the required fields that are not there."""
+        layouts = [each for each in (self.required, self.or_required) if each]
+        missing = [tuple(name for name in each if name not in header) for each in layouts]
+        return min(missing, key=len, default=())
+
+    def is_likely(self, header: Collection[str]) -> bool:
+        """Say whether a header has all that the format requires, and it requires something."""
+        return bool(self.required) and not self.missing_from(header)
 
     def set_of(self, file: Path) -> str:
         """Return the default set to import a file into."""
@@ -92,8 +108,8 @@ _ALL: Final = (
         "mt-bench",
         mt_bench.read,
         "FastChat's pairwise model_judgment, and votes on it by people and by GPT-4",
-        ("question_id", "judge"),
-        mt_bench.OF_EITHER,
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+        or_required=("question_id", *_BATTLE, "judge"),
     ),
     BattleFormat(
         "orq-arena",

@@ -11,12 +11,12 @@ import json
 import re
 import shutil
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, TextIOWrapper
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final, NamedTuple, Self, TypeAlias
@@ -24,8 +24,9 @@ from typing import Final, NamedTuple, Self, TypeAlias
 import msgspec
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import BattleFormat
+from commands.importing.formats.catalogue import FORMATS, BattleFormat
 from commands.importing.formats.rows import BadRow, Record, Sheet
+from commands.settings.toml import UTF16
 from projections.artifacts.escaping import unguarded
 
 
@@ -99,6 +100,19 @@ class _File(NamedTuple):
         suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
         return cls(path, content, suffixes or _suffixes_of(content))
 
+    def require_utf8(self) -> None:
+        """Refuse a table in UTF-16, whose first two bytes are its mark or hold one NUL.
+
+        Raises:
+            ConfigurationError: It is UTF-16.
+        """
+        if self.suffixes[-1] in {".parquet", ".arrow"}:
+            return
+        with self.open() as opened:
+            begin = opened.read(2)
+        if begin in {BOM_UTF16_LE, BOM_UTF16_BE} or begin.count(0) == 1:
+            raise ConfigurationError([f"{self.path}: {UTF16}"])
+
     def open(self) -> BufferedReader | gzip.GzipFile:
         """Open it, uncompressed."""
         return gzip.open(self.content) if self.suffixes[-1] == ".gz" else self.content.open("rb")
@@ -145,16 +159,17 @@ def records_of(
     """
     try:
         file = _File.of(path, content or path)
+        file.require_utf8()
         match file.suffixes:
             case [".csv" | ".tsv", *_]:
                 yield from _csv_rows(file, of)
             case [".parquet" | ".arrow"]:
-                columns = None if of is None else {*of.required, *of.optional}
+                columns = None if of is None else {*of.columns}
                 yield from _with_header(path, of, open_parquet(file.content, columns))
             case [".jsonl", *_]:
-                yield from _json_lines(file)
+                yield from _with_fields(path, of, _json_lines(file))
             case [".json", *_]:
-                yield from _json_rows(file)
+                yield from _with_fields(path, of, _json_rows(file))
             case _:
                 kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
                 suffix = path.suffix
@@ -175,19 +190,41 @@ def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[
         faults = [*_doubled(sheet.header, sheet.header)]
     else:
         faults = [*_lacking(of, sheet.header)]
-        faults += _doubled((*of.required, *of.optional), sheet.header)
+        faults += _doubled(of.columns, sheet.header)
     if faults:
         raise ConfigurationError([f"{path}: {each}" for each in faults])
     yield from sheet.rows
 
 
+_N_AHEAD: Final = 20  # rows of JSON that are looked at before any is read
+
+
+def _with_fields(
+    path: Path, of: BattleFormat | None, rows: Iterator[Record | BadRow]
+) -> Iterator[Record | BadRow]:
+    """Yield the rows of JSON, after checking that the first ones have each field to read.
+
+    Raises:
+        ConfigurationError: None of them has one of these: they are of another program.
+    """
+    first = [*islice(rows, _N_AHEAD)]
+    fields = dict.fromkeys(
+        name for each in first if isinstance(each, Record) for name in each.fields
+    )
+    if of is not None and fields and (faults := [*_lacking(of, [*fields])]):
+        raise ConfigurationError([f"{path}: {each}" for each in faults])
+    yield from chain(first, rows)
+
+
 def _lacking(of: BattleFormat, header: Sequence[str]) -> Iterator[str]:
-    for name in of.required:
-        if name not in header:
-            yield (
-                f"no column {name!r}, which format {of.name} requires; its columns are"
-                f" {', '.join(map(repr, header))}"
-            )
+    """Yield which columns of a format are missing, and which other format has those there are."""
+    if missing := of.missing_from(header):
+        need = f"which format {of.name} requires; its columns are {', '.join(map(repr, header))}"
+        likely = [each.name for each in FORMATS.values() if each.is_likely(header)]
+        hint = f"; it looks like --from {' or '.join(likely)}" if likely else ""
+        if "ratings" in header:
+            hint = "; these are ratings, not battles; use `tourney import elo-ratings`"
+        yield f"no column {' or '.join(map(repr, missing))}, {need}{hint}"
 
 
 def _doubled(names: Collection[str], header: Sequence[str]) -> Iterator[str]:

@@ -60,6 +60,42 @@ provider = "reference" # compares with the gold answers, offline; only to try th
 # base_url = "http://localhost:8000/v1"
 """
 
+_FACTUALITY: Final = """\
+<!-- version: 1 -->
++++
+needs_gold = true
++++
+
+# Factuality
+
+Factuality asks which response is right about the point that the question turns on. The reference
+answer settles that point; the same answer in other words agrees with it.
+
+## How to compare
+
+1. Read the question and the reference answer, and name the point in a few words.
+2. Find what each response finally commits to, and whether it agrees with the reference.
+3. Go through the other claims of each response: mark each as right, wrong or not checkable.
+
+## What outweighs what
+
+1. A right answer beats a wrong one, however well the wrong one is written.
+2. A response that admits it does not know beats one that invents an answer, and loses to one that
+   is right.
+3. If both are right, the one with fewer and milder wrong claims beside its answer wins.
+
+## What to ignore
+
+Length, layout, fluency and a tone of authority. A claim is not wrong merely because the reference
+does not mention it.
+
+## When the two are equal
+
+They are equal when both are right and neither has an error worth weighing, or when both are wrong
+to the same degree.
+"""
+"""A rubric of no subject: the shipped factuality.md is for medical questions."""
+
 
 class NewTournament(NamedTuple):
     """What a new tournament is made of; entrants and judge as on the command line."""
@@ -106,6 +142,7 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
         fault = "a tournament compares two entrants or more; name another by --entrant"
         raise ConfigurationError([fault])
     dimension = "factuality" if has_gold else "quality"
+    text = _FACTUALITY if has_gold else (RUBRICS / "quality.md").read_text(encoding="utf-8")
     rubric = f"rubrics/{dimension}.md"
     settings = [
         _HEAD.format(id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)),
@@ -116,7 +153,7 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
     return {
         SETTINGS: "".join(settings),
         _BANK: "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in new.prompts),
-        rubric: (RUBRICS / f"{dimension}.md").read_text(encoding="utf-8"),
+        rubric: text,
         "rubrics/judge.md": (RUBRICS / "judge.md").read_text(encoding="utf-8"),
     }
 

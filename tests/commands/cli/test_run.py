@@ -29,6 +29,16 @@ def test_a_spreadsheet_becomes_a_tournament(tmp_path: Path) -> None:
     assert "one by one" not in planned.stdout  # nothing is open yet
 
 
+def test_gold_answers_that_no_rubric_shows_are_told(tmp_path: Path) -> None:
+    """Whoever wrote some of them expects that the judge sees them."""
+    (tmp_path / "mine.csv").write_text("prompt,gold\nWhy?,So\nWho?,\nWhen?,Now\n")
+
+    done = launch(tmp_path, "init", "new", "--from-csv", "mine.csv", "--judge", SMALL)
+
+    assert done.returncode == 0, done.stderr
+    assert "2 of 3 prompts have a gold answer: the rubric shows the judge none" in done.stderr
+
+
 @pytest.mark.parametrize("words", [(), (".",)])
 def test_the_folder_one_is_in_may_be_filled(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Nobody is told to go where he is; a second time is refused, and changes nothing."""

@@ -55,9 +55,12 @@ def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
         ("prompt\n", "csv: it holds no prompts below its header"),
         (
             "prompt,gold_answer\nWhy?,A\nWho?,B\nWhy?,C\n",
-            r"csv:4: this row's prompt, or its id, stands in a row above; remove one of them",
+            r"csv:4: the prompt is that of line 2; remove one of them",
         ),
-        ("id,prompt\na,Why?\na,Who?\n", "csv:3: this row's prompt, or its id, stands "),
+        ("id,prompt\na,Why?\na,Who?\n", "csv:3: the id 'a' is that of line 2; remove one "),
+        ("prompt,prompt\nWhy?,Who?\n", "csv:1: there are 2 columns 'prompt'; rename all but the"),
+        ("Prompt,x, prompt\nWhy?,1,Who?\n", "csv:1: there are 2 columns 'prompt'; rename all"),
+        ("prompt,gold,gold\nWhy?,1,2\n", "csv:1: there are 2 columns 'gold'; rename all but the"),
         ('prompt\nWhy?\n"Who?\n', "csv:3: not CSV: unexpected end of data"),
         ("prompt,id\nWhy, now?,1\n", "csv:2: it has 3 cells, but the header has 2"),
     ],
@@ -83,6 +86,14 @@ def test_a_prompt_may_be_a_whole_book(tmp_path: Path) -> None:
     prompts, _ = read(tmp_path, f"prompt\n{long}y\n")
 
     assert [each["text"] for each in prompts] == [f"{long}y"]
+
+
+def test_columns_that_nobody_reads_may_be_there_twice(tmp_path: Path) -> None:
+    """Spreadsheets leave columns without a name behind."""
+    prompts, unused = read(tmp_path, "prompt,,note,,note\nWhy?,,1,,2\n")
+
+    assert [each["text"] for each in prompts] == ["Why?"]
+    assert unused == ("note",)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

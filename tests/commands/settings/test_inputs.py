@@ -109,9 +109,18 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
         ('{"prompt_id": "p1",', "not JSON: Expecting property name enclosed in double quotes at"),
         ("[" * 100_000, "nested too deeply"),
         (line(text=1).replace("1", "1" * 5_000), "a number has too many digits"),
-        ('["p1"]', "a prompt is a JSON object, this is list"),
-        (line(text="half a pair: \ud800"), r"'utf-8' codec can't encode character '\ud800'"),
-        (line(text="the other half: \udc00"), r"'utf-8' codec can't encode character '\udc00'"),
+        ('["p1"]', "a prompt is a JSON object, this is a list"),
+        (line(text="half a pair: \ud800"), r"'text' has '\ud800', half of a surrogate pair"),
+        (line(text="the other half: \udc00"), r"'text' has '\udc00', half of a surrogate pair"),
+        (line(tags=["dose", "\udc00"]), r"'tags' has '\udc00', half of a surrogate pair"),
+        (
+            json.dumps({"messages": [{"role": "user"}]}),
+            "'messages': a prompt is one text today, not",
+        ),
+        (json.dumps({"turns": ["Hi"]}), "'turns': a prompt is one text today, not a list of"),
+        ("7", "a prompt is a JSON object, this is a number"),
+        ("null", "a prompt is a JSON object, this is null"),
+        ("false", "a prompt is a JSON object, this is true or false"),
     ],
 )
 def test_a_line_that_is_no_prompt_is_told_with_its_number(
@@ -140,6 +149,91 @@ def test_a_field_of_any_text_names_no_values(tmp_path: Path, wrong: str) -> None
     (found,) = faults(tmp_path, wrong)
 
     assert "it is one of" not in found
+
+
+def test_messages_are_no_prompt_and_nothing_else_is_said_of_it(tmp_path: Path) -> None:
+    """Multi-turn prompts are what people try first; `tags` was a wrong guess at what they meant."""
+    found = faults(tmp_path, json.dumps({"prompt_id": "p1", "messages": []}))
+
+    remedy = "write the question as 'text', a system prompt as `system` of each entrant"
+    why = f"'messages': a prompt is one text today, not a list of messages; {remedy}"
+    assert found == (f"bank.jsonl:1: {why}",)
+
+
+ARRAY = """
+[
+  {"text": "Why?"}, {"text":
+     "Who?", "tags": ["a"]},
+
+  {"text": "When?"}
+]
+"""
+
+
+def test_a_json_array_is_a_bank(tmp_path: Path) -> None:
+    """Most programs write one; the prompts are the same as in lines."""
+    lines = read_as_bank(tmp_path, *(json.dumps(each) for each in json.loads(ARRAY)))
+
+    assert read_as_bank(tmp_path, ARRAY) == lines
+    assert len(lines) == 3
+    (tmp_path / "empty.jsonl").write_text(" [ ]")
+    with pytest.raises(ConfigurationError, match="the prompt bank is empty"):
+        read_bank(tmp_path / "empty.jsonl")
+
+
+def test_a_fault_in_an_array_has_the_line_on_which_its_prompt_begins(tmp_path: Path) -> None:
+    """As an editor finds it."""
+    wrong = ARRAY.replace('"Why?"', "3").replace('"When?"', '""')
+
+    assert faults(tmp_path, wrong) == (
+        "bank.jsonl:3: 'text': must be a text, not a whole number",
+        "bank.jsonl:6: 'text': must not be empty",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[{"text": "Why?"},\n {"text": }]', "not JSON: Expecting value at line 2, column 11"),
+        ('[{"text": "Why?"}]\n{"text": "Who?"}', "not JSON: Extra data at line 2, column 1"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"prompts":\n [{"text": "Why?"}]}', "one JSON object over several lines; write one "),
+        ('{\n "text": "Why?"\n}', "one JSON object over several lines; write one object a line, "),
+    ],
+)
+def test_other_layouts_of_json_are_told_once(tmp_path: Path, text: str, why: str) -> None:
+    """Not once for each of their lines."""
+    (found,) = faults(tmp_path, text)
+
+    assert found.startswith(f"bank.jsonl: {why}")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_of_utf_16_is_called_that(tmp_path: Path, encoding: str) -> None:
+    """Windows saves so as `Unicode`, with a mark at the beginning or without."""
+    bank, rubric = tmp_path / "bank.jsonl", tmp_path / "factuality.md"
+    bank.write_text(line(), encoding=encoding)
+    write_rubric(rubric)
+    rubric.write_text(rubric.read_text(), encoding=encoding)
+
+    with pytest.raises(
+        ConfigurationError, match="bank cannot be read: it is UTF-16; save it as UTF-8"
+    ):
+        read_bank(bank)
+    with pytest.raises(
+        ConfigurationError, match="rubric cannot be read: it is UTF-16; save it as UTF-8"
+    ):
+        read_rubric(rubric, Dimension("factuality"))
+
+
+def test_a_text_that_is_there_twice_is_told_as_that(tmp_path: Path) -> None:
+    """Whoever gave no ids does not know them."""
+    twice = [json.dumps({"text": text}) for text in ("Why?", "Who?", "Why?", "Why?")]
+
+    (found,) = faults(tmp_path, *twice)
+
+    remedy = "remove one of them, or give each a prompt_id to ask both"
+    assert found == f"bank.jsonl:3: the text is that of line 1; {remedy} (on 2 lines: 3, 4)"
 
 
 def test_one_fault_on_many_lines_is_told_once(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_the_cap_on_judging_is_a_number_or_none(tmp_path: Path) -> None:
         ),
         (
             '[[jury]]\nid = "ann"\n\n[[jury]]\nid = "bob"\nprovider = 7',
-            r"tournament\.toml:6: \[\[jury\]\] 'bob': 'provider': must be a text, not a whole number",
+            r"tournament\.toml:6: \[\[jury\]\] 'bob': 'provider': must be a text, not a whole",
         ),
         ("judge = 3", r"tournament\.toml:1: 'judge' must be a table: \[judge\]"),
         ("[jury]", r"tournament\.toml:1: 'jury': must be a list, not an object"),

@@ -198,7 +198,8 @@ def _said(error: Any) -> str:  # noqa: ANN401  # pydantic's ErrorDetails
         case "extra_forbidden":
             return f"{place} is not supported"
         case _:
-            return f"{place} is {error['input']!r:.80}, which is not supported: {fault_of_pydantic(error)}"
+            why = fault_of_pydantic(error)
+            return f"{place} is {error['input']!r:.80}, which is not supported: {why}"
 
 
 def _metric_faults(keys: TaskKeys) -> list[str]:

@@ -1,5 +1,6 @@
 """The rows of files of every kind."""
 
+import json
 from contextlib import suppress
 from gzip import compress
 from io import BytesIO
@@ -15,7 +16,7 @@ from pyarrow import parquet as pq
 
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import BattleFormat
+from commands.importing.formats.catalogue import FORMATS, BattleFormat
 from commands.importing.formats.files import readable_again, records_of
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
@@ -164,6 +165,72 @@ def test_a_table_of_another_format_is_refused_at_once(tmp_path: Path) -> None:
 
     assert refusal(path) == f"{path}: {why}"
     assert refusal(tmp_path / "b.csv", "x\n1\n") == f"{tmp_path / 'b.csv'}: {why}"
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_json_of_another_program_is_refused_at_once(tmp_path: Path, suffix: str) -> None:
+    """What is missing was said once a row, and what is there never."""
+    path = tmp_path / f"log{suffix}"
+    rows = [{"input": "Why?", "target": "So"}, {"input": "Who?", "score": 1}] * 30
+    path.write_text("\n".join(map(json.dumps, rows)) if suffix == ".jsonl" else json.dumps(rows))
+
+    why = "no column 'a', which format plain requires; its columns are 'input', 'target', 'score'"
+    assert refusal(path) == f"{path}: {why}"
+
+
+def test_a_field_that_some_rows_lack_is_told_by_their_lines(tmp_path: Path) -> None:
+    """They are bad rows, which may be skipped; the file is of the format."""
+    text = '{"x": 1}\n' * 5 + '{"a": 1}\n'
+
+    assert len(records(tmp_path / "b.jsonl", text)) == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "hint"),
+    [
+        (("model", "judge", "games"), "it looks like --from arena-hard"),
+        (("question_id", "model_a", "model_b", "winner", "judge"), ""),
+        (
+            ("instruction", "generator_1", "generator_2", "preference"),
+            "it looks like --from alpaca-eval",
+        ),
+        (
+            ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+            "it looks like --from mt-bench",
+        ),
+        (("arena", "ratings"), "use `tourney import elo-ratings`"),
+        (
+            ("question_id", "model", "judge", "score"),
+            "are 'question_id', 'model', 'judge', 'score'",
+        ),
+    ],
+)
+def test_a_file_of_another_format_is_told_which(
+    tmp_path: Path, fields: tuple[str, ...], hint: str
+) -> None:
+    """Who forgot --from need not look it up."""
+    path = tmp_path / "b.jsonl"
+    path.write_text(json.dumps(dict.fromkeys(fields, "x")))
+
+    def read_plain() -> None:
+        [*records_of(path, FORMATS["plain"], open_parquet)]
+
+    if not hint:
+        read_plain()
+        return
+    with pytest.raises(ConfigurationError, match=f"no column .*{hint}$"):
+        read_plain()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.json", "b.jsonl", "piped", "b.csv.gz"])
+def test_a_table_of_utf_16_is_called_that(tmp_path: Path, name: str, encoding: str) -> None:
+    """Excel saves so as `Unicode text`; its columns were shown as half surrogates."""
+    content = '{"a": 1}'.encode(encoding) if "json" in name else "a\n1\n".encode(encoding)
+
+    refused = refusal(tmp_path / name, compress(content) if name.endswith(".gz") else content)
+
+    assert refused == f"{tmp_path / name}: cannot be read: it is UTF-16; save it as UTF-8"
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,19 @@ def test_weights_are_found_from_where_the_settings_are(
     assert (settings.judge.provider, settings.judge.model) == ("hf", str(entrant.weights))
 
 
+@pytest.mark.parametrize("prompts", [FIRST_PROMPTS, NO_GOLD])
+def test_the_rubric_of_a_new_tournament_is_of_no_subject(
+    tmp_path: Path, prompts: list[dict[str, object]]
+) -> None:
+    """A judge of German grammar that is told of doses and drugs looks for them."""
+    settings = settings_of(tmp_path, NewTournament(prompts, judge="claude-sonnet-5-5"))
+
+    (rubric,) = settings.rubrics
+    texts = [(tmp_path / name).read_text() for name in (rubric.path, "rubrics/judge.md")]
+    words = "drug", "dose", "diagnos", "clinic", "patient", "medic", "disease", "treatment"
+    assert [word for word in words for text in texts if word in text.lower()] == []
+
+
 def test_a_model_of_anthropics_judges_in_batches(tmp_path: Path) -> None:
     """At half the price, and no key is in the settings."""
     settings = settings_of(tmp_path, NewTournament(NO_GOLD, judge="claude-sonnet-5-5"))
