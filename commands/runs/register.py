@@ -43,7 +43,7 @@ from ledger.identity import (
     canonical_json,
     digest_of_bytes,
 )
-from projections.tournament.matches import pilot_prompts, proportional_strata
+from projections.tournament.matches import pilot_prompts, pilot_size, proportional_strata
 
 Named = TypeVar("Named")
 Read = TypeVar("Read")
@@ -210,7 +210,9 @@ def selected_prompts(
     if mode == "headline":
         return tuple(prompt.prompt_id for prompt in bank)
     pilot = settings.pilot
-    strata = pilot.strata or proportional_strata(bank, pilot.size)
+    is_said = "size" in pilot.model_fields_set
+    size = pilot.size if is_said else pilot_size(len(bank))
+    strata = pilot.strata or proportional_strata(bank, size)
     try:
         return pilot_prompts(bank, strata, seed=pilot.seed)
     except ValueError as error:

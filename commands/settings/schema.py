@@ -12,7 +12,7 @@ from commands.settings.rating_sections import BradleyTerrySection, EloSection
 from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section, UserPath
 from commands.settings.servers import BASE_URL, DEFAULT_MODEL
 from ledger.events.registration import Provider
-from projections.tournament.matches import PILOT_SEED
+from projections.tournament.matches import PILOT_SEED, PILOT_SIZE
 
 
 class TournamentSection(Section):
@@ -38,8 +38,9 @@ class PromptsSection(Section):
 class PilotSection(Section):
     """Choose the subset of the bank that `--mode pilot` runs on."""
 
-    size: int = Field(default=50, gt=0)
-    """How many prompts are drawn, from each source in proportion. It may not exceed the bank."""
+    size: int = Field(default=PILOT_SIZE, gt=0)
+    """How many prompts are drawn, from each source in proportion. It may not exceed the bank.
+    Left out: 50, or a fifth of a bank with fewer than 50."""
     seed: int = Field(default=PILOT_SEED, ge=0)
     """Seed of the draw."""
     strata: dict[str, int] | None = None

@@ -23,6 +23,8 @@ from projections.tournament.state import PairNames, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
+PILOT_SIZE: Final = 50
+"""How many prompts a pilot has where the settings do not say, unless the bank is smaller."""
 _response_key: Final = lru_cache(maxsize=1024)(response_key)  # planned alone, then in pairings
 
 
@@ -34,6 +36,11 @@ def proportional_strata(prompts: Sequence[Prompt], size: int) -> dict[str, int]:
     for source in by_remainder[: size - sum(strata.values())]:
         strata[source] += 1
     return strata
+
+
+def pilot_size(n_prompts: int) -> int:
+    """Return the size of a pilot where the settings do not say: of a small bank, a fifth."""
+    return PILOT_SIZE if n_prompts >= PILOT_SIZE else max(1, n_prompts // 5)
 
 
 def pilot_prompts(
@@ -65,7 +72,9 @@ def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[P
     pilot = json.loads(configuration).get("pilot")
     if pilot is None:
         return frozenset()
-    strata = pilot["strata"] or proportional_strata(prompts, pilot["size"])
+    # the record says 50 where the settings said nothing; 50 that were asked for were in the bank
+    size = pilot_size(len(prompts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
+    strata = pilot["strata"] or proportional_strata(prompts, size)
     try:
         return frozenset(pilot_prompts(prompts, strata, seed=pilot["seed"]))
     except ValueError:  # the bank has too few: no pilot was run

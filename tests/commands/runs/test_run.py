@@ -24,6 +24,7 @@ from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, Ra
 from ledger.events.registration import JudgeSettings
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
+from projections.tournament.matches import recorded_pilot
 from projections.tournament.remaining import AskingRules
 from tests.support.builders.commands import (
     JUDGE,
@@ -190,7 +191,19 @@ def test_a_headline_run_is_over_the_whole_bank() -> None:
 def test_a_pilot_larger_than_the_bank_is_refused() -> None:
     """Drawing a prompt twice would count it twice."""
     with pytest.raises(ConfigurationError, match="lower \\[pilot\\] size or strata"):
-        selected_prompts([prompt("p1")], settings(), "pilot")
+        selected_prompts([prompt("p1")], settings(pilot={"size": 50}), "pilot")
+
+
+@pytest.mark.parametrize(("n_prompts", "n_drawn"), [(1, 1), (12, 2), (40, 8), (60, 50)])
+def test_any_bank_has_a_pilot_if_no_size_is_asked_for(n_prompts: int, n_drawn: int) -> None:
+    """`run --mode pilot` is the example of its help, and failed on every bank under 50."""
+    bank = [prompt(f"p{n}") for n in range(n_prompts)]
+
+    chosen = selected_prompts(bank, settings(), "pilot")
+
+    assert len(chosen) == n_drawn
+    recorded = settings().model_dump_json()
+    assert recorded_pilot(bank, recorded) == frozenset(chosen)
 
 
 def test_files_that_cannot_be_written_do_not_undo_the_run(

@@ -21,6 +21,7 @@ from projections.tournament.matches import (
     matches,
     pairings,
     pilot_prompts,
+    pilot_size,
     planned_response,
     planned_responses,
     prompt_seed,
@@ -306,6 +307,20 @@ def test_shares_are_those_of_the_largest_remainder(counts: list[int], share: Fra
     assert sum(strata.values()) == size
     assert all(abs(strata[source] - exact[source]) < 1 for source in sizes)
     assert all(strata[source] <= sizes[source] for source in sizes)
+
+
+@pytest.mark.parametrize(
+    ("n_prompts", "size"), [(1, 1), (4, 1), (9, 1), (40, 8), (49, 9), (50, 50), (999, 50)]
+)
+def test_the_pilot_of_a_small_bank_is_a_fifth(n_prompts: int, size: int) -> None:
+    """50 prompts are more than most banks of a beginner have; larger ones keep their pilot.
+
+    What was drawn is drawn again from the record, which says 50 where the settings said nothing.
+    """
+    configuration = json.dumps({"pilot": {"size": 50, "seed": 1, "strata": None}})
+
+    assert pilot_size(n_prompts) == size
+    assert len(recorded_pilot(bank({"own": n_prompts}), configuration)) == size
 
 
 def test_equal_remainders_go_to_the_first_in_bank_order() -> None:
