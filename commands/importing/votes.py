@@ -179,7 +179,8 @@ def open_ballot_box(
     box = BallotBox(ledger, name, annotator, sample, ballots)
     box.catch_up()
     if not ballots:
-        why = "no pair has both responses" if design == "random" else "judges disagree on no pair"
+        lacking = "no pair has both responses, and different ones"
+        why = lacking if design == "random" else "judges disagree on no pair"
         raise ConfigurationError([f"there is nothing to vote on: on {dimension!r} {why}"])
     return box
 

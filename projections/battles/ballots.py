@@ -1,5 +1,7 @@
 """Pairs for people to vote on, drawn by design, each with its sides drawn, too.
 
+Two identical responses are no pair to vote on: judges are not asked about them either.
+
 A pair's place in the sample follows from the seed and its id alone. So the sample of one seed stays
 the same while responses are added, whoever votes and whenever; and the first so many of a random
 one are a simple random sample.
@@ -75,13 +77,13 @@ def _disputed(tournament: Tournament, sample: VoteSample) -> frozenset[Digest]:
 
 
 def _ballot(tournament: Tournament, pairing: Pairing, draw: Digest) -> Ballot | None:
-    """Return the ballot of a pair; the last bit of its draw says who is A."""
+    """Return the ballot of a pair of two texts; the last bit of its draw says who is A."""
     first, second = pairing.a, pairing.b
     if int(draw[-1], 16) % 2:
         first, second = second, first
     a = tournament.responses.get(first.response_key)
     b = tournament.responses.get(second.response_key)
-    if a is None or b is None:
+    if a is None or b is None or a.text == b.text:
         return None
     return Ballot(pairing, a, b, first.entrant.entrant_id, second.entrant.entrant_id)
 

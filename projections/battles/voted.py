@@ -95,6 +95,7 @@ def judged_battles(settlements: Iterable[Settlement]) -> Battles:
     """Return the battles that a judge judged, an inconsistent pair as half a win for each.
 
     Left out, as in a rating by the judge alone, the pairs that it finds hard would be missing.
+    Identical responses are left out: nobody votes on them, and votes are to be a sample of these.
     """
     return battles_of(
         Battle(
@@ -105,4 +106,5 @@ def judged_battles(settlements: Iterable[Settlement]) -> Battles:
         )
         for settlement in settlements
         if settlement.outcome is not None
+        and not (settlement.match and settlement.match.is_identical)
     )

@@ -128,8 +128,11 @@ def clean_battle_row(number: int, **said: object) -> Row:
     tag = {"high_freq": False, "sampled": True}
     row = {
         **fastchat_vote(random.Random(number), number),  # noqa: S311  # a vote, no secret
-        **{"conv_metadata": {"turns": 1}, "is_code": False, "is_refused": False},
-        **{"dedup_tag": tag, "category_tag": {"math_v0.1": {"math": False}}},
+        "conv_metadata": {"turns": 1},
+        "is_code": False,
+        "is_refused": False,
+        "dedup_tag": tag,
+        "category_tag": {"math_v0.1": {"math": False}},
         **said,
     }
     return {name: row[name] for name in COLUMNS_OF_CLEAN_BATTLE}

@@ -3,7 +3,7 @@
 `tourney project agreement`, `fragility`, `bias`, `calibration` and `temperature`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import typer
@@ -35,7 +35,7 @@ from commands.cli.tables.reliability import (
     temperature_table,
 )
 from commands.cli.tables.table import Table
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.reading.results import bias_rows, fragility_rows
@@ -48,6 +48,7 @@ from projections.reliability.agreement import VotesByAnnotator
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
 from projections.reliability.jurors import jury_agreement, votes_by_annotator
+from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
 _Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
@@ -84,11 +85,40 @@ def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str
         found = imported_set(opened, name, source.until or opened.head.position)
     current = current_votes(source.state, name, found.events)
     votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
-    notes = outdated_note(name, current.n_outdated)
+    notes = (*outdated_note(name, current.n_outdated), *_unused_notes(source, name, votes))
     if not any(votes.values()):
         why = " ".join(notes) or f"--truth {name!r} names nobody who voted"
         raise ConfigurationError([why])
     return votes, notes
+
+
+def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterator[str]:
+    """Say how many votes are compared with no judge, and why."""
+    on = [
+        (dimension, prompt, entrants)
+        for dimension, of in votes.items()
+        for given in of.values()
+        for prompt, entrants in given
+    ]
+    bank = frozenset(prompt.prompt_id for prompt in source.state.bank)
+    prompts = bank & {prompt for _, prompt, _ in on}
+    settlements = [
+        each
+        for judge in source.state.panel
+        for each in settle(source.state, prompts, judge, source.rule)
+    ]
+    identical = {_pair_of(each) for each in settlements if each.match and each.match.is_identical}
+    judged = {_pair_of(each) for each in settlements if each.outcome is not None}
+    for n, why in (
+        (sum(pair in identical for pair in on), "both responses are identical"),
+        (sum(pair not in identical | judged for pair in on), "no judge has an outcome there"),
+    ):
+        if n:
+            yield f"{counted(n, 'vote')} of {name!r} left out: {why}."
+
+
+def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str]]:
+    return settlement.dimension, settlement.prompt_id, settlement.pairing.entrants
 
 
 @battles_view

@@ -7,7 +7,7 @@ import pytest
 from ledger.events.imports import BattlesImported, ImportedBattle, SampleDesign, VoteSample, Winner
 from ledger.identity import Dimension
 from projections.battles.ballots import Ballot, CastVote, ballots_of, current_votes, votes_cast
-from tests.support.builders.events import STREAM, entrant, key, known, opened
+from tests.support.builders.events import STREAM, entrant, key, known, opened, prompt, responses
 from tests.support.builders.worlds import RUBRICS, SLOT_A, court, cup, heard, history
 from tests.support.builders.worlds import A as A_WINS
 from tests.support.builders.worlds import B as B_WINS
@@ -39,6 +39,19 @@ def test_the_order_and_the_sides_follow_from_the_seed_alone() -> None:
         ballots_of(few, sample())
     )
     assert len(ballots_of(few, sample())) < len(first) == 60
+
+
+def test_two_identical_responses_are_no_pair_to_vote_on() -> None:
+    """No judge is asked about them either, so the vote would be compared with nothing."""
+    opening = opened(
+        prompts=[prompt("p1"), prompt("p2")], entrants=[entrant("zoe"), entrant("amy")]
+    )
+    texts = {(who, "p1"): "Aspirin." for who in ("zoe", "amy")}
+    texts |= {("zoe", "p2"): "Yes.", ("amy", "p2"): "No."}
+
+    (ballot,) = ballots_of(known(*opening, *responses(known(*opening), texts)), sample())
+
+    assert ballot.pairing.prompt.prompt_id == "p2"
 
 
 def test_either_side_is_as_likely() -> None:

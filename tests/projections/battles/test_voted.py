@@ -5,7 +5,7 @@ import pytest
 
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.battles.voted import judged_battles, with_votes
-from tests.support.builders.events import known
+from tests.support.builders.events import entrant, known, opened, prompt, responses
 from tests.support.builders.worlds import SLOT_A, TIE, A, B, court, heard, settled
 
 JUDGED = battles_of(
@@ -69,6 +69,17 @@ def test_correlation_does_not_depend_on_who_is_named_first() -> None:
     assert with_votes(battles_of(rows), said).correlation == pytest.approx(0.5**0.5)
     assert with_votes(battles_of(swapped), said).correlation == pytest.approx(0.5**0.5)
     assert np.isnan(with_votes(tied, said).correlation)
+
+
+def test_identical_responses_are_no_battle_for_votes_to_correct() -> None:
+    """Nobody is asked to vote on them, so votes are a random sample of the others."""
+    opening = opened(prompts=[prompt("p1")], entrants=[entrant(name) for name in ("zoe", "amy")])
+    texts = {("zoe", "p1"): "Aspirin.", ("amy", "p1"): "Aspirin."}
+    events = (*opening, *responses(known(*opening), texts))
+
+    found = judged_battles(settled(known(*heard(events, [TIE]))))
+
+    assert len(found) == 0
 
 
 def test_an_inconsistent_pair_is_judged_as_half_a_win_for_each() -> None:

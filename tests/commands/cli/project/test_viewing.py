@@ -11,13 +11,18 @@ from commands.cli.project.reliability import agreement
 from commands.cli.project.viewing import annotate, view
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.importing.votes import open_ballot_box
-from ledger.events.imports import SampleDesign
+from ledger.events.imports import (
+    BattlesImported,
+    ImportedBattle,
+    SampleDesign,
+    battles_stream,
+)
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
-from tests.support.builders.events import STREAM, entrant, opened, prompt
-from tests.support.builders.worlds import RUBRICS, Fate, history
+from tests.support.builders.events import STREAM, entrant, key, known, opened, prompt, responses
+from tests.support.builders.worlds import RUBRICS, Fate, become, history, matches_of
 
 OPENING = opened(
     prompts=[prompt(f"p{n:02}") for n in range(12)],
@@ -74,6 +79,33 @@ def test_votes_are_taken_at_once(place: Path, capsys: pytest.CaptureFixture[str]
     assert "reference, ann" in on_utility
     assert "tied share          0.000  12  pairs" in own
     assert "utility: 12 votes of 'votes' on 12 prompts" in rated
+
+
+def test_votes_that_are_compared_with_no_judge_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five of 29 were dropped without a word: letter-identical pairs, which no judge is asked."""
+    opening = opened(
+        prompts=[prompt(f"p{n}") for n in range(4)], entrants=[entrant("zoe"), entrant("amy")]
+    )
+    texts = {(who, f"p{n}"): "same" if n < 2 else who for who in ("zoe", "amy") for n in range(4)}
+    events = [*opening, *responses(known(*opening), texts)]
+    (_, _, third, _) = matches_of(known(*events))
+    votes = [
+        ImportedBattle("zoe", "amy", "model_a", None, f"p{n}", "human", "ann") for n in range(5)
+    ]
+    imported = BattlesImported.of(
+        votes, file_digest=key("votes"), mapping=("plain", 1), chunk=1, n_skipped=0
+    )
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, [*events, *become(third, "a")])
+        ledger.append(battles_stream("votes"), [imported])
+
+    agreement(ledger=tmp_path / "tournament.db", truth="votes")
+
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 votes of 'votes' left out: both responses are identical." in said
+    assert "2 votes of 'votes' left out: no judge has an outcome there." in said
 
 
 def test_votes_correct_what_they_are_on_and_were_drawn_for(place: Path) -> None:
