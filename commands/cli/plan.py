@@ -19,6 +19,7 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.plan import (
+    EditedPrompts,
     missing_responses_table,
     missing_samples_table,
     missing_verdicts_table,
@@ -45,7 +46,7 @@ from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import awaited_queries, missing_responses, open_queries
-from projections.tournament.rewording import rewordings
+from projections.tournament.rewording import edited_answers, edited_texts, rewordings
 from projections.tournament.state import Tournament
 
 app = typer.Typer(no_args_is_help=True)
@@ -72,11 +73,10 @@ def generate(
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = count_missing_responses(state, prompts)
-    requests = [
-        Request(cell.entrant, cell.prompt.text) for cell in missing_responses(state, prompts)
-    ]
+    missing = missing_responses(state, prompts)
+    requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
-    writer.write(missing_responses_table(rows, costs))
+    writer.write(missing_responses_table(rows, costs, edited_texts(state, missing)))
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_REMAINS)
 
@@ -131,7 +131,12 @@ def judge(
         later = awaited_queries(state, prompts, chosen, rules)
         awaited = way_as_set(later, pricing) if later else None
         _warn_of_old_prices(pricing)
-    writer.write(missing_verdicts_table(rows, cost, rewordings(state, queries, chosen), awaited))
+    edited = EditedPrompts(
+        edited_texts(state, missing_responses(state, prompts)),
+        edited_answers(state, queries, chosen),
+    )
+    changed = rewordings(state, queries, chosen)
+    writer.write(missing_verdicts_table(rows, cost, changed, awaited, edited))
     tell_without_gold(state, prompts, say)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)

@@ -1,14 +1,21 @@
-"""Why judge queries are asked again: the judge's settings or instructions or a rubric changed.
+"""Why work is done again: the judge's settings or instructions, a rubric or a prompt changed.
 
 Every opening stays on the ledger, so a query can be built in its earlier words, too.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ledger.events.registration import Instructions, JudgeSettings, Rubric, TournamentOpened
-from ledger.identity import Dimension
+from ledger.events.registration import (
+    Instructions,
+    JudgeSettings,
+    Prompt,
+    Rubric,
+    TournamentOpened,
+)
+from ledger.identity import Dimension, PromptId
+from projections.tournament.matches import PlannedResponse, planned_response
 from projections.tournament.remaining import OpenQuery
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import build_query
@@ -71,6 +78,57 @@ def rewordings(
         Rewording(each.instructions_changed, each.changed_rubric, n, each.changed_settings)
         for each, n in changes.items()
     )
+
+
+def edited_texts(
+    tournament: Tournament, missing: Iterable[PlannedResponse]
+) -> tuple[PromptId, ...]:
+    """Return the prompts that an entrant answered when they had another text, in order."""
+    earlier = _earlier_prompts(tournament)
+    edited = (
+        cell.prompt.prompt_id
+        for cell in missing
+        for former in earlier[cell.prompt.prompt_id]
+        if former.text != cell.prompt.text
+        and planned_response(tournament, cell.entrant, former).response_key in tournament.responses
+    )
+    return tuple(dict.fromkeys(edited))
+
+
+def edited_answers(
+    tournament: Tournament, queries: Iterable[OpenQuery], judge: JudgeSettings
+) -> Mapping[PromptId, int]:
+    """Count by prompt the open queries that were asked when it had another gold answer.
+
+    Or another expected behaviour, where the rubric shows it.
+    """
+    if tournament.opening is None:
+        return {}
+    earlier, told = _earlier_prompts(tournament), tournament.opening.instructions
+    counts: Counter[PromptId] = Counter()
+    for match, asked, _ in queries:
+        rubric, prompt = match.pairing.rubric, match.pairing.prompt
+        a, b = match.response_a.text, match.response_b.text
+        formers = (
+            build_query(judge, told, rubric, former, a=a, b=b, order=asked.order)
+            for former in earlier[prompt.prompt_id]
+            if former.text == prompt.text
+        )
+        if any(tournament.was_asked(former.query_key) for former in formers):
+            counts[prompt.prompt_id] += 1
+    return counts
+
+
+def _earlier_prompts(tournament: Tournament) -> Mapping[PromptId, Sequence[Prompt]]:
+    """Return by id what prompts were in earlier openings and are no more, the newest first."""
+    now = frozenset(tournament.bank)
+    found: defaultdict[PromptId, list[Prompt]] = defaultdict(list)
+    references = (each for opening in tournament.replaced_openings for each in opening.prompts)
+    known = map(tournament.prompts.get, dict.fromkeys(reversed([*references])))
+    for prompt in filter(None, known):
+        if prompt not in now:
+            found[prompt.prompt_id].append(prompt)
+    return found
 
 
 def _earlier_wordings(

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.cli.tables.render import as_json
 from commands.cli.tables.table import Table, columns
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
-from commands.errors import counted
+from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
 from commands.judging.preview import RequestPreview
 from commands.judging.scoring import MissingScores
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from commands.spending.offer import dollars, no_price
-from ledger.identity import Json
+from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import shown
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
@@ -91,10 +91,34 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             yield no_price(cost.model)
 
 
+class EditedPrompts(NamedTuple):
+    """Prompts that changed since they were answered or judged."""
+
+    texts: Sequence[PromptId]
+    queries: Mapping[PromptId, int]  # by prompt with another gold answer: to be asked again
+
+    def notes(self) -> Iterator[str]:
+        """Yield which prompts changed, and what that means."""
+        if self.texts:
+            yield f"the text of {joined_names(self.texts)} changed: it is answered again"
+        if n := sum(self.queries.values()):
+            what = "the gold answer or expected behaviour"
+            again = counted(n, "query is", "queries are")
+            yield f"{what} of {joined_names([*self.queries])} changed: {again} asked again"
+
+
 def missing_responses_table(
-    rows: Iterable[MissingResponses], costs: Sequence[EndpointCost] = ()
+    rows: Iterable[MissingResponses],
+    costs: Sequence[EndpointCost] = (),
+    edited: Sequence[PromptId] = (),
 ) -> Table:
-    """Return a row for each entrant: its missing responses; notes tell the cost of endpoints."""
+    """Return a row for each entrant: its missing responses; notes tell the cost of endpoints.
+
+    Args:
+        rows: What is missing.
+        costs: Of endpoint entrants.
+        edited: The prompts whose text changed since they were answered.
+    """
     rows = tuple(rows)
     total = sum(row.n_responses for row in rows)
     return Table(
@@ -111,9 +135,14 @@ def missing_responses_table(
         ),
         notes=(
             f"{total} responses are missing" if total else "nothing remains to be generated",
+            *EditedPrompts(edited, {}).notes(),
             *endpoint_notes(costs),
         ),
-        facts={"n_owed": total, "served": [asdict(cost) for cost in costs]},
+        facts={
+            "n_owed": total,
+            "served": [asdict(cost) for cost in costs],
+            "edited": [*edited],
+        },
     )
 
 
@@ -175,6 +204,7 @@ def missing_verdicts_table(
     cost: PlannedCost | None = None,
     rewordings: Sequence[Rewording] = (),
     awaited: SubmissionOption | None = None,
+    edited: EditedPrompts | None = None,
 ) -> Table:
     """Return a row for each dimension: its open queries.
 
@@ -183,7 +213,9 @@ def missing_verdicts_table(
         cost: Of the open queries; None: the judge is free.
         rewordings: Why some are asked again.
         awaited: The cost for pairs that wait for responses, if there are any.
+        edited: The prompts that changed since they were answered or judged.
     """
+    edited = edited or EditedPrompts((), {})
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
     waiting = sum(row.n_waiting for row in rows)
@@ -198,6 +230,7 @@ def missing_verdicts_table(
         notes=(
             f"{total} queries are open" if total else "no query is open",
             *(each.sentence for each in rewordings),
+            *edited.notes(),
             *((f"{waiting} pairs wait for responses{_later(awaited)}",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
         ),
@@ -205,6 +238,7 @@ def missing_verdicts_table(
             "n_owed": total,
             "n_waiting": waiting,
             "asked_again": [each._asdict() for each in rewordings],
+            "edited": [*edited.texts, *edited.queries],
             "cost": None if cost is None else cost_fields(cost),
             "awaited": None if awaited is None else dict(awaited._asdict()),
         },

@@ -1,9 +1,9 @@
 """Why queries are asked again: which words changed since they were asked."""
 
-from ledger.events.registration import Instructions, Rubric
+from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.events.registry import Event
-from projections.tournament.remaining import ANY_QUESTION, open_queries
-from projections.tournament.rewording import Rewording, rewordings
+from projections.tournament.remaining import ANY_QUESTION, missing_responses, open_queries
+from projections.tournament.rewording import Rewording, edited_answers, edited_texts, rewordings
 from tests.support.builders.events import (
     instructions,
     judge,
@@ -131,6 +131,45 @@ def test_a_query_that_failed_in_its_present_words_is_no_matter_of_words() -> Non
     assert found.n_queries == 7
 
 
+def edited(*events: Event) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return the prompts with another text, and the queries by prompt with another gold answer."""
+    state = known(*events)
+    prompts = everything(state)
+    queries = open_queries(state, prompts, state.panel[0], ANY_QUESTION)
+    texts = edited_texts(state, missing_responses(state, prompts))
+    return texts, dict(edited_answers(state, queries, state.panel[0]))
+
+
+def reopened(*prompts: Prompt, number: int = 2) -> tuple[Event, ...]:
+    """Return an opening with these prompts."""
+    return opened(prompts=prompts, rubrics=[FACTS, STYLE], told=OLD, opening=number)
+
+
+def test_prompts_whose_gold_answer_was_corrected_are_named() -> None:
+    """Their answers stand, and only their queries are asked again."""
+    corrected = prompt("p2", gold="ibuprofen")
+
+    assert edited(*BEFORE) == ((), {})
+    assert edited(*BEFORE, *reopened(prompt("p1"), corrected)) == ((), {"p2": 4})
+    again = (*reopened(prompt("p1"), corrected), *reopened(prompt("p1"), prompt("p2"), number=3))
+    assert edited(*BEFORE, *again) == ((), {})
+
+
+def test_prompts_whose_text_was_edited_are_named() -> None:
+    """Whoever sees three responses missing need not compare two banks."""
+    new = prompt("p2", text="What helps against fever?")
+
+    assert edited(*BEFORE, *reopened(prompt("p1"), new)) == (("p2",), {})
+    assert edited(*BEFORE, *reopened(prompt("p1"), prompt("p2"), prompt("p3"))) == ((), {})
+
+
+def test_a_prompt_that_nobody_answered_in_its_earlier_words_was_not_edited_for_them() -> None:
+    """It is asked for the first time, as by a new entrant."""
+    new = prompt("p1", text="What helps against fever?")
+
+    assert edited(*opening(), *reopened(new, prompt("p2"))) == ((), {})
+
+
 def test_a_corrected_gold_answer_is_no_matter_of_words() -> None:
     """What the judge is told to do has not changed."""
     assert asked_again(*BEFORE, *opening(gold="ibuprofen", number=2)) == ()
@@ -139,6 +178,8 @@ def test_a_corrected_gold_answer_is_no_matter_of_words() -> None:
 def test_a_tournament_that_was_never_opened_asks_nothing() -> None:
     """There is nothing to compare with."""
     assert rewordings(known(), (), judge()) == ()
+    assert edited_answers(known(), (), judge()) == {}
+    assert edited_texts(known(), ()) == ()
 
 
 def test_a_sentence_names_what_changed() -> None:
