@@ -100,7 +100,7 @@ def _dedup_tag(cells: Cells) -> Cells:
         return Cells(given)
     for read in (json.loads, ast.literal_eval):
         with suppress(ValueError, SyntaxError, TypeError, RecursionError):
-            found = read(given)
+            found = read(str(given))
             if isinstance(found, dict):
                 return Cells(found)
     raise InvalidFields(f'dedup_tag is {shorten(given)}, but must be as {{"sampled": true}}')
