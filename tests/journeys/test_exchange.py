@@ -167,7 +167,7 @@ def test_an_import_says_what_it_took_in(tourney_with_votes: Tourney) -> None:
         {
             "file": "votes.csv",
             "name": "people",
-            "format": "plain@1",
+            "format": "plain@2",
             "battles": 2,
             "entrants": 3,
             "ties": 1,
