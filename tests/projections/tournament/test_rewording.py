@@ -137,7 +137,8 @@ def edited(*events: Event) -> tuple[tuple[str, ...], dict[str, int]]:
     prompts = everything(state)
     queries = open_queries(state, prompts, state.panel[0], ANY_QUESTION)
     texts = edited_texts(state, missing_responses(state, prompts))
-    return texts, dict(edited_answers(state, queries, state.panel[0]))
+    counts = edited_answers(state, queries, state.panel[0])
+    return texts, {str(name): n for name, n in counts.items()}
 
 
 def reopened(*prompts: Prompt, number: int = 2) -> tuple[Event, ...]:
