@@ -26,6 +26,7 @@ from projections.verdicts.queries import Said
 _FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid for in vain
 COHEN: Final = "Cohen's kappa"
 FLEISS: Final = "Fleiss' kappa"
+_FEWEST_RANKED: Final = 3  # entrants: any two orders of two correlate by 1 or -1
 
 
 class Measure(NamedTuple):
@@ -197,8 +198,9 @@ def _of_two(rows: Sequence[Sequence[Compared]]) -> Iterator[Figure]:
     )
     both = [entrant for entrant in shares if entrant in others]
     sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
-    yield "Spearman's rho", spearman(*sides), len(both)
-    yield "Kendall's tau-b", kendall(*sides), len(both)
+    if len(both) >= _FEWEST_RANKED:
+        yield "Spearman's rho", spearman(*sides), len(both)
+        yield "Kendall's tau-b", kendall(*sides), len(both)
 
 
 def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:

@@ -174,6 +174,14 @@ class Account:
         """The share of ties among what was decided or tied; 0 if that is nothing."""
         return self.tie / max(1, self.tie + self.decided)
 
+    @property
+    def so_far(self) -> str | None:
+        """How many are judged, while some are pending and some are not; None otherwise."""
+        n_judged = self.planned - self.pending
+        if not self.pending or not n_judged:
+            return None
+        return f"{n_judged:,} of {self.planned:,} {self.counted} judged so far"
+
     def sentence(self) -> str:
         """Return the counts as a sum that equals the number planned."""
         planned = f"{self.planned} {self.counted if self.planned != 1 else self.counted[:-1]}"
@@ -181,7 +189,11 @@ class Account:
         if self.counted == "battles":
             return f"{has_verdict} + {self.n_failed} without a verdict"
         failed = "".join(f" + {count} {reason}" for reason, count in self.failed)
-        return f"{has_verdict} + {self.inconsistent} inconsistent{failed} + {self.pending} pending"
+        so_far = f" ({self.so_far})" if self.so_far else ""
+        return (
+            f"{has_verdict} + {self.inconsistent} inconsistent{failed} + {self.pending} pending"
+            f"{so_far}"
+        )
 
     def fields(self) -> Mapping[str, Json]:
         """Return the counts as JSON."""

@@ -1,6 +1,6 @@
-"""The finding: who leads a dimension or is tied, in one sentence, and what speaks against it."""
+"""The finding: who leads a dimension, if that is shown, and what speaks against it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from commands.errors import counted
@@ -21,18 +21,24 @@ _SEEN_AS_ZERO: Final = 0.5  # Elo points, without decimals
 class LeadFinding(NamedTuple):
     """Who leads, and how surely."""
 
-    verdict: str  # "leads", "tied" or "open"
+    verdict: str  # "leads", "not shown" or "open"
     leaders: tuple[str, ...]  # the first of them has the highest rating
     sentence: str
     evidence: str = ""  # by how much, and how sure that is
 
 
-def finding_of(board: Leaderboard) -> LeadFinding:
+def finding_of(board: Leaderboard, account: Account) -> LeadFinding:
     """Say who leads: by intervals that hold for all differences at once.
 
-    The leader leads if it is surely better than everybody; whoever is not surely worse is tied with
-    it. At the level of the intervals, whoever is truly best is among those named.
+    The leader leads if it is surely better than everybody; whoever is not surely worse is not shown
+    to differ from it. At the level of the intervals, whoever is truly best is among those named.
+    While pairs are pending, the sentence begins with how many are judged.
     """
+    found, so_far = _finding_of(board), account.so_far
+    return found._replace(sentence=f"{so_far}. {found.sentence}") if so_far else found
+
+
+def _finding_of(board: Leaderboard) -> LeadFinding:
     if not any(place.n_battles for place in board.rows):
         return _open("No pair is decided or tied, so nobody can be ranked.")
     tops = _groups_above_all(board)
@@ -58,11 +64,12 @@ def _groups_above_all(board: Leaderboard) -> list[int]:
 
 
 def _alone(place: LeaderboardRow) -> LeadFinding:
-    lost = f"{place.entrant} lost to nobody in {counted(place.n_battles, 'battle')}"
+    lost = f"{place.entrant} lost none of its battles ({place.n_battles})"
     return LeadFinding(
         "open",
         (place.entrant,),
-        f"{lost}, so its lead has no finite rating and no interval: more prompts would give one.",
+        f"{lost}, so its rating has no finite estimate and no interval: that it is better than the"
+        " others is not shown.",
     )
 
 
@@ -81,13 +88,21 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
     found = [each for each in pairs(board.ratings, "max-t") if each.entrant_a == best.entrant]
     surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
     gaps = {each.entrant_b: each for each in found}
-    tied = tuple(each.entrant for each in others if each.entrant not in surely_worse)
-    evidence = _evidence(board, gaps.get(tied[0] if tied else others[0].entrant))
-    if not tied:
-        sentence = f"{best.entrant} leads: {_beaten(others)}."
+    alike = tuple(each.entrant for each in others if each.entrant not in surely_worse)
+    evidence = _evidence(board, gaps.get(alike[0] if alike else others[0].entrant))
+    if not alike:
+        sentence = f"{best.entrant} leads{_among(board, members)}: {_beaten(others)}."
         return LeadFinding("leads", (best.entrant,), sentence, evidence)
-    sentence = _tied(best.entrant, tied, len(others))
-    return LeadFinding("tied", (best.entrant, *tied), sentence, evidence)
+    highest = f"{best.entrant} has the highest rating{_among(board, members)}"
+    sentence = f"{highest}, but is not shown to differ from {_like(alike, len(others))}."
+    return LeadFinding("not shown", (best.entrant, *alike), sentence, evidence)
+
+
+def _among(board: Leaderboard, members: Sequence[LeaderboardRow]) -> str:
+    """Say so if the leader was compared with a part of the entrants only."""
+    if len(members) == len(board.rows):
+        return ""
+    return f" among the {len(members)} of {len(board.rows)} entrants whose ratings compare"
 
 
 def _highest(members: Sequence[LeaderboardRow]) -> tuple[str, ...]:
@@ -113,11 +128,11 @@ def _beaten(others: Sequence[LeaderboardRow]) -> str:
     return f"it is significantly better than each of the other {len(others)}"
 
 
-def _tied(best: str, tied: Sequence[str], n_others: int) -> str:
-    if len(tied) == n_others > 1:
-        return f"{best} has the highest rating, but is statistically tied with all the others."
-    named = listed(tied) if len(tied) <= _MOST_NAMED else f"{len(tied)} others"
-    return f"{best} has the highest rating, but is statistically tied with {named}."
+def _like(alike: Sequence[str], n_others: int) -> str:
+    """Name those from whom the first is not shown to differ."""
+    if len(alike) == n_others > 1:
+        return "any of the others"
+    return listed(alike) if len(alike) <= _MOST_NAMED else f"{len(alike)} others"
 
 
 def caveats_of(
@@ -128,6 +143,7 @@ def caveats_of(
     *,
     n_prompts: int,
     drops_ties: bool,
+    failed: Mapping[str, int],
 ) -> tuple[str, ...]:
     """Return what a reader must know before believing the finding, the gravest first.
 
@@ -138,17 +154,20 @@ def caveats_of(
         judges: Who decided.
         n_prompts: On which some entrant was compared, the most of all.
         drops_ties: Whether Elo does.
+        failed: How many responses of each entrant failed, of those of which some did.
     """
     n_judged = account.decided + account.tie + account.inconsistent
     return (
-        *_on_evidence(account, n_judged, n_prompts),
+        *_on_evidence(account, n_judged, n_prompts, failed),
         *_on_fragility(board, fragile),
         *_on_ties(account, drops_ties=drops_ties),
         *(_on_judges(judges) if n_judged else ()),
     )
 
 
-def _on_evidence(account: Account, n_judged: int, n_prompts: int) -> Iterator[str]:
+def _on_evidence(
+    account: Account, n_judged: int, n_prompts: int, failed: Mapping[str, int]
+) -> Iterator[str]:
     if account.inconsistent > _DOUBTFUL * n_judged:
         yield (
             f"{percent(account.inconsistent / n_judged)} of the judged pairs are inconsistent: the"
@@ -158,7 +177,12 @@ def _on_evidence(account: Account, n_judged: int, n_prompts: int) -> Iterator[st
     if lacking:
         pending = [("pending", account.pending)] if account.pending else []
         why = [f"{n} {reason.replace('_', ' ')}" for reason, n in (*account.failed, *pending)]
-        yield f"{lacking} of {account.planned} {account.counted} have no outcome: {listed(why)}."
+        by = [f"{counted(n, 'response')} of {entrant}" for entrant, n in failed.items()]
+        who = f" Failed: {listed(by)}." if by else ""
+        yield (
+            f"{lacking} of {account.planned} {account.counted} have no outcome: {listed(why)}."
+            f"{who} A pair without an outcome counts for nobody and against nobody."
+        )
     if 0 < n_prompts < _THIN:
         most = counted(n_prompts, "prompt")
         yield f"Thin evidence: nobody was compared on more than {most}."

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
+from projections.ratings.bradley_terry.comparisons import pairs
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.spend import Spend, is_free
 from projections.tournament.state import Tournament
@@ -111,7 +113,7 @@ class ValueMap(NamedTuple):
 
     drawing: svg_parts.Drawing
     unit: str
-    rows: tuple[tuple[int, str, str, str, bool], ...]  # place, entrant, rating, cost, frontier
+    rows: tuple[tuple[int, str, str, str, str], ...]  # place, entrant, rating, cost, best value
 
 
 def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
@@ -132,14 +134,14 @@ def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
     ]
     if len(placed) < _FEWEST or len({cost for *_, cost in placed}) == 1:  # on one line
         return None
-    best = _frontier([(name, cost, rating) for _, name, rating, cost in placed])
+    is_best = _best_value(rated.board.ratings, {name: cost for _, name, _, cost in placed})
     spots = [
-        embedded.Spot(number, name, cost, rating, name in best)
+        embedded.Spot(number, name, cost, rating, is_best[name] == "yes")
         for number, name, rating, cost in placed
     ]
     ticks = [(each, _cost(each, is_usd)) for each in _ticks(costs[name] for _, name, *_ in placed)]
     rows = [
-        (number, name, f"{rating:.0f}", _cost(cost, is_usd), name in best)
+        (number, name, f"{rating:.0f}", _cost(cost, is_usd), is_best[name])
         for number, name, rating, cost in placed
     ]
     return ValueMap(embedded.value_map(spots, f"{unit} (log scale)", ticks), unit, tuple(rows))
@@ -163,15 +165,22 @@ def _seconds(subject: Subject) -> Mapping[str, float]:
     return {entrant: fmean(times) for entrant, times in taken.items()}
 
 
-def _frontier(placed: Iterable[tuple[str, float, float]]) -> frozenset[str]:
-    """Return who is rated above all that are as cheap or cheaper."""
-    found: set[str] = set()
-    highest = float("-inf")
-    for name, _, rating in sorted(placed, key=lambda each: (each[1], -each[2])):
-        if rating > highest:
-            highest = rating
-            found.add(name)
-    return frozenset(found)
+def _best_value(ratings: BradleyTerryRatings, costs: Mapping[str, float]) -> dict[str, str]:
+    """Say of each entrant whether its price is justified, as far as that is shown.
+
+    yes: it is significantly better than all that are as cheap or cheaper; no: one of those is
+    significantly better than it; not shown: neither.
+    """
+    found = pairs(ratings, "max-t")
+    shown = {(each.entrant_a, each.entrant_b) for each in found if each.low and each.low > 0}
+
+    def verdict(name: str) -> str:
+        others = [each for each in costs if each != name and costs[each] <= costs[name]]
+        if any((each, name) in shown for each in others):
+            return "no"
+        return "yes" if all((name, each) in shown for each in others) else "not shown"
+
+    return {name: verdict(name) for name in costs}
 
 
 def _ticks(costs: Iterable[float]) -> list[float]:

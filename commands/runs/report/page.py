@@ -7,6 +7,7 @@ escaped.
 
 import re
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
@@ -33,6 +34,7 @@ from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.ratings.fragility import Fragility
+from projections.tournament.matches import planned_responses, response_status
 
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
@@ -122,9 +124,15 @@ def _title(subject: Subject) -> str:
 def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility]) -> DimensionView:
     terms = subject.results.publication.terms
     account = rated.comparisons.account
+    state, prompts = subject.results.tournament, terms.prompts
+    failed = Counter(
+        each.entrant.entrant_id
+        for each in planned_responses(state, prompts)
+        if response_status(state, each) == "failed"
+    )
     return DimensionView(
         rated.name,
-        finding_of(rated.board),
+        finding_of(rated.board, account),
         caveats_of(
             rated.board,
             account,
@@ -132,6 +140,7 @@ def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility])
             [subject.results.judge.judge_id],
             n_prompts=int(prompts_met(rated.comparisons.battles(ties="half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
+            failed=failed,
         ),
         ratings_of(rated),
         value_map_of(subject, rated),

@@ -143,8 +143,8 @@ def _groups(board: Leaderboard) -> str | None:
     if len(board.groups) <= 1:
         return None
     named = "; ".join(f"{n}: {listed(group)}" for n, group in enumerate(board.groups, 1))
-    order = ", ".join(f"{high} is above {low}" for high, low in board.above)
-    compared = f" Group {order}." if order else " No group is above another."
+    order = ", ".join(f"{low} won nothing against {high}" for high, low in board.above)
+    compared = f" Group {order}, which alone shows no order." if order else ""
     return f"Ratings compare within a group only. Group {named}.{compared}"
 
 

@@ -118,10 +118,14 @@ def test_the_entrants_orders_are_compared() -> None:
 
 
 def test_an_entrant_that_one_judge_never_rated_is_not_ranked() -> None:
-    """A judge who contradicts itself on every pair of an entrant gives it no share of wins."""
+    """A judge who contradicts itself on every pair of an entrant gives it no share of wins.
+
+    Two are left, whose order always correlates by 1 or -1, which tells nothing.
+    """
     found = of_court([A, SLOT_A, SLOT_A], [A, A, A])
 
-    assert found["ann bob", "Spearman's rho"] == (1.0, 2)
+    assert ("ann bob", "agreement") in found
+    assert {name for _, name in found}.isdisjoint(("Spearman's rho", "Kendall's tau-b"))
 
 
 def test_all_judges_are_compared_on_what_all_judged() -> None:

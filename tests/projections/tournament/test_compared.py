@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from ledger.events.imports import CodedColumn, Winner
 from projections.battles.imported import table_of
-from projections.tournament.compared import ComparedBattle, account_of, decided_or_tied
+from projections.tournament.compared import Account, ComparedBattle, account_of, decided_or_tied
 from tests.support.builders.battles import imported_battles
 
 
@@ -44,3 +46,16 @@ def test_a_battle_is_the_same_seen_from_either_side() -> None:
     assert battle.seen_from("y") == ComparedBattle("arena", "p1", 0, "y", "x", "b", pref=0.75)
     assert battle.seen_from("y").seen_from("x") == battle
     assert battle._replace(status="tie", pref=None).seen_from("y").status == "tie"
+
+
+@pytest.mark.parametrize(
+    ("planned", "pending", "said"),
+    [(1_125, 826, "299 of 1,125 pairs judged so far"), (9, 9, None), (9, 0, None)],
+)
+def test_what_is_under_way_says_how_far_it_is(planned: int, pending: int, said: str | None) -> None:
+    """Numbers of a part are not those of the whole."""
+    n = planned - pending
+    account = Account(planned, decided=n, tie=0, inconsistent=0, failed=(), pending=pending)
+
+    assert account.so_far == said
+    assert account.sentence().endswith(f"{pending} pending" + (f" ({said})" if said else ""))

@@ -66,7 +66,7 @@ class Spot(NamedTuple):
     name: str
     x: float  # what a response takes
     y: float  # its rating
-    is_frontier: bool  # nobody cheaper is rated as high
+    is_frontier: bool  # significantly better than all that are as cheap or cheaper
 
 
 _MAP: Final = (640, 336)

@@ -1,4 +1,4 @@
-"""The finding: who leads or is tied, and what speaks against it."""
+"""The finding: who is shown to lead, and what speaks against it."""
 
 import numpy as np
 import pytest
@@ -35,11 +35,11 @@ EVEN = {("ann", "bob"): (6, 5, 0), ("ann", "cleo"): (6, 5, 0), ("bob", "cleo"): 
             "leads",
             "ann leads: it is significantly better than bob.",
         ),
-        (CLOSE, "tied", "ann has the highest rating, but is statistically tied with bob."),
+        (CLOSE, "not shown", "ann has the highest rating, but is not shown to differ from bob."),
         (
             EVEN,
-            "tied",
-            "ann has the highest rating, but is statistically tied with all the others.",
+            "not shown",
+            "ann has the highest rating, but is not shown to differ from any of the others.",
         ),
     ],
     ids=["clear", "two", "close", "even"],
@@ -48,7 +48,7 @@ def test_who_leads_is_said_by_intervals_that_hold_for_all_at_once(
     games: dict[tuple[str, str], tuple[int, int, int]], verdict: str, sentence: str
 ) -> None:
     """The highest rating is no finding: somebody always has it."""
-    found = finding_of(board(played(games)))
+    found = finding_of(board(played(games)), ACCOUNT)
 
     assert (found.verdict, found.sentence) == (verdict, sentence)
     assert found.leaders[0] == "ann"
@@ -71,8 +71,8 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
         (
             [*RING * 3, ("zoe", "ann")],
             (
-                "zoe lost to nobody in 1 battle, so its lead has no finite rating and no interval:"
-                " more prompts would give one."
+                "zoe lost none of its battles (1), so its rating has no finite estimate and no"
+                " interval: that it is better than the others is not shown."
             ),
         ),
         (
@@ -89,7 +89,7 @@ def test_nobody_leads_where_nothing_can_be_said(
     pairs: list[tuple[str, str]], sentence: str
 ) -> None:
     """A leader without an interval is a guess, and is called none."""
-    found = finding_of(board(beaten(*pairs), "ann", "bob"))
+    found = finding_of(board(beaten(*pairs), "ann", "bob"), ACCOUNT)
 
     assert (found.verdict, found.sentence) == ("open", sentence)
 
@@ -105,19 +105,19 @@ def test_a_bound_beside_zero_says_on_which_side() -> None:
         ("bob", "cleo"): (60, 20, 0),
     }
 
-    found = finding_of(board(played(games)))
+    found = finding_of(board(played(games)), ACCOUNT)
 
-    assert found.verdict == "tied"
+    assert found.verdict == "not shown"
     assert found.evidence.endswith("lies between \N{MINUS SIGN}0.1 and 147.7.")
 
 
 def share_right(n: int) -> float:
     """Return in how many of n planted tournaments the finding names the best entrant.
 
-    "leads" is right of nobody but the best, "tied" if the best is among those named.
+    "leads" is right of nobody but the best, "not shown" if the best is among those named.
     """
     drawn = draw_tournaments(n, n_prompts=40, strengths=STRENGTHS)
-    found = [finding_of(leaderboard("planted", each, PLAIN)) for each in drawn]
+    found = [finding_of(leaderboard("planted", each, PLAIN), ACCOUNT) for each in drawn]
     return float(np.mean(["e03" in each.leaders for each in found]))
 
 
@@ -132,11 +132,16 @@ def test_the_finding_is_right_in_95_percent_of_a_thousand_planted_tournaments() 
     assert share_right(1_000) >= 0.95
 
 
+def counting(**fields: object) -> Account:
+    """Return another account."""
+    return Account(**{**ACCOUNT.__dict__, **fields})
+
+
 def caveats(**fields: object) -> tuple[str, ...]:
     """Return the caveats of a clear board by two judges, with another account."""
-    account = Account(**{**ACCOUNT.__dict__, **fields})
+    account = counting(**fields)
     return caveats_of(
-        board(played(CLEAR)), account, (), ["ann", "bob"], n_prompts=100, drops_ties=True
+        board(played(CLEAR)), account, (), ["ann", "bob"], n_prompts=100, drops_ties=True, failed={}
     )
 
 
@@ -155,7 +160,12 @@ def caveats(**fields: object) -> tuple[str, ...]:
         ),
         (
             {"failed": (("refused", 3),), "pending": 4},
-            ("7 of 100 pairs have no outcome: 3 refused and 4 pending.",),
+            (
+                (
+                    "7 of 100 pairs have no outcome: 3 refused and 4 pending. A pair without an"
+                    " outcome counts for nobody and against nobody."
+                ),
+            ),
         ),
         (
             {"tie": 100},
@@ -180,7 +190,7 @@ def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
     thin = board(played({("ann", "bob"): (12, 8, 0)}))
     decided = Fragility("ann", "bob", gap=30.0, n_prompts=20, decisive=("p7",))
 
-    said = caveats_of(thin, ACCOUNT, [decided], ["kim"], n_prompts=20, drops_ties=False)
+    said = caveats_of(thin, ACCOUNT, [decided], ["kim"], n_prompts=20, drops_ties=False, failed={})
 
     assert said == (
         "Thin evidence: nobody was compared on more than 20 prompts.",
@@ -188,7 +198,7 @@ def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
         "A single judge, kim, decided; another judge might decide otherwise.",
     )
     many = decided._replace(decisive=("p1", "p2"))
-    found = caveats_of(thin, ACCOUNT, [many], ["kim"], n_prompts=20, drops_ties=False)
+    found = caveats_of(thin, ACCOUNT, [many], ["kim"], n_prompts=20, drops_ties=False, failed={})
     assert len(found) == 2
 
 
@@ -196,16 +206,71 @@ def test_where_nothing_was_judged_no_judge_decided_and_no_prompt_is_counted() ->
     """A page that is made early says what is missing, and nothing that is not so."""
     nothing = Account(planned=3, decided=0, tie=0, inconsistent=0, failed=(), pending=3)
 
-    said = caveats_of(board([], "ann"), nothing, (), ["kim"], n_prompts=0, drops_ties=True)
+    said = caveats_of(
+        board([], "ann"), nothing, (), ["kim"], n_prompts=0, drops_ties=True, failed={}
+    )
 
-    assert said == ("3 of 3 pairs have no outcome: 3 pending.",)
+    (only,) = said
+    assert only.startswith("3 of 3 pairs have no outcome: 3 pending. ")
+
+
+def test_who_failed_is_named_and_a_gap_is_no_loss() -> None:
+    """A missing answer is neither a lost battle nor nobody's fault."""
+    account = counting(decided=43, failed=(("no_response", 57),))
+
+    said = caveats_of(
+        board(played(CLEAR)),
+        account,
+        (),
+        ["ann", "bob"],
+        n_prompts=100,
+        drops_ties=True,
+        failed={"cleo": 20, "bob": 1},
+    )
+
+    assert said == (
+        (
+            "57 of 100 pairs have no outcome: 57 no response. Failed: 20 responses of cleo and 1"
+            " response of bob. A pair without an outcome counts for nobody and against nobody."
+        ),
+    )
+
+
+@pytest.mark.parametrize("games", [CLEAR, CLOSE], ids=["leads", "not shown"])
+def test_while_pairs_are_pending_the_finding_says_how_many_are_judged(
+    games: dict[tuple[str, str], tuple[int, int, int]],
+) -> None:
+    """A finding at a quarter of the way is none of the whole tournament."""
+    account = counting(planned=1_125, decided=299, pending=826)
+
+    whole, partial = (finding_of(board(played(games)), each) for each in (ACCOUNT, account))
+
+    assert partial.sentence == f"299 of 1,125 pairs judged so far. {whole.sentence}"
+    assert partial[:2] == whole[:2]
+
+
+def test_who_has_no_finite_rating_is_not_among_those_who_were_compared() -> None:
+    """One who lost its only battle is not shown to be worse than anybody."""
+    games = {**CLEAR, ("ann", "eve"): (1, 0, 0)}
+    even = {**EVEN, ("ann", "eve"): (1, 0, 0)}
+
+    leads, level = (finding_of(board(played(each)), ACCOUNT) for each in (games, even))
+
+    assert leads.sentence == (
+        "ann leads among the 3 of 4 entrants whose ratings compare: it is significantly better than"
+        " each of the other 2."
+    )
+    assert level.sentence == (
+        "ann has the highest rating among the 3 of 4 entrants whose ratings compare, but is not"
+        " shown to differ from any of the others."
+    )
 
 
 def test_who_is_rated_alike_shares_the_lead() -> None:
     """Where all pairs are ties, the alphabet decides who stands first, and nobody leads."""
     ties = {("ann", "bob"): (0, 0, 9), ("ann", "cleo"): (0, 0, 9), ("bob", "cleo"): (0, 0, 9)}
 
-    found = finding_of(board(played(ties)))
+    found = finding_of(board(played(ties)), ACCOUNT)
 
     assert found.leaders == ("ann", "bob", "cleo")
     assert found.sentence == (
@@ -219,5 +284,8 @@ def test_a_wider_level_makes_more_ties() -> None:
     strict = replace(PLAIN, level=0.9999999)
     games = {("ann", "bob"): (50, 30, 0)}
 
-    assert finding_of(board(played(games))).verdict == "leads"
-    assert finding_of(leaderboard("", battles_of(played(games)), strict)).verdict == "tied"
+    assert finding_of(board(played(games)), ACCOUNT).verdict == "leads"
+    assert (
+        finding_of(leaderboard("", battles_of(played(games)), strict), ACCOUNT).verdict
+        == "not shown"
+    )

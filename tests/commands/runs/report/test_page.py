@@ -14,9 +14,29 @@ from commands.runs.report.page import page_of
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
 from projections.evaluations.samples import ITEMS
-from tests.support.builders.events import entrant, judge, opened, prompt, rubric
+from projections.tournament.matches import planned_responses
+from tests.support.builders.events import (
+    entrant,
+    judge,
+    known,
+    opened,
+    prompt,
+    responses,
+    rubric,
+)
 from tests.support.builders.reports import HOSTILE, MADE_VISIBLE, seen, subject, written
-from tests.support.builders.worlds import RUBRICS, Fate, court, cup, heard, history
+from tests.support.builders.worlds import (
+    RUBRICS,
+    Fate,
+    become,
+    court,
+    cup,
+    everything,
+    heard,
+    history,
+    matches_of,
+    unanswerable,
+)
 from tests.support.builders.worlds import A as A_WINS
 from tests.support.builders.worlds import B as B_WINS
 
@@ -216,9 +236,29 @@ def test_every_dimension_has_its_own_finding() -> None:
 
     found = page(*events)
 
-    assert "factuality base lost to nobody in 1 battle," in found.text
+    assert "factuality base lost none of its battles (1)," in found.text
     assert "utility No pair is decided or tied, so nobody can be ranked." in found.text
     assert "1 pair = 1 decided + 0 tied + 0 inconsistent + 0 pending." in found.text
+
+
+def test_a_page_of_a_part_says_so_and_names_who_failed() -> None:
+    """Neither what is pending nor what failed may pass for a result."""
+    opening = cup()
+    zoe_on_p1, *others = planned_responses(known(*opening), everything(known(*opening)))
+    given = [
+        each for each in responses(known(*opening)) if each.response_key != zoe_on_p1.response_key
+    ]
+    answers = (*opening, unanswerable(zoe_on_p1), *given)
+    first, *_ = matches_of(known(*answers))
+
+    found = page(*answers, *become(first, "a"))
+
+    assert "3 of 6 pairs judged so far. amy lost none of its battles (1)," in found.text
+    assert (
+        "5 of 6 pairs have no outcome: 2 no response and 3 pending. Failed: 1 response of zoe."
+        in found.text
+    )
+    assert len(others) == 5
 
 
 def test_a_page_without_an_outcome_has_no_empty_tables() -> None:
@@ -239,7 +279,7 @@ def test_the_evidence_is_about_the_one_that_is_tied() -> None:
     """Of whom less is known may be tied with the best, although somebody between them is not."""
     found = page(*history(cup(6), *FATES[:5], *FATES[:1], *FATES[:5], "a", *FATES[:5], "a"))
 
-    assert "zoe has the highest rating, but is statistically tied with kim." in found.text
+    assert "zoe has the highest rating, but is not shown to differ from kim." in found.text
     assert "It is 136 points ahead of kim;" in found.text
 
 

@@ -73,7 +73,8 @@ def test_groups_that_do_not_compare_are_named() -> None:
     found = ratings(*history(cup(), "a"))
 
     assert found.groups == (
-        "Ratings compare within a group only. Group 1: zoe; 2: amy. Group 1 is above 2."
+        "Ratings compare within a group only. Group 1: zoe; 2: amy. Group 2 won nothing"
+        " against 1, which alone shows no order."
     )
 
 

@@ -25,7 +25,10 @@ def order_notes(board: Leaderboard) -> Iterator[str]:
     for upper, group in enumerate(groups[:MOST_NAMES]):
         lower = [name for below in np.flatnonzero(above[upper]) for name in groups[below]]
         if lower:
-            yield f"{board.name}: {joined_names(group)} above {joined_names(lower)}."
+            yield (
+                f"{board.name}: {joined_names(lower)} won nothing against {joined_names(group)},"
+                " which alone shows no order; see the intervals of `tourney project winrates`."
+            )
         elif not above[:, upper].any() and len(group) > 1:
             yield f"{board.name}: {joined_names(group)} not comparable with others."
     if len(groups) > MOST_NAMES:

@@ -48,10 +48,16 @@ def _by_reason(found: Iterable[tuple[str | None, LeaderboardRow]]) -> dict[str, 
     return names
 
 
+def _counted(place: LeaderboardRow) -> str:
+    """Name an entrant, and how many battles its having no rating rests on."""
+    n = place.n_battles
+    return f"{place.entrant} ({counted(n, 'battle')})" if n else place.entrant
+
+
 _WHY: Final[Mapping[str, str]] = {
-    "undefeated": "undefeated: above the others, by an unknown number of points",
-    "winless": "winless: below the others, by an unknown number of points",
-    "one-way": "above some and below others, by an unknown number of points",
+    "undefeated": "undefeated, so without a finite rating",
+    "winless": "winless, so without a finite rating",
+    "one-way": "not rated: all battles with any one opponent went one way",
     "not comparable": "not comparable: no battle links it to any other",
     "no finite fit": "not rated: the fit among its opponents is not finite",
     "not rated on every dimension": "not rated overall: it has no rating on some dimension",
@@ -168,7 +174,8 @@ def _notes(
     elif parameters.anchor is not None:
         yield from _unanchored_notes(board, parameters.anchor, zeros)
     yield from order_notes(board)
-    for reason, entrants in _by_reason((place.reason, place) for place in board.rows).items():
+    told = ((place.reason, place._replace(entrant=_counted(place))) for place in board.rows)
+    for reason, entrants in _by_reason(told).items():
         be = "is" if len(entrants) == 1 else "are"
         yield f"{board.name}: {joined_names(entrants)} {be} {_WHY[reason]}."
     yield from _no_interval_notes(board)
