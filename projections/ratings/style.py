@@ -32,6 +32,9 @@ from projections.ratings.bradley_terry.uncertainty import (
     t_interval,
 )
 
+MOST_BETWEEN: Final = 0.9
+"""The share beyond which a feature's effect has ten times the variance that it would else have."""
+
 _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
 
 
@@ -43,6 +46,12 @@ class Coefficient(NamedTuple):
     lower: float | None  # None: of too few clusters
     upper: float | None
     deviation: float  # the feature's standard deviation: beta / deviation is for 1 more of it
+    between_entrants: float  # the share of its variation that who wrote the responses explains
+
+    @property
+    def is_confounded(self) -> bool:
+        """Whether the feature's effect can hardly be told from strengths."""
+        return self.between_entrants > MOST_BETWEEN
 
 
 @dataclass(frozen=True)
@@ -77,11 +86,20 @@ class AdjustedFit:
         bounds = np.array(t_interval(betas, covariance, freedom, self.plain.parameters.level))
         if len(self.likelihood.units.count) < FEWEST_CLUSTERS:
             bounds[:] = np.nan
-        effects = (betas.tolist(), *bounds.tolist(), self.columns.deviations.tolist())
+        of_columns = self.columns.deviations.tolist(), self.between_entrants.tolist()
+        effects = (betas.tolist(), *bounds.tolist(), *of_columns)
         return tuple(
-            Coefficient(name, beta, known(low), known(high), deviation)
-            for name, beta, low, high, deviation in zip(self.columns.names, *effects, strict=True)
+            Coefficient(name, beta, known(low), known(high), *of_column)
+            for name, beta, low, high, *of_column in zip(self.columns.names, *effects, strict=True)
         )
+
+    @property
+    def between_entrants(self) -> Floats:
+        """The share of each feature's variation that who wrote the responses explains, (k,)."""
+        n = self.likelihood.units.n_entrants
+        gram = self.likelihood.design.gram(self.likelihood.units.weight)
+        explained = gram[n:, :n] @ np.linalg.lstsq(gram[:n, :n], gram[:n, n:])[0]
+        return np.asarray(explained.diagonal() / gram.diagonal()[n:])
 
     @cached_property
     def spread(self) -> FitSpread:

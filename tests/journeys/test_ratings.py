@@ -577,22 +577,54 @@ def test_votes_correct_the_judge_of_an_imported_set(folder: Path, tourney: Tourn
     assert [row["low"] for row in both["rows"]] == [row["low"] for row in found["rows"]]
 
 
-def test_votes_correct_the_judge_of_a_tournament(tmp_path: Path) -> None:
-    """On each dimension; a judge that agrees with nobody is said to be no help."""
-    roster, prompts = ("zoe", "amy", "kim"), [f"p{n}" for n in range(12)]
+ROSTER = ("zoe", "amy", "kim")
+FATES: Sequence[Fate] = ("a", "b", "a", "tie", "inconsistent", "b", "a")
+
+
+def judged_ledger(folder: Path, prompts: Sequence[str]) -> None:
+    """Write a ledger of three entrants, judged on prompts."""
     opening = opened(
-        prompts=[prompt(name) for name in prompts], entrants=[entrant(name) for name in roster]
+        prompts=[prompt(name) for name in prompts], entrants=[entrant(name) for name in ROSTER]
     )
     events = answered(opening)
-    fates: list[Fate] = ["a", "b", "a", "tie", "inconsistent", "b", "a"]
     matches = matches_of(known(*events))
-    outcomes = [each for match, fate in zip(matches, cycle(fates)) for each in become(match, fate)]
-    with Ledger.open(tmp_path / "tournament.db") as ledger:
+    outcomes = [each for match, fate in zip(matches, cycle(FATES)) for each in become(match, fate)]
+    with Ledger.open(folder / "tournament.db") as ledger:
         ledger.append(STREAM, [*events, *outcomes])
+
+
+def test_votes_on_some_entrants_alone_are_told_to_be_no_random_sample(tmp_path: Path) -> None:
+    """They say how the judge errs there, and nowhere else; one without a vote is named."""
+    prompts = [f"p{n}" for n in range(30)]
+    judged_ledger(tmp_path, prompts)
+    agreeing = {"a": 1.0, "b": 0.0}
+    votes = [
+        Battle("zoe", "amy", agreeing.get(FATES[3 * n % len(FATES)], float(n % 2)), name)
+        for n, name in enumerate(prompts)
+    ]
+    (tmp_path / "votes.csv").write_text(of_people(votes, "human"))
+    launch(tmp_path, "import", "battles", "votes.csv", "--name", "people")
+
+    found = fields(launch(tmp_path, "project", "bt", "--truth", "people", "--json"))
+    shown = launch(tmp_path, "project", "bt", "--truth", "people").stdout
+
+    correction = found["correction"]["factuality"]
+    assert (correction["doubts"], correction["without_vote"]) == (["entrants"], ["kim"])
+    assert (
+        "WARNING: factuality: the 30 battles voted on are no random sample of those judged, by"
+        " their entrants (30 of 30 are on amy and zoe; a random sample has about 10)."
+    ) in shown
+    assert "WARNING: factuality: nobody voted on kim;" in shown
+
+
+def test_votes_correct_the_judge_of_a_tournament(tmp_path: Path) -> None:
+    """On each dimension; a judge that agrees with nobody is said to be no help."""
+    prompts = [f"p{n}" for n in range(12)]
+    judged_ledger(tmp_path, prompts)
     votes = [
         Battle(a, b, float((n + i) % 3 == 1), name)
         for n, name in enumerate(prompts)
-        for i, (a, b) in enumerate(combinations(roster, 2))
+        for i, (a, b) in enumerate(combinations(ROSTER, 2))
     ]
     (tmp_path / "votes.csv").write_text(
         of_people([*votes, votes[0]._replace(prompt="p99")], "human")
@@ -607,6 +639,7 @@ def test_votes_correct_the_judge_of_a_tournament(tmp_path: Path) -> None:
     assert all(row["low"] < row["rating"] < row["high"] for row in found["rows"])
     assert "36 votes of 'people' (1 on other battles left out) on 12 prompts correct" in shown
     assert "the judge agrees too little with people to help" in shown
+    assert "WARNING: factuality: the" not in shown  # of all pairs, none was chosen
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,14 @@ from commands.runs.parameters import require_anchor
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
+from projections.battles.columns import Battles
 from projections.battles.settled import BY_SCORES
+from projections.battles.vote_sampling import VoteSampling, sampling_of
 from projections.battles.voted import judged_battles, with_votes
 from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.leaderboard import board_of, leaderboard
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
+from projections.tournament.settlement import Settlement
 
 
 @table_command
@@ -103,16 +106,33 @@ def _corrected(
         name: rate_with_votes(with_votes(judged_battles(group), votes.battles(name)), parameters)
         for name, group in source.settlements.items()
     }
+    sampled = {
+        name: _sampling_of(group, votes.battles(name), found[name])
+        for name, group in source.settlements.items()
+    }
     return RatedBoards(
         [board_of(name, each.ratings, source.roster) for name, each in found.items()],
         parameters,
         notes=(
             *notes_of(source),
-            *(note for each in found.items() for note in said.truth_notes(*each, truth)),
+            *(
+                note
+                for name, each in found.items()
+                for note in said.truth_notes(name, each, sampled[name], truth)
+            ),
             *votes.notes,
         ),
-        facts=facts_of(source) | {"truth": truth} | said.truth_facts(found),
+        facts=facts_of(source) | {"truth": truth} | said.truth_facts(found, sampled),
     )
+
+
+def _sampling_of(
+    group: Iterable[Settlement], votes: Battles, found: CorrectedRatings
+) -> VoteSampling:
+    """Compare pairs voted on with all that somebody can be asked about: different responses."""
+    asked = (each for each in group if each.match is None or not each.match.is_identical)
+    voted = with_votes(judged_battles(asked), votes)
+    return sampling_of(voted if voted.n_votes else found.battles)
 
 
 def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:

@@ -14,6 +14,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.battles.imported import BattleTable
+from projections.battles.vote_sampling import sampling_of
 from projections.battles.voted import with_votes
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import board_of
@@ -110,12 +111,16 @@ def corrected_set(
     name = imported.name
     table = scoring.applied_to(imported.battles.where(~imported.battles.is_human))
     judged = with_votes(table.battles(soft=scoring.is_soft), votes)
-    found = {name: rate_with_votes(judged, parameters)}
+    found, sampled = {name: rate_with_votes(judged, parameters)}, {name: sampling_of(judged)}
     notes = _imported_notes(name, table, scoring)
     facts = {**scoring._asdict(), **imported.facts, "truth": truth}
     return RatedBoards(
         [board_of(name, found[name].ratings)],
         parameters,
-        notes=(*imported.selected_by, *notes, *said.truth_notes(name, found[name], truth)),
-        facts=facts | said.truth_facts(found),
+        notes=(
+            *imported.selected_by,
+            *notes,
+            *said.truth_notes(name, found[name], sampled[name], truth),
+        ),
+        facts=facts | said.truth_facts(found, sampled),
     )

@@ -6,19 +6,19 @@ from typing import Final
 
 _FAMILIES: Final[Mapping[str, str]] = {
     "Claude": r"claude",
-    "GPT": r"(?:chat)?gpt-?\d|chatgpt|gpt-?oss|o[134](?![a-z0-9])",
+    "GPT": r"(?:chat)?gpt(?!-?neo|-?j(?![a-z]))|o[134](?![a-z0-9])",
     "Gemini": r"gemini|gemma",
     "DeepSeek": r"deepseek",
     "Llama": r"(?:code|tiny)?llama|vicuna",
     "Qwen": r"qwen|qwq",
     "OLMo": r"olmo",
     "Mistral": r"mi[sx]tral|ministral|magistral|codestral",
-    "Command": r"command-?[ar](?![a-z])",
-    "Phi": r"phi-?\d",
+    "Command": r"command(?:-?[ar])?(?![a-z])",
+    "Phi": r"phi(?![a-z])",
     "Grok": r"grok",
     "Nemotron": r"nemotron",
-    "Yi": r"yi-?\d",
-    "GLM": r"(?:chat)?glm-?\d",
+    "Yi": r"yi(?![a-z])",
+    "GLM": r"(?:chat)?glm(?![a-z])",
     "Kimi": r"kimi",
 }
 _PATTERNS: Final = {

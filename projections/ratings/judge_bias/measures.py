@@ -18,7 +18,7 @@ from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
 from projections.ratings.judge_bias.several_judges import Families, jury_figures
 from projections.ratings.judge_bias.single_judge import SLOT, flips, slot_preference, style_effects
 from projections.ratings.judge_bias.transitivity import transitivity
-from projections.ratings.style import Coefficient, fit_adjusted
+from projections.ratings.style import MOST_BETWEEN, Coefficient, fit_adjusted
 from projections.ratings.tournament import style_of_battles, with_texts
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
@@ -27,6 +27,9 @@ from projections.verdicts.queries import Said
 _STYLES: Final[tuple[Kind, ...]] = ("length", "headers", "lists", "bold")
 _TWICE: Final = 1 / 3  # what length is where a is twice as long: (2 - 1) / (2 + 1)
 _ALWAYS_ALIKE: Final = "the same in all pairs of responses"
+_CONFOUNDED: Final = (
+    "who wrote the responses explains {:.0%} of it, so its effect cannot be told from strengths"
+)
 _PLAIN: Final = BradleyTerryParameters()
 _NO_MORE_PAIRS: Final = (
     f"no more pairs of entrants than ratings need, or fewer than {FEWEST_CLUSTERS} prompts"
@@ -100,10 +103,12 @@ def _styles(pairs: JudgedPairs) -> Iterator[Figure]:
         return
     effects = {each.feature: each for each in found.coefficients if each.feature != SLOT}
     for feature in _STYLES:
-        if feature in effects:
-            yield _effect(feature, effects[feature], 2 * len(pairs))
-        else:
+        if feature not in effects:
             yield missing(feature, _ALWAYS_ALIKE)
+        elif effects[feature].is_confounded:
+            yield missing(feature, _CONFOUNDED.format(effects[feature].between_entrants))
+        else:
+            yield _effect(feature, effects[feature], 2 * len(pairs))
 
 
 def _effect(feature: Kind, found: Coefficient, n: int) -> Figure:
@@ -137,6 +142,9 @@ def _length_control(battles: Battles, shown: Sequence[Settlement]) -> Figure:
         return missing("length control", error.why)
     if found.columns.left_out:
         return missing("length control", _ALWAYS_ALIKE)
+    [between] = found.between_entrants.tolist()
+    if between > MOST_BETWEEN:
+        return missing("length control", _CONFOUNDED.format(between))
     change = np.nan_to_num(found.rating - found.plain.rating)
     most = int(np.abs(change).argmax())
     return figure(

@@ -14,6 +14,9 @@ from projections.ratings.judge_bias.pairs import JudgedPairs
 _ALONE: Final = "no other judge judged the same pairs, so it cannot be told from strength"
 _ALL_JUDGES: Final = "no judge of another family judged the same pairs"
 _ALL_ENTRANTS: Final = "all entrants are of its family"
+_NO_FAMILY: Final = (
+    "its name tells no family; if it favours its own, others may seem to favour theirs"
+)
 _UNDETERMINED: Final = "the verdicts of so few entrants, prompts or judges do not determine it"
 
 
@@ -70,12 +73,16 @@ def _skills(shared: JudgedPairs, fit: JuryFit | None) -> list[Figure]:
 
 
 def _reasons(shared: JudgedPairs, pairs: JudgedPairs, families: Families) -> dict[str, str | None]:
-    """Return why there is no self-preference of each judge of whose family some entrants are."""
+    """Return why there is no self-preference of each judge of whose family some entrants may be."""
     present = {families.of_entrants[entrant] for entrant in pairs.entrants}
+
+    def may_have_kin(judge: str) -> bool:
+        if families.of_judges[judge] is None:
+            return judge in shared.judges and present != {None}
+        return families.of_judges[judge] in present or (None in present and judge in shared.judges)
+
     return {
-        judge: _why_not(judge, shared, families)
-        for judge in pairs.judges
-        if families.of_judges[judge] is not None and families.of_judges[judge] in present
+        judge: _why_not(judge, shared, families) for judge in filter(may_have_kin, pairs.judges)
     }
 
 
@@ -89,6 +96,13 @@ def _why_not(judge: str, shared: JudgedPairs, families: Families) -> str | None:
     family = families.of_judges[judge]
     if judge not in shared.judges:
         return _ALONE
+    if family is None:
+        return _NO_FAMILY
+    if unknown := [each for each in shared.entrants if families.of_entrants[each] is None]:
+        return (
+            f"no family is known of {', '.join(unknown)}, which may be of its own; put the family"
+            " into the name of the weights or of the entrant"
+        )
     if all(families.of_judges[each] == family for each in shared.judges):
         return _ALL_JUDGES
     met = np.unique(_own(judge, shared, families))

@@ -21,11 +21,12 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
     verdicts, whatever it sees, and is fair otherwise, has p. n counts verdicts.
 
     Where all prompts agree, a share of others may have gone unseen, as large as Wilson's bound for
-    none of as many; on these every verdict may be for one slot.
+    none of as many; on these every verdict may be for one slot. On fewer prompts than any interval
+    takes there is none.
     """
     found = _mean(pairs.forward - pairs.swapped, pairs.prompt, "plain")
     low, high = found.low, found.high
-    if found.value is not None and found.standard_error is not None and low == high:
+    if found.value is not None and low is not None and low == high:
         unseen = wilson(0.0, len(np.unique(pairs.prompt))).upper
         low = found.value - unseen * (1 + found.value)
         high = found.value + unseen * (1 - found.value)

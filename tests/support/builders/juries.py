@@ -15,7 +15,7 @@ ENTRANTS: Final = ("ann", "bob", "cat", "dan", "eve")
 _STRENGTHS: Final = np.array([0.6, 0.3, 0.0, -0.4, -0.5])
 _LONGER: Final = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # the weaker, the longer, in log characters
 FAMILIES: Final = Families(
-    dict(zip(ENTRANTS, ("Claude", None, None, "GPT", None), strict=True)),
+    dict(zip(ENTRANTS, ("Claude", "Llama", "Qwen", "GPT", "OLMo"), strict=True)),
     {"claude": "Claude", "sonnet": "Claude", "gpt": "GPT", "human": None, "owl": None},
 )
 

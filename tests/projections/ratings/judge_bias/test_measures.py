@@ -102,7 +102,7 @@ def test_a_jury_has_skills_and_who_did_not_judge_has_nothing() -> None:
     assert {name for name, _, _ in found} == {"opus", "owl"}
     assert found["opus", "skill", None].value == 1.0
     assert ("owl", "skill", None) in found
-    assert ("owl", "self-preference", None) not in found
+    assert found["owl", "self-preference", None].value is None
 
 
 def test_a_slot_that_is_always_preferred_is_one() -> None:
@@ -157,6 +157,16 @@ def test_responses_that_are_all_as_long_have_no_length_to_control() -> None:
 
     why = "the same in all pairs of responses"
     assert found["length"].reason == found["length control"].reason == why
+
+
+def test_a_length_of_each_entrants_own_cannot_be_told_from_strength() -> None:
+    """Each writes about one length: what a judge gives to length it may give to the entrant."""
+    own = [size + n % 2 for n in range(8) for size in (5, 20, 80)]
+    found = measures(held(drawn(3, A, B, A, TIE), lengths=own), "opus")
+
+    for name in ("length", "length control"):
+        assert found[name].value is None
+        assert str(found[name].reason).startswith("who wrote the responses explains 9")
 
 
 def test_who_cannot_be_compared_has_no_style() -> None:

@@ -30,7 +30,7 @@ def test_a_judge_prefers_its_own_family_beyond_what_the_others_see() -> None:
         assert figure.low is not None
         assert figure.high is not None
         held += figure.low <= 0.5 * ELO <= figure.high
-        assert [*found["owl"]] == ["skill"]
+        assert found["owl"]["self-preference"].value is None
 
     assert held >= 18
 
@@ -46,6 +46,33 @@ def test_each_judge_with_a_family_is_compared_with_the_others() -> None:
     assert gpt.low is not None
     assert gpt.high is not None
     assert gpt.low < 0 < gpt.high
+
+
+def test_nobody_is_accused_where_kin_may_be_unrecognised() -> None:
+    """Where ann is not known for a Claude, what Claude's judge gives her seems GPT's disfavour."""
+    jury = [Juror("claude", own=0.8), Juror("gpt"), Juror("owl")]
+    unknown = Families({**FAMILIES.of_entrants, "ann": None}, FAMILIES.of_judges)
+
+    found = figures(jury, families=unknown)
+
+    for name in ("claude", "gpt"):
+        figure = found[name]["self-preference"]
+        assert figure.value is None
+        assert str(figure.reason).startswith("no family is known of ann, which may be of its own")
+        assert found[name]["skill"].value is not None
+
+
+def test_a_judge_without_a_family_is_named() -> None:
+    """Its own preference, which nobody looks for, may make another's figure."""
+    known, nobody = FAMILIES, Families(dict.fromkeys(ENTRANTS), FAMILIES.of_judges)
+    jury = [Juror("claude"), Juror("owl")]
+
+    found, of_unknown = figures(jury, families=known), figures(jury, families=nobody)
+
+    assert str(found["owl"]["self-preference"].reason).startswith("its name tells no family")
+    assert found["claude"]["self-preference"].value is not None
+    assert "self-preference" not in of_unknown["owl"]
+    assert "may be of its own" in str(of_unknown["claude"]["self-preference"].reason)
 
 
 def test_who_prefers_its_own_does_not_seem_more_skilled() -> None:
@@ -107,7 +134,7 @@ def test_what_the_verdicts_do_not_determine_has_a_reason(score: float) -> None:
 
     found = jury_figures(replace(pairs, forward=same, swapped=same), FAMILIES)
 
-    for figure in (*found["claude"], *found["owl"]):
+    for figure in (*found["claude"], found["owl"][0]):
         assert figure.value is None
         assert figure.reason is not None
         assert figure.reason.endswith("do not determine it")

@@ -48,12 +48,21 @@ def test_a_judge_that_never_looks_has_a_preference_of_one() -> None:
 
 
 def test_prompts_that_all_agree_do_not_make_a_figure_sure() -> None:
-    """A judge that was fair on three prompts may not be on the fourth."""
-    found = slot_preference(said([1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [1, 2, 3]))
+    """A judge that was fair on six prompts may not be on the seventh."""
+    found = slot_preference(said([1.0, 0.0] * 3, [1.0, 0.0] * 3, [*range(6)]))
 
     assert found.value == 0.0
-    assert found.high == pytest.approx(wilson(0.0, 3).upper)
-    assert found.low == pytest.approx(-wilson(0.0, 3).upper)
+    assert found.high == pytest.approx(wilson(0.0, 6).upper)
+    assert found.low == pytest.approx(-wilson(0.0, 6).upper)
+
+
+@pytest.mark.parametrize("forward", [[1.0] * 5, [1.0, 1.0, 1.0, 1.0, 0.0]], ids=["all", "most"])
+def test_on_five_prompts_there_is_no_interval(forward: list[float]) -> None:
+    """Whether prompts agree or not: as for any other figure, six are needed."""
+    found = slot_preference(said(forward, [0.0] * 5, [*range(5)]))
+
+    assert found.value is not None
+    assert (found.low, found.high) == (None, None)
 
 
 def test_a_single_prompt_has_no_interval() -> None:

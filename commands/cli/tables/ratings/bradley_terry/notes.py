@@ -8,6 +8,7 @@ import numpy as np
 from commands.errors import MOST_NAMES, counted, joined_names
 from ledger.identity import Json
 from projections.battles.imported import WINNERS, BattleTable
+from projections.battles.vote_sampling import VoteSampling
 from projections.intervals import known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
@@ -55,9 +56,13 @@ def coefficient_note(board: Leaderboard, coefficient: Coefficient) -> str:
         f"{board.name}: one standard deviation more of {coefficient.feature} multiplies the odds by"
         f" {exp(coefficient.beta):.2f}"
     )
+    confounded = (
+        f" WARNING: who wrote the responses explains {coefficient.between_entrants:.0%} of it, so"
+        " this cannot be told from strengths, nor these ratings from others."
+    ) * coefficient.is_confounded
     if coefficient.lower is None or coefficient.upper is None:
-        return f"{said} (no interval: all battles are on one prompt)."
-    return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f})."
+        return f"{said} (no interval: all battles are on one prompt).{confounded}"
+    return f"{said} ({exp(coefficient.lower):.2f} to {exp(coefficient.upper):.2f}).{confounded}"
 
 
 def left_out_note(board: Leaderboard, ratings: AdjustedRatings) -> str:
@@ -99,8 +104,11 @@ def among_note(name: str, among: AnchoredRatings) -> str:
     return f"{name}: MAE {among.mae:.1f} Elo of {n_anchors} anchors against human votes alone."
 
 
-def truth_notes(name: str, found: CorrectedRatings, truth: str) -> Iterator[str]:
-    """Yield notes on how votes correct a judge, and on whether the judge is any help."""
+def truth_notes(
+    name: str, found: CorrectedRatings, sampling: VoteSampling, truth: str
+) -> Iterator[str]:
+    """Yield notes on how votes correct a judge, whether they can, and whether the judge helps."""
+    yield from _sampling_notes(name, sampling)
     battles = found.battles
     unmatched = f" ({battles.n_unmatched:,} on other battles left out)" * bool(battles.n_unmatched)
     yield (
@@ -116,7 +124,39 @@ def truth_notes(name: str, found: CorrectedRatings, truth: str) -> Iterator[str]
         )
 
 
-def truth_facts(found: Mapping[str, CorrectedRatings]) -> dict[str, Json]:
+def _sampling_notes(name: str, found: VoteSampling) -> Iterator[str]:
+    """Yield warnings of votes that are no random sample of what the judge judged."""
+    n, first, last = found.n_voted, found.prompts[0], found.prompts[-1]
+    told = {
+        "prompts": (
+            f"their prompts ({len(found.prompts)} of {found.n_prompts}, between number {first} and"
+            f" number {last}; a random sample has about {found.expected_prompts:.0f})"
+        ),
+        "entrants": (
+            f"their entrants ({found.n_most} of {n} are on {' and '.join(found.most)}; a random"
+            f" sample has about {found.expected_most:.0f})"
+        ),
+        "outcomes": (
+            f"what the judge says of them (no winner: {found.no_winner[0]:.0%} of those voted on,"
+            f" {found.no_winner[1]:.0%} of all)"
+        ),
+    }
+    if found.doubts:
+        yield (
+            f"WARNING: {name}: the {n} battles voted on are no random sample of those judged, by"
+            f" {', '.join(told[each] for each in found.doubts)}. Corrected ratings and intervals"
+            " may be wrong; `tourney annotate` draws at random."
+        )
+    if found.without_vote:
+        yield (
+            f"WARNING: {name}: nobody voted on {joined_names(found.without_vote)}; whether the"
+            " judge favours them is not known."
+        )
+
+
+def truth_facts(
+    found: Mapping[str, CorrectedRatings], sampled: Mapping[str, VoteSampling]
+) -> dict[str, Json]:
     """Return how votes correct a judge, for JSON."""
     return {
         "correction": {
@@ -127,6 +167,8 @@ def truth_facts(found: Mapping[str, CorrectedRatings]) -> dict[str, Json]:
                 "n_votes": each.battles.n_votes,
                 "n_unmatched": each.battles.n_unmatched,
                 "n_prompts": each.battles.n_prompts,
+                "doubts": list(sampled[name].doubts),
+                "without_vote": list(sampled[name].without_vote),
             }
             for name, each in found.items()
         }

@@ -5,12 +5,14 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from commands.cli.tables.ratings.bradley_terry.notes import coefficient_note
 from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import difference_table
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard
+from projections.ratings.style import Coefficient
 from tests.support.builders.battles import beaten
 from tests.support.goldens.screens import rendered
 
@@ -170,3 +172,17 @@ def test_the_title_says_the_model() -> None:
     table = bt_table([leaderboard("utility", battles_of([]), parameters)], parameters)
 
     assert table.title == "Bradley-Terry, ties by Davidson, prior of sd 200"
+
+
+@pytest.mark.parametrize(("between", "is_told"), [(0.5, False), (0.95, True)])
+def test_a_style_of_each_entrants_own_is_told_to_be_no_effect(
+    between: float, *, is_told: bool
+) -> None:
+    """Controlled for it, the longest may rise or fall by any number of points."""
+    board = leaderboard("utility", battles_of(beaten(*RING)), PLAIN)
+    for bounds in ((None, None), (0.0, 0.2)):
+        effect = Coefficient("length", 0.1, *bounds, deviation=0.3, between_entrants=between)
+
+        said = coefficient_note(board, effect)
+
+        assert ("who wrote the responses explains 95% of it" in said) is is_told
