@@ -27,6 +27,7 @@ _FOLDING: Final = frozenset(
     {"project", "battle", "report", "view", "replay", "verify"}
 )  # commands that only read
 _MUCH: Final = 100_000  # objects
+_DIGITS: Final = 4  # of a terminal's size
 
 
 class Entry(NamedTuple):
@@ -132,6 +133,7 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):  # JSON is UTF-8, whatever the locale says
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     atexit.register(_drop_what_nobody_reads)
+    _drop_impossible_sizes()
     words = [word for word in _typed() if not word.startswith("-")]
     if not _FOLDING.isdisjoint(words[:1]):
         _tune_interpreter()
@@ -158,6 +160,14 @@ def _say(message: str, fg: str | None = None) -> None:
     """Print the last message; the exit code holds even if nobody can read it."""
     with suppress(OSError):
         typer.secho(message, fg=fg, err=True)
+
+
+def _drop_impossible_sizes() -> None:
+    """Drop a size of the terminal that is none, as 0: libraries take it as it comes, or fail."""
+    for name in ("COLUMNS", "LINES"):
+        size = os.environ.get(name, "")
+        if not (size.isascii() and size.isdecimal() and 1 <= len(size.lstrip("0")) <= _DIGITS):
+            os.environ.pop(name, None)
 
 
 def _drop_what_nobody_reads() -> None:
@@ -197,12 +207,22 @@ def command_line(words: Sequence[str] | None = None) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["--help", "-h"]},
+        context_settings={"help_option_names": ["--help", "-h"], "obj": _paths},
     )
     app.callback(invoke_without_command=True)(tourney)
     for heading, entries in COMMANDS.items():
         _add_all(app, entries, words, heading)
     return app
+
+
+def _paths() -> list[str]:
+    """Return every command as it is typed; for a misspelt one, since all are imported."""
+
+    def below(path: str, command: object) -> list[str]:
+        found = getattr(command, "commands", {})
+        return [path, *(each for name in found for each in below(f"{path} {name}", found[name]))]
+
+    return below("tourney", typer.main.get_command(command_line()))[1:]
 
 
 def _add_all(

@@ -196,6 +196,7 @@ def report(
 
     Example: tourney report -o report.html
     """
+    _require_html(output)
     with Ledger.read_only(selection.path) as opened, starter(opened.head.position) as start:
         head = head_at(opened, selection.as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
@@ -207,6 +208,17 @@ def report(
     write([page.encode()], output)
     if output is not None:
         say(f"written to {output}")
+
+
+def _require_html(output: Path | None) -> None:
+    """Refuse a file whose name promises another format.
+
+    Raises:
+        ConfigurationError: The suffix is neither that of HTML nor absent.
+    """
+    if output is not None and output.suffix.lower() not in {"", ".html", ".htm"}:
+        fault = f"--output {output}: the report is HTML, not {output.suffix}"
+        raise ConfigurationError([f"{fault}; name the file {output.with_suffix('.html')}"])
 
 
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> Sequence[EvaluationRun]:

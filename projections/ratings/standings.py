@@ -13,6 +13,7 @@ from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.comparisons import CODES, STATUSES, Comparisons, comparisons_of
 from projections.intervals import Estimate, Floats, Interval, RatioTerms, estimate_ratio, known
+from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
 from projections.ratings.elo.uncertainty import EloBootstrap, uncertainty
 from projections.tournament.compared import FAILURES, Account, Compared
@@ -58,6 +59,7 @@ class Standings:
     sweep: tuple[tuple[float, EloRatings], ...]
     account: Account
     other_ties: OtherTies | None  # None: there are few ties
+    groups: tuple[tuple[str, ...], ...] = ()  # of rated entrants that met, perhaps through others
 
     @property
     def ties_note(self) -> str | None:
@@ -103,6 +105,17 @@ def standings(
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
         account=comparisons.account,
         other_ties=_other_ties(comparisons, parameters),
+        groups=_groups(battles),
+    )
+
+
+def _groups(battles: Battles) -> tuple[tuple[str, ...], ...]:
+    """Return who met whom, perhaps through others: nothing compares entrants of two groups."""
+    met, others = np.append(battles.a, battles.b), np.append(battles.b, battles.a)
+    found = components_of(len(battles.entrants), met, others)
+    return tuple(
+        tuple(battles.entrants[each] for each in found.members(number))
+        for number in range(len(found))
     )
 
 

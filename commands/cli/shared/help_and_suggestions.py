@@ -55,14 +55,26 @@ class PanelGroup(TyperGroup):
         """Find the command that the first word names.
 
         Raises:
-            click.UsageError: There is none; the message suggests the nearest names, once.
+            click.UsageError: There is none; the message suggests commands of that name elsewhere,
+                or else the nearest names, once.
         """
         name = args[0]
         if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        close = " or ".join(map(repr, get_close_matches(name, self.commands)))
+        close = " or ".join(map(repr, self._meant(name, ctx.find_root())))
         hint = f" Did you mean {close}?" if close else ""
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
+
+    def _meant(self, name: str, root: click.Context) -> list[str]:
+        """Return what a word may stand for, as `elo` for `tourney project elo` wherever it is."""
+        paths = sorted(root.obj()) if callable(root.obj) else []
+        lasts = [path.split()[-1] for path in paths]
+        if name in lasts:
+            return [path for path, last in zip(paths, lasts, strict=True) if last == name]
+        if near := get_close_matches(name, self.commands):
+            return near
+        near = get_close_matches(name, lasts, n=1)
+        return [path for path, last in zip(paths, lasts, strict=True) if last in near]
 
 
 def _nearest(error: click.NoSuchOption) -> list[str]:

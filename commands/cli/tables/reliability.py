@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final
 
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import KEPT, Table, columns
 from commands.runs.reading.rows import BiasRow, FragilityRow
 from commands.runs.report.drawings.figures import calibration_chart
 from ledger.events.registration import JudgeSettings
@@ -120,10 +120,14 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
         schema="tourney/bias@1",
         title="Biases of judges",
         columns=(
-            *columns("dimension", "judge", "measure", "of"),
-            *columns("value", digits=3),
+            *columns("dimension", "judge"),
+            *columns("measure", importance=KEPT),
+            *columns("of"),
+            *columns("value", digits=3, importance=KEPT),
             *columns(digits=3, group="interval", ci95_low="95 % low", ci95_high="95 % high"),
-            *columns("unit", n="n", n_of="n of"),
+            *columns("unit", importance=KEPT),
+            *columns(importance=1, n="n"),
+            *columns(importance=0, n_of="n of"),
         ),
         rows=tuple(each._asdict() for each in shown),
         notes=(

@@ -27,7 +27,7 @@ _NO_FIGURE: Final = (
     "this has no figure; figures exist for `tourney project elo` (also with --k-sweep), `bt`,"
     " `winrates`, `calibration` and `metrics` (also with --curve)"
 )
-_IN_TITLE: Final = ("dimension", "stream")  # columns that go there if all rows have the same
+_IN_TITLE: Final = ("dimension", "judge", "stream")  # go there if all rows have the same
 _BAR: Final = "cyan"
 _WARNING: Final = "yellow"
 _LISTED: Final = 3  # of a list in a table; data has all
@@ -119,7 +119,7 @@ def _titled(table: Table) -> tuple[list[str], list[layout.ShownColumn]]:
         first = values[0]
         if column.key in _IN_TITLE and isinstance(first, str) and {*map(str, values)} == {first}:
             in_title.append(first)
-        elif not column.is_counted or any(values):
+        elif not column.is_counted or any(value != 0 for value in values):
             texts = tuple(_cell(value, column) for value in values)
             is_number = column.digits is not None or any(isinstance(v, int | float) for v in values)
             cells.append(layout.ShownColumn(column, is_number, texts))

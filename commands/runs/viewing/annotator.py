@@ -14,6 +14,7 @@ from commands.runs.viewing.http_exchange import (
     moved_to,
     page,
     plain,
+    whole_number,
 )
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.errors import TourneyError
@@ -84,19 +85,19 @@ def answer_annotator(request: PageRequest, access: Access, box: BallotBox) -> Pa
 
 def _number(said: str, box: BallotBox) -> int | None:
     """Return the ballot that an address or a form names, counted from 0; None: there is none."""
-    number = int(said) - 1 if said.isascii() and said.isdecimal() else -1
-    return number if 0 <= number < len(box.ballots) else None
+    number = whole_number(said)
+    return number - 1 if number and number <= len(box.ballots) else None
 
 
 def _take(request: PageRequest, box: BallotBox) -> PageReply:
     """Record a vote, and go on to the next ballot."""
     form = request.form
     number, choice = _number(form.get("ballot", ""), box), _choice(form.get("choice", ""))
-    n_before = form.get("n_before", "")
-    if request.path != "/vote" or number is None or choice is None or not n_before.isdecimal():
+    n_before = whole_number(form.get("n_before", ""))
+    if request.path != "/vote" or number is None or choice is None or n_before is None:
         return plain(HTTPStatus.BAD_REQUEST, "This is no vote.")
     try:
-        counts = box.cast(number, choice, n_before=int(n_before))
+        counts = box.cast(number, choice, n_before=n_before)
     except TourneyError as error:
         return plain(HTTPStatus.INTERNAL_SERVER_ERROR, f"This vote is not recorded: {error}")
     return moved_to("/" if counts else f"/ballot/{number + 1}")  # shows the vote that counts

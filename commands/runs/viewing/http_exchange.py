@@ -56,6 +56,15 @@ def _fields(encoded: str) -> dict[str, str]:
         return {}
 
 
+_MOST_DIGITS: Final = 12  # of a number; Python refuses to read thousands
+
+
+def whole_number(said: str) -> int | None:
+    """Return the number that a request names in plain digits; None: it is none, or absurd."""
+    is_plain = said.isascii() and said.isdecimal() and len(said) <= _MOST_DIGITS
+    return int(said) if is_plain else None
+
+
 class PageReply(NamedTuple):
     """A reply; a stream goes on until the reader leaves."""
 

@@ -13,6 +13,7 @@ from commands.runs.report.money import spending_of
 from commands.runs.report.text import dollars
 from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
 from commands.runs.viewing.frame import render
+from commands.runs.viewing.http_exchange import whole_number
 from commands.runs.viewing.live import LiveView
 from ledger.identity import Digest
 from projections.tournament.compared import OutcomeKind
@@ -101,8 +102,7 @@ class Pager(NamedTuple):
 
 def _pager(path: str, query: dict[str, str], n: int, asked: str) -> Pager:
     n_pages = max(1, -(-n // _ON_PAGE))
-    number = min(int(asked), n_pages) if asked.isdecimal() and asked.isascii() else 1
-    number = max(1, number)
+    number = min(max(1, whole_number(asked) or 1), n_pages)
 
     def page_at(other: int) -> str | None:
         if not 1 <= other <= n_pages:

@@ -13,7 +13,7 @@ from threading import BoundedSemaphore
 from typing import Final, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.runs.viewing.http_exchange import PageReply, PageRequest
+from commands.runs.viewing.http_exchange import PageReply, PageRequest, whole_number
 
 Answer: TypeAlias = Callable[[PageRequest], PageReply]
 _Connected: TypeAlias = socket.socket | tuple[bytes, socket.socket]
@@ -87,8 +87,8 @@ class _Connection(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         length = self.headers.get("Content-Length", "0")
-        n_bytes = int(length) if length.isdecimal() else _MOST_BODY + 1
-        if n_bytes > _MOST_BODY or "Transfer-Encoding" in self.headers:
+        n_bytes = whole_number(length)
+        if n_bytes is None or n_bytes > _MOST_BODY or "Transfer-Encoding" in self.headers:
             self.send_error(413)
             return
         body = self.rfile.read(n_bytes).decode("utf-8", "replace")

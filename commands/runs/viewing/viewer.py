@@ -9,7 +9,14 @@ from commands.runs.viewing import pages
 from commands.runs.viewing.battle_index import BattleFilter
 from commands.runs.viewing.following import LedgerFollower
 from commands.runs.viewing.frame import policy
-from commands.runs.viewing.http_exchange import Access, PageReply, PageRequest, page, plain
+from commands.runs.viewing.http_exchange import (
+    Access,
+    PageReply,
+    PageRequest,
+    page,
+    plain,
+    whole_number,
+)
 from commands.runs.viewing.live import LiveReading, LiveView, live_reading_of, view_of
 from commands.runs.viewing.server import serve_until_interrupted
 from ledger.chain import Head
@@ -52,6 +59,8 @@ def answer(request: PageRequest, access: Access, follower: Follower) -> PageRepl
 def _page_at(request: PageRequest, view: LiveView, fault: str | None) -> str | None:
     query = request.query
     number = query.get("page", "1")
+    if number.isdecimal() and whole_number(number) is None:  # no list is as long
+        return None
     match request.path.split("/")[1:]:
         case [""]:
             return pages.overview_page(view, fault)

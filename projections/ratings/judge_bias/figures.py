@@ -15,15 +15,15 @@ Kind: TypeAlias = Literal[
     "skill",
     "transitivity",
 ]
-_ELO_PER_DEVIATION: Final = ("Elo points per s.d.", "verdicts")
+_ELO_POINTS: Final = ("Elo points", "verdicts")
 _COUNTED_IN: Final[Mapping[Kind, tuple[str, str]]] = {
     "slot preference": ("share", "verdicts"),
-    "length": ("Elo points, twice as long", "verdicts"),
-    "headers": _ELO_PER_DEVIATION,
-    "lists": _ELO_PER_DEVIATION,
-    "bold": _ELO_PER_DEVIATION,
+    "length": _ELO_POINTS,
+    "headers": _ELO_POINTS,
+    "lists": _ELO_POINTS,
+    "bold": _ELO_POINTS,
     "length control": ("Elo points", "pairs"),
-    "self-preference": ("Elo points", "verdicts"),
+    "self-preference": _ELO_POINTS,
     "flips": ("share", "pairs"),
     "skill": ("factor", "verdicts"),
     "transitivity": ("p", "pairs of entrants"),
@@ -40,8 +40,9 @@ MEANING: Final[Mapping[str, str]] = {
         " `swap-consistent` leaves them out."
     ),
     "length": (
-        "Length, headers, lists, bold: what a response gains with this judge by more of it, beside"
-        " its strength. 0: the judge has no preference."
+        "Length, headers, lists, bold: what a response gains with this judge, beside its strength,"
+        " if it is twice as long, or has one standard deviation more of the others. 0: the judge"
+        " has no preference."
     ),
     "length control": (
         "Length control: the largest change of a rating once length is accounted for;"

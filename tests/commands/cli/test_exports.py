@@ -35,6 +35,17 @@ def test_the_report_is_of_the_tournament_as_it_stands(place: Path) -> None:
     assert (place / "tournament.db").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["x.md", "x.pdf", "x.html.gz"])
+def test_a_file_that_is_named_as_another_format_is_refused(place: Path, name: str) -> None:
+    """HTML in a file of Markdown would be shown as text."""
+    done = launch(place, "report", "-o", name)
+
+    assert done.returncode == 2
+    assert f"--output {name}: the report is HTML, not {Path(name).suffix}" in done.stderr
+    assert not (place / name).exists()
+    assert launch(place, "report", "-o", "plain").returncode == 0
+
+
 def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(place: Path) -> None:
     """What is on it can be chosen as in every table."""
     chosen = ("--dimension", "utility", "--battles", "none", "--as-of", "9")

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
+from ledger.identity import Dimension
 from projections.battles.comparisons import comparisons_of
 from projections.intervals import wilson
 from projections.ratings.standings import (
@@ -17,6 +18,7 @@ from projections.ratings.standings import (
     win_rates,
     win_rates_on,
 )
+from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, rubric
@@ -220,7 +222,22 @@ def test_the_standings_carry_their_own_account() -> None:
 
     assert standing.account.sentence() == (
         "6 pairs = 1 decided + 1 tied + 0 inconsistent + 1 refused + 3 pending"
+        " (3 of 6 pairs judged so far)"
     )
+
+
+def test_entrants_that_never_met_are_groups_of_their_own() -> None:
+    """However far apart their ratings are, nothing compares them; a chain of battles does."""
+    met = [("s1", "s2"), ("w1", "w2"), ("x", "y"), ("y", "w1")]
+    battles = [
+        ComparedBattle("set", f"p{n}", n, a, b, "a" if n % 3 else "b")
+        for n, (a, b) in enumerate(met * 8)
+    ]
+
+    found = standings(Dimension("set"), battles, [], ELO)
+
+    assert {*found.groups} == {("s1", "s2"), ("w1", "w2", "x", "y")}
+    assert standings(Dimension("set"), [], ["s1"], ELO).groups == ()
 
 
 def test_each_dimension_has_standings_of_its_own() -> None:

@@ -170,6 +170,7 @@ def test_the_sentence_adds_up_to_what_was_planned() -> None:
 
     assert account.sentence() == (
         "6 pairs = 2 decided + 1 tied + 1 inconsistent + 1 refused + 1 pending"
+        " (5 of 6 pairs judged so far)"
     )
     assert account.n_failed == 1
 

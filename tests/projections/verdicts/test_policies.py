@@ -164,6 +164,7 @@ def test_an_abstention_is_a_missing_vote() -> None:
 
     assert account.sentence() == (
         "6 pairs = 2 decided + 1 tied + 0 inconsistent + 1 refused + 1 abstained + 1 pending"
+        " (5 of 6 pairs judged so far)"
     )
 
 
@@ -186,7 +187,9 @@ def test_the_account_of_concatenated_orders_says_that_it_counts_orders() -> None
     """Twelve pairs of six would be a riddle."""
     account = account_of(by(known(*history(cup(), "a", "inconsistent")), CONCATENATE))
 
-    assert account.sentence() == "12 orders = 4 decided + 0 tied + 0 inconsistent + 8 pending"
+    assert account.sentence() == (
+        "12 orders = 4 decided + 0 tied + 0 inconsistent + 8 pending (4 of 12 orders judged so far)"
+    )
     assert "counted" not in account.fields()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
-from commands.errors import counted
+from commands.errors import MOST_NAMES, counted, joined_names
 from commands.runs.reading.rows import EloRow
 from commands.runs.report.drawings.figures import elo_chart
 from ledger.events.ratings import EloParameters, TieRule
@@ -87,6 +87,12 @@ def _account_notes(standings: Iterable[Standings], parameters: EloParameters) ->
         yield f"{each.dimension}: {each.account.sentence()}"
         if each.ties_note:
             yield f"{each.dimension}: {each.ties_note}"
+        if len(each.groups) > 1:
+            named = "; ".join(joined_names(group) for group in each.groups[:MOST_NAMES])
+            yield (
+                f"WARNING: {each.dimension}: {len(each.groups)} groups that never met; ratings"
+                f" compare only within a group: {named}."
+            )
         if each.bootstrap is not None:
             if any(row.lower is not None for row in each.rows):
                 yield f"{each.dimension}: {each.bootstrap.sentence()}"

@@ -114,7 +114,7 @@ def _lines(texts: Sequence[str], fit: Fitted, *, is_at_bottom: bool = False) -> 
 
 def _wrapped(text: str, width: int) -> list[str]:
     """Return the lines of a text of so many columns; only too long a word is broken."""
-    lines = [""]
+    lines, width = [""], max(1, width)
     for word in text.split(" "):
         for part in chop_cells(word, width) or [""]:
             longer = f"{lines[-1]} {part}" if lines[-1] else part

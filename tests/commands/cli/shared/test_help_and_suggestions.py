@@ -80,6 +80,14 @@ def test_the_version_has_a_short_spelling() -> None:
         (("project", "winrate"), "No such command 'winrate'. Did you mean 'winrates'?"),
         (("plan", "genrate"), "No such command 'genrate'. Did you mean 'generate'?"),
         (("xyzzy",), "No such command 'xyzzy'."),
+        (("elo",), "No such command 'elo'. Did you mean 'tourney project elo'?"),
+        (("apply", "elo"), "No such command 'elo'. Did you mean 'tourney project elo'?"),
+        (("project", "status"), "No such command 'status'. Did you mean 'tourney status'?"),
+        (("winrate",), "No such command 'winrate'. Did you mean 'tourney project winrates'?"),
+        (
+            ("judge",),
+            "No such command 'judge'. Did you mean 'tourney apply judge' or 'tourney plan judge'?",
+        ),
     ],
 )
 def test_a_misspelt_command_is_told_the_nearest_once(words: tuple[str, ...], message: str) -> None:

@@ -147,6 +147,25 @@ def test_a_pipe_is_as_wide_as_it_says(
     assert ("Recorded" in lines[1]) != is_hidden
 
 
+@pytest.mark.parametrize("columns", ["0", "2", "9" * 5_000, "²"], ids=["0", "2", "absurd", "²"])
+@pytest.mark.parametrize("command", ["log", "status", "prices"])
+def test_no_width_is_too_odd_for_a_table(
+    path: Path, monkeypatch: pytest.MonkeyPatch, command: str, columns: str
+) -> None:
+    """A terminal that does not know its size says 0."""
+    monkeypatch.setenv("COLUMNS", columns)
+
+    done = launch(path.parent, command)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.stdout == launch_without(path.parent, command)) is (columns != "2")
+
+
+def launch_without(folder: Path, command: str) -> str:
+    """Return what a command prints in a pipe that says nothing of its width."""
+    return launch(folder, command, prefix=("env", "-u", "COLUMNS")).stdout
+
+
 def test_lines_on_a_terminal_steer_it_no_further(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

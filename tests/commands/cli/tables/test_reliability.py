@@ -1,9 +1,11 @@
 """The tables of how far judges and an entrant's probabilities can be relied on."""
 
+import io
 import json
 from math import nan
 
 import pytest
+from rich.console import Console
 
 from commands.cli.tables.reliability import (
     agreement_table,
@@ -12,7 +14,7 @@ from commands.cli.tables.reliability import (
     fragility_table,
     temperature_table,
 )
-from commands.cli.tables.render import Format
+from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table
 from commands.runs.reading.rows import BiasRow, FragilityRow
 from ledger.identity import Dimension, EntrantId
@@ -209,6 +211,19 @@ def test_a_table_of_biases_says_what_its_measures_mean_and_why_some_are_missing(
         "style, ann: no self-preference: one judge.",
     )
     assert [note.partition(":")[0] for note in table.notes[2:]] == ["Slot preference", "Flips"]
+
+
+def test_at_80_columns_a_bias_keeps_its_unit_and_its_interval() -> None:
+    """A share of 0.035 and -8 Elo points under one heading are no numbers without it."""
+    of = "base_olmo and security_plus_robustness"
+    rows = [bias_row("flips", 0.035), bias_row("length", -45.457)]
+    table = bias_table([each._replace(of=of) for each in rows])
+    file = io.StringIO()
+
+    print_table(table, Format.TABLE, Console(file=file, width=80, _environ={}))
+
+    heading = file.getvalue().split("flips")[0]
+    assert {"Unit", "95", "Value"} <= {*heading.split()}
 
 
 def test_biases_of_judges_that_were_not_heard_are_no_empty_screen() -> None:

@@ -16,6 +16,18 @@ def test_a_screen_of_a_width_is_what_was_agreed_on(name: str, text: str) -> None
     assert text == (FOLDER / name).read_bytes().decode()
 
 
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("name", drawings())
+def test_nothing_of_the_first_column_is_lost_on_the_narrowest_terminal(
+    name: str, width: int
+) -> None:
+    """However it is broken, it is there, and no table fails."""
+    drawn = "".join(on_terminal(drawings()[name], width).split())
+
+    title = in_pipe(drawings()[name]).splitlines()[0]
+    assert "".join(title.split()) in drawn
+
+
 @pytest.mark.parametrize("width", [40, *WIDTHS])
 @pytest.mark.parametrize("name", drawings())
 def test_no_number_id_or_word_is_broken(name: str, width: int) -> None:

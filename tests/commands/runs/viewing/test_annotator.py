@@ -143,7 +143,8 @@ def test_a_form_of_another_site_votes_on_nothing(box: BallotBox) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"choice": "c"}, {"ballot": "7"}, {"ballot": "0"}, {"ballot": "-1"}, {"n_before": "x"}],
+    [{"choice": "c"}, {"ballot": "7"}, {"ballot": "0"}, {"ballot": "-1"}, {"n_before": "x"}]
+    + [{name: "9" * 5_000} for name in ("ballot", "n_before")],
 )
 def test_what_is_no_vote_is_refused(box: BallotBox, wrong: dict[str, str]) -> None:
     """Nothing is guessed."""
@@ -151,6 +152,12 @@ def test_what_is_no_vote_is_refused(box: BallotBox, wrong: dict[str, str]) -> No
 
     assert send(box, form).status is HTTPStatus.BAD_REQUEST
     assert box.n_done == 0
+
+
+@pytest.mark.parametrize("number", ["0", "7", "x", "", "-1", "9" * 5_000])
+def test_a_ballot_that_is_none_has_no_page(box: BallotBox, number: str) -> None:
+    """Whatever number an address names."""
+    assert get(box, f"/ballot/{number}").status is HTTPStatus.NOT_FOUND
 
 
 def test_at_the_end_it_says_what_the_votes_are_for(box: BallotBox) -> None:

@@ -88,6 +88,21 @@ def test_a_form_is_read_up_to_a_bound(server: PageServer) -> None:
     assert ask(server, "/vote", "POST", b"x" * 10_001).status == 413
 
 
+@pytest.mark.parametrize("length", ["9" * 5_000, "-1", "x", ""], ids=["absurd", "minus", "x", "no"])
+def test_a_length_that_is_none_is_refused_without_a_word_on_the_terminal(
+    server: PageServer, capfd: pytest.CaptureFixture[str], length: str
+) -> None:
+    """Python reads no number of thousands of digits, and anybody may send one."""
+    with closing(HTTPConnection("127.0.0.1", server.server_port)) as connection:
+        connection.putrequest("POST", "/vote")
+        connection.putheader("Content-Length", length)
+        connection.endheaders()
+
+        assert connection.getresponse().status == 413
+
+    assert capfd.readouterr().err == ""
+
+
 def test_a_connection_too_many_is_closed(server: PageServer) -> None:
     """However many are opened, there are so many threads."""
     server._room = BoundedSemaphore(1)

@@ -50,6 +50,17 @@ def test_every_address_has_its_page(ledger_file: Path) -> None:
     assert answer(PageRequest("/"), ACCESS, follower).status is HTTPStatus.FORBIDDEN
 
 
+@pytest.mark.parametrize("path", ["/battles", "/prompts"])
+def test_a_page_of_thousands_of_digits_is_none(ledger_file: Path, path: str) -> None:
+    """A number beyond the last page leads there; one that nobody can mean leads nowhere."""
+    follower = follower_of(ledger_file, STREAM)
+    follower.refresh()
+
+    assert ask(follower, path, page="9" * 5_000).status is HTTPStatus.NOT_FOUND
+    assert ask(follower, path, page="999").status is HTTPStatus.OK
+    assert ask(follower, path, page="x").status is HTTPStatus.OK
+
+
 def test_until_the_ledger_is_read_a_page_waits(ledger_file: Path) -> None:
     """Of a big one that takes a while; nothing is shown that is not so."""
     found = ask(follower_of(ledger_file, STREAM), "/battles")

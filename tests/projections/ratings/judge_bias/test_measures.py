@@ -121,7 +121,7 @@ def test_length_is_told_for_a_response_that_is_twice_as_long() -> None:
     found = measures(held(drawn(3, A, B, A, TIE)), "opus")
 
     length = found["length"]
-    assert length.unit == "Elo points, twice as long"
+    assert length.unit == "Elo points"
     assert length.n == 48
     assert length.low is not None
     assert length.value is not None

@@ -7,6 +7,7 @@ from commands.cli.tables.ratings.elo import elo_table
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension, JudgeId
 from projections.ratings.standings import standings
+from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import settle
 from tests.support.builders.commands import JUDGE, P1
 from tests.support.builders.events import opened
@@ -36,6 +37,20 @@ def test_each_other_k_is_a_column_of_its_own() -> None:
     table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
 
     assert [column.heading for column in table.columns][-2:] == ["K=4", "K=0.5"]
+
+
+def test_groups_that_never_met_are_told() -> None:
+    """One list of ratings reads as one ranking."""
+    battles = [
+        ComparedBattle("set", f"p{n}", n, a, b, "a" if n % 3 else "b")
+        for n, (a, b) in enumerate([("s1", "s2"), ("w1", "w2")] * 8)
+    ]
+    rated = standings(Dimension("set"), battles, [], EloParameters(permutations=2))
+    linked = standings(Dimension("set"), battles[::2], [], EloParameters(permutations=2))
+
+    said = "WARNING: set: 2 groups that never met; ratings compare only within a group: "
+    assert f"{said}w1, w2; s1, s2." in elo_table([rated], EloParameters()).notes
+    assert "never met" not in "".join(elo_table([linked], EloParameters()).notes)
 
 
 def test_the_account_stands_beside_the_ratings() -> None:
