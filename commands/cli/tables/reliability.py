@@ -93,10 +93,14 @@ _DECISIVE: Final = (
 )
 
 
+_NO_NEIGHBOURS: Final = "No two entrants have finite ratings that compare, so no prompts decide."
+
+
 def fragility_table(
     rows: Iterable[FragilityRow], *, notes: Iterable[str] = (), facts: Mapping[str, Json]
 ) -> Table:
     """Return a row for each pair of neighbours on each dimension, best first."""
+    shown = tuple(rows)
     return Table(
         schema="tourney/fragility@1",
         title="How few prompts decide who is ahead",
@@ -106,8 +110,8 @@ def fragility_table(
             *columns("n_decisive", "n_prompts"),
             *columns(decisive="Which"),
         ),
-        rows=tuple(each._asdict() for each in rows),
-        notes=(*notes, _DECISIVE),
+        rows=tuple(each._asdict() for each in shown),
+        notes=(*notes, _DECISIVE if shown else _NO_NEIGHBOURS),
         facts=dict(facts),
     )
 

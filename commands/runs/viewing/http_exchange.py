@@ -8,7 +8,7 @@ from hashlib import sha256
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 _OWN_NAMES: Final = frozenset({"127.0.0.1", "localhost"})  # a tunnel may give another port
 _GETTING: Final = frozenset({"GET", "HEAD"})
@@ -36,10 +36,10 @@ class PageRequest(NamedTuple):
     @classmethod
     def of(cls, target: str, headers: Mapping[str, str], method: str, body: str) -> "PageRequest":
         """Parse a request's target, headers and body."""
-        parts = urlsplit(target)
+        path, _, query = target.partition("?")
         return cls(
-            parts.path,
-            _fields(parts.query),
+            path,
+            _fields(query),
             method,
             headers.get("Host", ""),
             headers.get("Cookie", ""),

@@ -51,6 +51,7 @@ def elo_table(
             "judge": judges[0].judge_id if len(judges) == 1 else None,
             "parameters": parameters.fields,
             "accounts": {each.dimension: each.account.fields() for each in standings},
+            "groups": {each.dimension: [*map(list, each.groups)] for each in standings},
             "tied_shares": {each.dimension: each.account.tied_share for each in standings},
             "intervals": {
                 each.dimension: each.bootstrap.fields() if each.bootstrap else None

@@ -226,6 +226,13 @@ def test_at_80_columns_a_bias_keeps_its_unit_and_its_interval() -> None:
     assert {"Unit", "95", "Value"} <= {*heading.split()}
 
 
+def test_where_nobody_has_a_neighbour_it_is_said_why() -> None:
+    """Of one battle there are no two finite ratings, and no prompts that decide."""
+    assert rendered(fragility_table([], facts={})) == (
+        "No two entrants have finite ratings that compare, so no prompts decide.\n"
+    )
+
+
 def test_biases_of_judges_that_were_not_heard_are_no_empty_screen() -> None:
     """A command that prints nothing looks broken."""
     table = bias_table([])

@@ -118,3 +118,9 @@ def test_a_request_is_read_from_what_was_sent() -> None:
         {"vote": "a", "n": "1"},
     )
     assert PageRequest.of("/?" + "a=1&" * 50, {}, "GET", "").query == {}
+
+
+@pytest.mark.parametrize("target", ["http://[x/battles", "//[", "*", "?page=1", "[::1"])
+def test_a_target_that_is_no_address_is_a_path_that_leads_nowhere(target: str) -> None:
+    """A parser of whole addresses fails on some, with a traceback on the terminal."""
+    assert PageRequest.of(target, {}, "GET", "").path == target.partition("?")[0]

@@ -49,7 +49,9 @@ def test_groups_that_never_met_are_told() -> None:
     linked = standings(Dimension("set"), battles[::2], [], EloParameters(permutations=2))
 
     said = "WARNING: set: 2 groups that never met; ratings compare only within a group: "
-    assert f"{said}w1, w2; s1, s2." in elo_table([rated], EloParameters()).notes
+    table = elo_table([rated], EloParameters())
+    assert f"{said}w1, w2; s1, s2." in table.notes
+    assert table.facts["groups"] == {"set": [["w1", "w2"], ["s1", "s2"]]}
     assert "never met" not in "".join(elo_table([linked], EloParameters()).notes)
 
 
