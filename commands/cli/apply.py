@@ -141,8 +141,8 @@ def failure_reasons(said: str | None) -> frozenset[FailureReason]:
 @command
 def evaluate(
     paths: options.Paths,
-    entrant: options.Entrant = None,
-    evaluation: options.Evaluation = None,
+    entrants: options.Entrants = None,
+    evaluations: options.Evaluations = None,
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
@@ -168,8 +168,8 @@ def evaluate(
             place.opening,
             inference_of,
             open_parquet,
-            entrant=entrant,
-            evaluation=evaluation,
+            entrants=entrants or (),
+            evaluations=evaluations or (),
         )
         book = price_book(place.settings, place.folder)
         with place.recorder(say) as recorder, console() as talk:

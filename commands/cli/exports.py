@@ -145,8 +145,8 @@ def export_elo_ratings(
 def export_results(
     paths: options.Paths,
     output: OutputOption = None,
-    entrant: options.Entrant = None,
-    evaluation: options.Evaluation = None,
+    entrants: options.Entrants = None,
+    evaluations: options.Evaluations = None,
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
 ) -> None:
@@ -158,7 +158,7 @@ def export_results(
     Example: tourney export results --entrant base
     """
     source = read_evaluations(paths, tournament, as_of)
-    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
+    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     entrant = _only_entrant(source)
     runs = source.runs if as_of is not None else _scored_by_code_of_today(source, paths.config)
     results = results_of(entrant, runs, project=source.stream, as_of=source.head)

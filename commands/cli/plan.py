@@ -158,8 +158,8 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
 def evaluate(
     paths: options.Paths,
     writer: Writer,
-    entrant: options.Entrant = None,
-    evaluation: options.Evaluation = None,
+    entrants: options.Entrants = None,
+    evaluations: options.Evaluations = None,
     exit_code: ExitCodeOption = False,
 ) -> None:
     """Count the missing evaluation samples.
@@ -173,8 +173,8 @@ def evaluate(
         place.opening,
         make_inference_factory(place.settings),
         open_parquet,
-        entrant=entrant,
-        evaluation=evaluation,
+        entrants=entrants or (),
+        evaluations=evaluations or (),
     )
     known, items = _recorded(place, asked_evaluations_of(place.stream), ASKED_EVENTS)
     rows = missing_samples(known, planned.evaluations)

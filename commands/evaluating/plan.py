@@ -60,12 +60,12 @@ def plan_evaluations(
     inference_of: Callable[[Entrant], Inference],
     open_parquet: OpenParquet,
     *,
-    entrant: str | None,
-    evaluation: str | None,
+    entrants: Sequence[str] = (),
+    evaluations: Sequence[str] = (),
 ) -> EvaluationPlans:
     """Plan the configured evaluations of each entrant; no weights are loaded.
 
-    With an entrant or an evaluation: only its own. Relative paths start from the folder.
+    With entrants or evaluations named: only theirs. Relative paths start from the folder.
 
     Raises:
         ConfigurationError: An option names no entrant or evaluation, an evaluation cannot be made,
@@ -73,12 +73,12 @@ def plan_evaluations(
     """
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
-    entrants = _chosen("entrant", entrant, roster, "on the roster")
+    chosen_entrants = _chosen("entrant", entrants, roster, "on the roster")
     sources = EvaluationSources(folder, opening.bank, open_parquet)
-    chosen = tuple(_make_evaluations(settings.evaluations, evaluation, sources, opening))
+    chosen = tuple(_make_evaluations(settings.evaluations, evaluations, sources, opening))
     planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
-    for who in entrants:
+    for who in chosen_entrants:
         inference = inference_of(who)
         for made, options, scored_by in chosen:
             try:
@@ -132,28 +132,28 @@ def _id_of(uses: str) -> str:
 
 
 def _chosen(
-    option: str, name: str | None, things: Mapping[str, Thing], where: str
+    option: str, names: Sequence[str], things: Mapping[str, Thing], where: str
 ) -> tuple[Thing, ...]:
-    """Return what an option names; None: everything."""
-    if name is not None and name not in things:
-        known = ", ".join(things)
-        raise ConfigurationError([f"--{option} {name!r} is not {where}; choose one of: {known}"])
-    return tuple(thing for key, thing in things.items() if name in {None, key})
+    """Return what an option names; without a name everything."""
+    there_are = f"is not {where}; choose one of: {', '.join(things)}"
+    if faults := [f"--{option} {name!r} {there_are}" for name in names if name not in things]:
+        raise ConfigurationError(faults)
+    return tuple(thing for key, thing in things.items() if not names or key in names)
 
 
 def _make_evaluations(
     sections: Sequence[EvaluationSection],
-    name: str | None,
+    names: Sequence[str],
     sources: EvaluationSources,
     opening: OpenTournament,
 ) -> Iterator[tuple[Evaluation, EvaluationOptions, ScoredBy | None]]:
-    """Make the evaluations with a name, or all; raise for all faulty ones together at the end."""
+    """Make the evaluations named, or all; raise for all faulty ones together at the end."""
     if not sections:
         fault = "no [[evaluations]] are configured; add a table with `id` and `uses`"
         raise ConfigurationError([fault])
     faults: list[str] = []
     by_id = {section.id: section for section in sections}
-    for section in _chosen("evaluation", name, by_id, "configured"):
+    for section in _chosen("evaluation", names, by_id, "configured"):
         try:
             scored_by = _scored_by(section, opening)
             made = table_evaluations(section, sources)

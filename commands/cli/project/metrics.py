@@ -47,21 +47,21 @@ class EvaluationReading(NamedTuple):
         """The fields of JSON that name the source of a result."""
         return {"tournament": self.stream, "as_of": self.head.position, "head": self.head.chain}
 
-    def only(self, option: str, name: str | None) -> "EvaluationReading":
-        """Keep the runs that an option names, of one evaluation or one entrant; None: all.
+    def only(self, option: str, names: Sequence[str] | None) -> "EvaluationReading":
+        """Keep the runs that an option names, by evaluation or by entrant; no name: all.
 
         Raises:
-            ConfigurationError: There are none.
+            ConfigurationError: There are none of a name.
         """
-        if name is None:
+        if not names:
             return self
         if not self.runs:
             raise ConfigurationError([NOTHING_EVALUATED])
-        chosen = tuple(run for run in self.runs if _label(run, option) == name)
-        if not chosen:
-            known = ", ".join(sorted({_label(run, option) for run in self.runs}))
-            raise ConfigurationError([f"{option} {name!r} is not on record; evaluated: {known}"])
-        return self._replace(runs=chosen)
+        known = {_label(run, option) for run in self.runs}
+        there_are = f"is not on record; evaluated: {', '.join(sorted(known))}"
+        if faults := [f"{option} {name!r} {there_are}" for name in names if name not in known]:
+            raise ConfigurationError(faults)
+        return self._replace(runs=tuple(run for run in self.runs if _label(run, option) in names))
 
 
 def _label(run: EvaluationRun, option: str) -> str:
@@ -88,8 +88,8 @@ def read_evaluations(
 def metrics(
     paths: options.Paths,
     writer: Writer,
-    evaluation: options.Evaluation = None,
-    entrant: options.Entrant = None,
+    evaluations: options.Evaluations = None,
+    entrants: options.Entrants = None,
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Score the recorded answers again with today's code.")
     ] = False,
@@ -111,13 +111,13 @@ def metrics(
 
     Example: tourney project metrics --compare base tuned
     """
-    if entrant is not None and compare is not None:
+    if entrants and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     if curve and (rescore or compare is not None):
         other = "--rescore" if rescore else "--compare"
         raise ConfigurationError([f"--curve shows what is recorded: leave out {other}"])
     source = read_evaluations(paths, tournament, as_of)
-    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
+    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     if curve:
         labels = {labels_of(run.plan) for run in source.runs}
         points = [each for each in training_points(source.known) if each.labels in labels]
@@ -139,8 +139,8 @@ def metrics(
 def samples(
     paths: options.Paths,
     writer: Writer,
-    evaluation: options.Evaluation = None,
-    entrant: options.Entrant = None,
+    evaluations: options.Evaluations = None,
+    entrants: options.Entrants = None,
     wrong: Annotated[bool, typer.Option("--wrong", help="Only those answered wrongly.")] = False,
     limit: options.Limit = None,
     tournament: options.Tournament = None,
@@ -151,7 +151,7 @@ def samples(
     Example: tourney project samples --evaluation recall --entrant base --wrong
     """
     source = read_evaluations(paths, tournament, as_of)
-    source = source.only("--evaluation", evaluation).only("--entrant", entrant)
+    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     with Ledger.read_only(paths.of_ledger) as opened:
         items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
     table = samples_table(source.runs, items, source.facts, is_wrong=wrong, limit=limit)
@@ -160,7 +160,7 @@ def samples(
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:
     """Compare two entrants on each evaluation in which both observed the same item."""
-    first, second = (source.only("--compare", name).runs for name in pair)
+    first, second = (source.only("--compare", [name]).runs for name in pair)
     others = {run.plan.evaluation: run for run in second}
     both = [run for run in first if run.plan.evaluation in others]
     compared = [compare_runs(run, others[run.plan.evaluation]) for run in both]

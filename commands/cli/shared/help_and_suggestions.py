@@ -1,4 +1,4 @@
-"""Groups of commands: their help by panels, and suggestions for a misspelt command."""
+"""Groups of commands: help by panels, suggestions for a misspelt command, options given twice."""
 
 import re
 from difflib import get_close_matches
@@ -55,12 +55,15 @@ class PanelGroup(TyperGroup):
         """Find the command that the first word names.
 
         Raises:
-            click.UsageError: There is none; the message suggests commands of that name elsewhere,
-                or else the nearest names, once.
+            click.UsageError: There is none, and the message suggests commands of that name elsewhere,
+                or else the nearest names, once; or an option that takes one value was given twice.
         """
         name = args[0]
         if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
+            found, command, words = super().resolve_command(ctx, args)
+            if command is not None and not ctx.resilient_parsing:
+                _refuse_repeated(click.Context(command, ctx, found), words)
+            return found, command, words
         close = " or ".join(map(repr, self._meant(name, ctx.find_root())))
         hint = f" Did you mean {close}?" if close else ""
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
@@ -75,6 +78,20 @@ class PanelGroup(TyperGroup):
             return near
         near = get_close_matches(name, lasts, n=1)
         return [path for path, last in zip(paths, lasts, strict=True) if last in near]
+
+
+def _refuse_repeated(ctx: click.Context, words: list[str]) -> None:
+    """Refuse two values for an option that takes one: click would take the last and say nothing.
+
+    Raises:
+        click.UsageError: An option has two.
+    """
+    _, _, given = ctx.command.make_parser(ctx).parse_args([*words])
+    for param in given:
+        takes_one = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
+        if takes_one and given.count(param) > 1:
+            twice = max(param.opts, key=len)
+            raise click.UsageError(f"{twice} was given twice; it takes one value.", ctx)
 
 
 def _nearest(error: click.NoSuchOption) -> list[str]:

@@ -59,11 +59,19 @@ Mode: TypeAlias = Annotated[
 SkipBad: TypeAlias = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out rows or lines with errors.")
 ]
-Entrant: TypeAlias = Annotated[
-    str | None, typer.Option(autocompletion=completion.entrants, help="Only this entrant.")
+Entrants: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--entrant", autocompletion=completion.entrants, help="Only this entrant. Repeatable."
+    ),
 ]
-Evaluation: TypeAlias = Annotated[
-    str | None, typer.Option(autocompletion=completion.evaluations, help="Only this evaluation.")
+Evaluations: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evaluation",
+        autocompletion=completion.evaluations,
+        help="Only this evaluation. Repeatable.",
+    ),
 ]
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="At most this many, in order.")]
 AskingLimit: TypeAlias = Annotated[

@@ -1,6 +1,6 @@
 """One evaluating command: which evaluations of which entrants, then consent, then samples."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,8 +43,8 @@ def plan(
     inference_of: Callable[[Entrant], Inference] = yes,
     *,
     who: tuple[Entrant, ...] = (entrant("base"), entrant("tuned")),
-    entrant_id: str | None = None,
-    evaluation: str | None = None,
+    entrants: Sequence[str] = (),
+    named: Sequence[str] = (),
 ) -> EvaluationPlans:
     """Plan evaluations on two prompts."""
     opening = open_tournament(opened(prompts=[prompt("p1"), prompt("p2")], entrants=who))
@@ -54,8 +54,8 @@ def plan(
         opening,
         inference_of,
         open_parquet,
-        entrant=entrant_id,
-        evaluation=evaluation,
+        entrants=entrants,
+        evaluations=named,
     )
 
 
@@ -74,23 +74,33 @@ def test_every_entrant_is_evaluated_on_everything_unless_options_choose() -> Non
         ("tuned", "recall"),
         ("tuned", "again"),
     ]
-    assert labels(plan(both, entrant_id="tuned", evaluation="again")) == [("tuned", "again")]
+    assert labels(plan(both, entrants=["tuned"], named=["again"])) == [("tuned", "again")]
+
+
+def test_an_option_given_twice_chooses_both() -> None:
+    """Not the last one alone."""
+    who = tuple(map(entrant, ("base", "tuned", "third")))
+
+    assert labels(plan(evaluations(ROLLOUT), who=who, entrants=["third", "base"])) == [
+        ("base", "recall"),
+        ("third", "recall"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("chosen", "options", "fault"),
     [
         (evaluations(), {}, r"no \[\[evaluations\]\]"),
-        (evaluations(ROLLOUT), {"entrant_id": "amy"}, "--entrant 'amy' .*: base, tuned"),
-        (evaluations(ROLLOUT), {"evaluation": "arc"}, "--evaluation 'arc' .*: recall"),
+        (evaluations(ROLLOUT), {"entrants": ["base", "amy"]}, "--entrant 'amy' .*: base, tuned"),
+        (evaluations(ROLLOUT), {"named": ["arc"]}, "--evaluation 'arc' .*: recall"),
     ],
 )
 def test_an_option_that_names_nothing_is_refused(
-    chosen: Settings, options: dict[str, str], fault: str
+    chosen: Settings, options: dict[str, list[str]], fault: str
 ) -> None:
     """With the names that there are."""
     with pytest.raises(ConfigurationError, match=fault):
-        plan(chosen, **options)  # type: ignore[arg-type]  # names
+        plan(chosen, **options)
 
 
 def test_evaluations_that_cannot_be_made_are_told_all_at_once() -> None:
@@ -142,7 +152,7 @@ def test_samples_that_cannot_be_scored_are_counted(recorder: Recorder) -> None:
     def failing(who: Entrant) -> Inference:
         return answering(fail_once, who)[0]
 
-    one = plan(evaluations(ROLLOUT), failing, entrant_id="base")
+    one = plan(evaluations(ROLLOUT), failing, entrants=["base"])
     console = Console(print, None, no_progress)
 
     done = evaluate_with_consent(recorder, one, BOOK, SpendingOptions(), console)
@@ -185,9 +195,8 @@ def plan_judged(section: Mapping[str, str]) -> EvaluationPlans:
         judges=[judge("ann"), judge("bob", model="other")],
     )
     return plan_evaluations(
-        evaluations(section), Path(), open_tournament(opening), yes, open_parquet,
-        entrant=None, evaluation=None,
-    )  # fmt: skip
+        evaluations(section), Path(), open_tournament(opening), yes, open_parquet
+    )
 
 
 def test_a_plan_names_the_judge_and_the_rubric() -> None:

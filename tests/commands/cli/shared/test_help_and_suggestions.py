@@ -1,5 +1,6 @@
 """Help by panels, and what is said to a misspelt command or option."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -16,6 +17,51 @@ def said(*words: str) -> Result:
     """Run the command line as it is for these words."""
     names = [word for word in words if not word.startswith("-")]
     return CliRunner().invoke(typer.main.get_command(command_line(names)), words, "tourney")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("elo", "--tournament", "a", "--tournament", "b"),
+        ("bt", "--ledger", "a.db", "-l", "b.db"),
+        ("elo", "--as-of=1", "--tournament", "b", "--as-of", "2"),
+    ],
+)
+def test_an_option_that_takes_one_value_is_refused_a_second(words: tuple[str, ...]) -> None:
+    """The last would count, and nobody would know that the first did not."""
+    ending = said("project", *words)
+
+    assert ending.exit_code == 2
+    assert re.search(r"Error: --(tournament|ledger|as-of) was given twice", ending.stderr)
+
+
+def test_no_command_takes_the_last_of_several_values() -> None:
+    """Each option of each command takes all values that it is given, or refuses the second."""
+    app = typer.main.get_command(command_line())
+    silent = [
+        (*words, option.opts[0])
+        for words, each in leaves(app)
+        for option in options(each)
+        if not (option.multiple or option.is_flag)
+        and "was given twice"
+        not in CliRunner().invoke(app, [*words, *[option.opts[0], *["1"] * option.nargs] * 2]).stderr
+    ]
+
+    assert not silent
+
+
+def leaves(command: click.Command, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield the words that call each command below a group."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    for name, each in command.commands.items():
+        yield from leaves(each, *words, name)
+
+
+def test_a_flag_may_be_said_twice() -> None:
+    """It says the same."""
+    assert "given twice" not in said("project", "elo", "--json", "--json").stderr
 
 
 def test_commands_stand_under_the_headings_of_their_panels() -> None:
