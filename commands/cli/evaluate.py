@@ -26,10 +26,12 @@ from commands.runs.workspace import open_alone
 from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
-from ledger.identity import Json, StreamId
+from ledger.identity import Json, StreamId, digest_of
 from projections.evaluations.metrics import RunMetrics, metrics_of
+from projections.evaluations.state import Evaluations
 
 _STREAM: Final = StreamId("evaluations")
+_LONGEST: Final = 40  # characters of a system prompt in a label
 
 
 @command
@@ -87,7 +89,7 @@ def evaluate(
     how = EvaluationOptions(length=limit, chat=chat, system=system)
     entrant = read_checkpoint(
         weights,
-        _label(weights, adapter or ()),
+        f"{_label(weights, adapter or ())}{_asked(chat, system)}",
         generation,
         adapter or (),
         revision=revision,
@@ -98,8 +100,8 @@ def evaluate(
             return
         planned = plan_alone(uses, inference_of(entrant), open_parquet, how)
         with progress_on_stderr() as on_progress:
-            every, facts = _evaluated(ledger, planned, on_progress)
-    writer.write(metrics_table(every, facts))
+            found = _evaluated(ledger, planned, on_progress)
+    writer.write(metrics_table(*found))
     say(f"on record in {ledger}: see `tourney project metrics -l {shlex.quote(str(ledger))}`")
 
 
@@ -112,7 +114,7 @@ class _Alone(NamedTuple):
 
 def _evaluated(
     path: Path, planned: Sequence[PlannedEvaluation], on_progress: OnProgress
-) -> tuple[Sequence[RunMetrics], dict[str, Json]]:
+) -> tuple[Sequence[RunMetrics], dict[str, Json], Evaluations]:
     """Observe what is missing; return all that is on record of the plans, and where."""
     network = allows_network(os.environ)
     with open_alone(path, say, allow_network=network) as opened:
@@ -125,7 +127,7 @@ def _evaluated(
     facts: dict[str, Json] = {
         "tournament": _STREAM, "as_of": head.position, "head": head.chain,
     }  # fmt: skip
-    return [metrics_of(recorder.state.run(plan)) for plan in plans], facts
+    return [metrics_of(recorder.state.run(plan)) for plan in plans], facts, recorder.state
 
 
 def _label(weights: Path, adapters: Sequence[Path]) -> str:
@@ -136,3 +138,17 @@ def _label(weights: Path, adapters: Sequence[Path]) -> str:
         str(each.relative_to(here) if each.is_relative_to(here) and each != here else each)
         for each in folders
     )
+
+
+def _asked(chat: ChatForm | None, system: str | None) -> str:
+    """Return what tells the same weights apart that are asked in several ways.
+
+    A long system prompt is shortened; the plan has it whole.
+    """
+    if chat is None:
+        return ""
+    if system is None:
+        return f" [{chat}]"
+    line = " ".join(system.split())
+    is_whole = line == system and len(line) <= _LONGEST
+    return f" [{chat}: {line if is_whole else f'{line[:_LONGEST]}... {digest_of(system)[:8]}'}]"

@@ -104,6 +104,7 @@ def plan_evaluation(
     items = tuple(dict.fromkeys(sample.item for sample in samples))
     with blame_evaluation(evaluation.id, "reading its settings"):
         configured = evaluation.configured(inference, options)
+        asking = evaluation.asking(inference, configured)
         fixed = {"kind": evaluation.kind, **evaluation.settings(inference, options)}
         settings = canonical_json(fixed).decode()
         says = f"{type(evaluation).__name__}.higher_is_better is"
@@ -122,6 +123,7 @@ def plan_evaluation(
         n_samples=evaluation.n_samples(options),
         n_available=len(evaluation),
         scored_by=scored_by or UNSET,
+        asking=asking,
     )
     return PlannedEvaluation(evaluation, inference, options, plan, samples)
 

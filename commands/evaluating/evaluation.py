@@ -26,7 +26,13 @@ from commands.evaluating.samples import (
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Item, Scores, require_boolean, require_reduce, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
-from ledger.events.evaluations import EvaluationKind, ItemRegistered, Observation, SampleObserved
+from ledger.events.evaluations import (
+    Asking,
+    EvaluationKind,
+    ItemRegistered,
+    Observation,
+    SampleObserved,
+)
 from ledger.events.options import Messages
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
@@ -85,6 +91,20 @@ class Evaluation(ABC):
     def chat_turns(self, index: int) -> Chat:
         """Return an item's examples and question as turns of a chat."""
         raise NotImplementedError(index)
+
+    def chat_form(self, inference: Inference) -> ChatForm:  # noqa: ARG002  # rollouts use it
+        """Return how a chat template shows the questions; none: as plain text."""
+        return self._chat_form or "none"
+
+    def asking(self, inference: Inference, configured: Entrant) -> Asking:
+        """Return how the entrant, with the decoding that the evaluation sets, is asked."""
+        form = self.chat_form(inference)
+        return Asking(
+            chat=form,
+            system=None if form == "none" else configured.chosen.system,
+            temperature=configured.temperature,
+            max_new_tokens=configured.max_new_tokens if self.kind == "rollout" else None,
+        )
 
     def chat_messages(self, index: int, system: str | None = None) -> Messages:
         """Return what a chat template is to show for an item; nothing if it is plain text.

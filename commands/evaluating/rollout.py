@@ -6,7 +6,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from commands.entrants.chats import Chat, recorded_text, user_turn
+from commands.entrants.chats import Chat, ChatForm, recorded_text, user_turn
 from commands.errors import EvaluationFault
 from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.samples import (
@@ -184,6 +184,10 @@ class RolloutEvaluation(ScoredEvaluation):
         if self._chat_form is not None:
             return self._chat_form != "none"
         return by_class and inference.entrant.chosen.template == "chat"
+
+    def chat_form(self, inference: Inference) -> ChatForm:
+        """Return how a chat template shows the prompts; by default in one turn."""
+        return (self._chat_form or "one-turn") if self.is_asked_in_chat(inference) else "none"
 
     def n_samples(self, options: EvaluationOptions) -> int:
         """Return the number of answers per prompt."""

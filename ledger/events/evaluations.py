@@ -9,7 +9,16 @@ from msgspec import UNSET, UnsetType
 
 from ledger.events.registration import Reference
 from ledger.events.responses import FinishReason
-from ledger.events.values import REDACTED, Count, Fact, FilledText, Ordinal, Seed32, Value
+from ledger.events.values import (
+    REDACTED,
+    Count,
+    Fact,
+    FilledText,
+    Ordinal,
+    Positive,
+    Seed32,
+    Value,
+)
 from ledger.identity import Digest, EntrantId, Json, digest_of
 
 EvaluationKind = Literal["rollout", "encoding", "perplexity", "comparison"]
@@ -114,6 +123,15 @@ class ScoredBy(Value, frozen=True):
     scoring: Digest  # of what determines the scores of an answer, see `scoring_digest`
 
 
+class Asking(Value, frozen=True, kw_only=True):
+    """How an evaluation asks its entrant, whole: a run is found by the digest of it."""
+
+    chat: Literal["turns", "one-turn", "none"]  # none: plain text
+    system: str | None = None  # the system prompt of the chat, whoever sets it
+    temperature: Positive | None = None  # None: greedy, or nothing is generated
+    max_new_tokens: Ordinal | None = None  # of an answer
+
+
 class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     """An evaluation of an entrant on some items was planned.
 
@@ -133,6 +151,7 @@ class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     n_samples: Ordinal  # of each item
     n_available: Count  # items that the evaluation has; fewer may be planned
     scored_by: ScoredBy | UnsetType = UNSET  # not stored where no judge scores the answers
+    asking: Asking | UnsetType = UNSET  # plans made by earlier versions do not say
 
     @property
     def natural_key(self) -> tuple[str, ...]:

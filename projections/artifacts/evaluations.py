@@ -92,6 +92,7 @@ def _account(each: RunMetrics) -> Fields:
         "plan": plan.number,
         "run_key": plan.run_key,
         "settings": json.loads(plan.settings),
+        **({"asking": plan.asking.fields} if plan.asking else {}),
         "n_samples": plan.n_samples,
         "n_available": plan.n_available,
         **each.counts._asdict(),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import Entrant
 from projections.evaluations.metrics import Metric, RunMetrics, metrics_of
-from projections.evaluations.state import Evaluations, Labels, labels_of
+from projections.evaluations.state import Evaluations, Labels, labels_of, other_settings
 from projections.evaluations.steps import NumberedLabel, numbered_label
 
 
@@ -81,7 +81,7 @@ def breaks(points: Iterable[TrainingPoint]) -> Iterator[str]:
 def _changed(earlier: EvaluationPlanned, plan: EvaluationPlanned) -> list[str]:
     is_other = {
         "items": (earlier.items, earlier.n_samples) != (plan.items, plan.n_samples),
-        "settings": earlier.settings != plan.settings,
+        "settings": bool(other_settings(earlier, plan)),
         "scoring code": earlier.scorer != plan.scorer,
     }
     return [what for what, is_changed in is_other.items() if is_changed]

@@ -1,7 +1,9 @@
 """The state of evaluations: plans, and each sample's observation or failure."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from reprlib import Repr
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -27,6 +29,8 @@ from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
 from projections.fold import Projection
 
+_brief: Final = Repr()
+_brief.maxstring = 160  # a system prompt may be long
 EVALUATION_EVENTS: Final = frozenset(
     {
         "EntrantRegistered",
@@ -72,6 +76,21 @@ class Labels(NamedTuple):
 def labels_of(plan: EvaluationPlanned) -> Labels:
     """Return a plan's labels."""
     return Labels(plan.entrant.label, plan.evaluation)
+
+
+def other_settings(first: EvaluationPlanned, second: EvaluationPlanned) -> Mapping[str, str]:
+    """Return the settings in which two plans differ, each with both values in words.
+
+    How an entrant is asked counts if both plans say.
+    """
+    one, two = json.loads(first.settings), json.loads(second.settings)
+    if first.asking and second.asking:
+        one, two = {**one, **first.asking.fields}, {**two, **second.asking.fields}
+    names = sorted(one.keys() | two.keys())
+    values = {name: (one.get(name), two.get(name)) for name in names}
+    return {
+        name: f"{_brief.repr(a)} and {_brief.repr(b)}" for name, (a, b) in values.items() if a != b
+    }
 
 
 class PlanName(NamedTuple):
@@ -132,6 +151,12 @@ class Evaluations:
             if query is not None and query in self.scores:
                 judged[key] = self.scores[query]
         return judged
+
+    def replaced(self, plan: EvaluationPlanned) -> tuple[EvaluationPlanned, ...]:
+        """Return the earlier plans under a plan's labels that had other settings."""
+        names = (PlanName(*labels_of(plan), number) for number in range(1, plan.number))
+        earlier = (self.every.get(name) for name in names)
+        return tuple(each for each in earlier if each and other_settings(each, plan))
 
     def is_completed(self, plan: EvaluationPlanned) -> bool:
         """Say whether a plan's completion is on record."""

@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 _NUMBERED: Final = re.compile(
     r"(?P<training>.*?)[-_/ ]?(?:(?:global_?)?step|checkpoint)[-_ ]?(?P<step>\d+)"
+    r"(?P<asked> \[.*\])?",  # how `tourney evaluate` asked it, if not as by default
+    re.DOTALL,
 )
 
 
@@ -18,4 +20,8 @@ class NumberedLabel(NamedTuple):
 def numbered_label(label: str) -> NumberedLabel | None:
     """Return the training and the step that a label names; None: it names no step."""
     found = _NUMBERED.fullmatch(label)
-    return None if found is None else NumberedLabel(found["training"], int(found["step"]))
+    return (
+        None
+        if found is None
+        else NumberedLabel(f"{found['training']}{found['asked'] or ''}", int(found["step"]))
+    )

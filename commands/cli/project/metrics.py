@@ -129,7 +129,7 @@ def metrics(
         opener = import_module("commands.backends.wiring").open_parquet
         source = source._replace(runs=rescoring.rescore(source.runs, paths.config, opener))
     if compare is None:
-        table = metrics_table(map(metrics_of, source.runs), source.facts)
+        table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:
         table = differences_table(compare, _compared(source, compare), source.facts)
     writer.write(table)
@@ -154,7 +154,9 @@ def samples(
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     with Ledger.read_only(paths.of_ledger) as opened:
         items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
-    table = samples_table(source.runs, items, source.facts, is_wrong=wrong, limit=limit)
+    table = samples_table(
+        source.runs, items, source.facts, known=source.known, is_wrong=wrong, limit=limit
+    )
     writer.write(table)
 
 

@@ -1,9 +1,9 @@
 """Metrics of evaluations, and paired differences of them, as tables."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
+from reprlib import Repr
 from typing import Final
 
 from commands.cli.tables.table import KEPT, Column, Table, columns
@@ -11,11 +11,12 @@ from commands.errors import counted
 from commands.runs.reading.evaluated import CurveRow, SampleRow
 from commands.runs.reading.rows import MetricRow
 from commands.runs.report.drawings.figures import curve_chart, metrics_chart
+from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json
 from projections.evaluations.curve import TrainingPoint, breaks, metrics_over_steps
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 from projections.evaluations.samples import Items, asked_samples
-from projections.evaluations.state import EvaluationRun
+from projections.evaluations.state import EvaluationRun, Evaluations, other_settings
 from projections.intervals import NO_INTERVAL
 
 NO_STEPS: Final = (
@@ -24,6 +25,8 @@ NO_STEPS: Final = (
 )
 _LONGEST: Final = 160  # characters of a text in a table
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
+_brief: Final = Repr()
+_brief.maxstring = _LONGEST
 _SE: Final = "\N{PLUS-MINUS SIGN} s.e."
 _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
@@ -35,7 +38,9 @@ _COMPARABLE: Final = (
 )
 
 
-def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Table:
+def metrics_table(
+    every: Iterable[RunMetrics], facts: Mapping[str, Json], known: Evaluations
+) -> Table:
     """Return a row for each metric, with its standard error, interval and unscorable samples."""
     every = tuple(every)
     return Table(
@@ -52,18 +57,19 @@ def metrics_table(every: Iterable[RunMetrics], facts: Mapping[str, Json]) -> Tab
         rows=tuple(
             MetricRow.of(each, metric)._asdict() for each in every for metric in each.metrics
         ),
-        notes=(*_notes(every),),
+        notes=(*_notes(every, known),),
         facts=dict(facts),
         chart=metrics_chart,
     )
 
 
-def _notes(every: Sequence[RunMetrics]) -> Iterator[str]:
+def _notes(every: Sequence[RunMetrics], known: Evaluations) -> Iterator[str]:
     if not every:
         yield NOTHING_EVALUATED
         return
     for each in every:
         yield from _of_run(each)
+        yield from _how_asked(each.run.plan, known)
     yield _CLUSTERED
     if any(_lacks_interval(metric) for each in every for metric in each.metrics):
         yield NO_INTERVAL
@@ -94,6 +100,23 @@ def _of_run(each: RunMetrics) -> Iterator[str]:
         yield f"{name}: {1 + len(others)} unscorable, {reason}: {first.label}: {first.detail}"
     if len(plan.items) < plan.n_available:
         yield f"{name}: {len(plan.items)} of {counted(plan.n_available, 'item')} were planned"
+
+
+def _how_asked(plan: EvaluationPlanned, known: Evaluations) -> Iterator[str]:
+    """Yield the system prompt of a run, and what an earlier run under its labels had instead."""
+    name = f"{plan.entrant.label} on {plan.evaluation}"
+    if plan.asking and plan.asking.system:
+        yield f"{name}: asked with the system prompt {_brief.repr(plan.asking.system)}"
+    newest = {_differences(each, plan): each.number for each in known.replaced(plan)}
+    for others, number in newest.items():
+        yield (
+            f"{name}: plan {plan.number} replaced plan {number}, which had other settings:"
+            f" {others}; --as-of shows the ledger as it was"
+        )
+
+
+def _differences(first: EvaluationPlanned, second: EvaluationPlanned) -> str:
+    return ", ".join(f"{name} {both}" for name, both in other_settings(first, second).items())
 
 
 def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> Table:
@@ -130,6 +153,7 @@ def samples_table(
     items: Items,
     facts: Mapping[str, Json],
     *,
+    known: Evaluations,
     is_wrong: bool,
     limit: int | None,
 ) -> Table:
@@ -155,7 +179,10 @@ def samples_table(
             Column("unscorable", "Unscorable", unknown="", is_counted=True),
         ),
         rows=tuple(row._asdict() for row in rows[:limit]),
-        notes=(*_sample_notes(every, items, n_left=len(rows) - len(rows[:limit])),),
+        notes=(
+            *_sample_notes(every, items, n_left=len(rows) - len(rows[:limit])),
+            *(note for run in every for note in _how_asked(run.plan, known)),
+        ),
         facts=dict(facts),
         named_by=("label", "entrant", "evaluation"),
     )
@@ -221,8 +248,8 @@ def _of_pair(each: RunComparison) -> Iterator[str]:
     """Yield warnings on what limits a comparison."""
     plan = each.first.plan
     name = plan.evaluation
-    if plan.settings != each.second.plan.settings:
-        yield f"{name}: the two were evaluated with different settings: {_settings(each)}"
+    if different := _differences(plan, each.second.plan):
+        yield f"{name}: the two were evaluated with different settings: {different}"
     if plan.run_key == each.second.plan.run_key:
         yield f"{name}: both labels name the same run"
     if each.n_left_out:
@@ -232,13 +259,3 @@ def _of_pair(each: RunComparison) -> Iterator[str]:
     apart = [metric.name for metric in unknown if metric.estimate.n > 0]
     if apart:
         yield f"{name}: {', '.join(apart)} cannot be compared: the tokenizers differ"
-
-
-def _settings(each: RunComparison) -> str:
-    """Return the settings in which two runs differ."""
-    first, second = (json.loads(run.plan.settings) for run in (each.first, each.second))
-    return ", ".join(
-        f"{key} {first.get(key)} and {second.get(key)}"
-        for key in sorted(first.keys() | second.keys())
-        if first.get(key) != second.get(key)
-    )

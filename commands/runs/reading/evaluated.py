@@ -16,6 +16,7 @@ class SampleRow(NamedTuple):
     evaluation: str
     label: str  # where the item comes from
     sample: int  # 0, 1 ... of the item
+    system: str | None  # the system prompt before it; None: there is none, or it is not on record
     asked: str | None  # the prompt, the context of choices, or the text
     choices: tuple[str, ...] | None
     answered: str | None  # the answer, the likeliest choice, or the predicted text
@@ -38,6 +39,7 @@ class SampleRow(NamedTuple):
             plan.evaluation,
             fate.label,
             fate.sample,
+            plan.asking.system if plan.asking else None,
             *each[1:],
             item=fate.item,
             run_key=plan.run_key,

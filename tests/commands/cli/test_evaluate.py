@@ -9,10 +9,12 @@ import pytest
 
 from commands.cli import evaluate as module
 from commands.cli.evaluate import evaluate
+from commands.cli.project.metrics import metrics, samples
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.samples import Inference
 from ledger import store
 from ledger.errors import NetworkFileSystem, TourneyError
+from ledger.events.evaluations import Asking, EvaluationPlanned
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
 from tests.support.scripted import ScriptedGenerator
@@ -162,6 +164,45 @@ def test_a_chat_and_a_system_prompt_are_options(backend: Answering) -> None:
     assert (plain.entrant.chosen.system, chat.entrant.chosen.system) == (None, "Short.")
     with pytest.raises(ConfigurationError, match="plain text has no place for it"):
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], system="Short.")
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_system_prompt_is_on_record_whole() -> None:
+    """A digest of it cannot be read; neither can what the class alone says."""
+    system = f"You are a pirate.\n{'Arr! ' * 50}"
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat="turns", system=system)
+    evaluate(weights=Path("a"), uses=["mine.py:Doses"])
+
+    with store.Ledger.read_only(Path("evaluations.db")) as ledger:
+        plans = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
+    assert [each.asking for each in plans] == [
+        Asking(chat="turns", system=system, max_new_tokens=4),
+        Asking(chat="one-turn", max_new_tokens=4),
+    ]
+
+
+def test_weights_that_are_asked_in_another_way_stand_beside_the_first(
+    backend: Answering, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second would replace the first, and nobody could tell which is which."""
+    ways = ("Be brief.", "You are a pirate.\n" * 9, "You are a pirate.\n" * 8)
+    for system in (*ways, None):
+        chat = "turns" if system else None
+        evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=system)
+    capsys.readouterr()
+
+    metrics(ledger=Path("evaluations.db"), as_json=True)
+    entrants = {row["entrant"] for row in json.loads(capsys.readouterr().out)["rows"]}
+
+    assert len(entrants) == 4
+    assert entrants > {"a", "a [turns: Be brief.]"}
+    assert backend.n_asked == 4 * 5
+
+    metrics(ledger=Path("evaluations.db"))
+    said = capsys.readouterr().out
+    assert "a [turns: Be brief.] on doses: asked with the system prompt 'Be brief.'" in said
+    samples(ledger=Path("evaluations.db"), as_json=True, entrants=["a [turns: Be brief.]"])
+    assert {row["system"] for row in json.loads(capsys.readouterr().out)["rows"]} == {"Be brief."}
 
 
 @pytest.mark.parametrize("uses", ["doses_alone:Doses", "my doses (2).py:Doses"])

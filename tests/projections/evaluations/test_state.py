@@ -2,14 +2,21 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from ledger.events.evaluations import SampleScore
+from ledger.events.evaluations import Asking, SampleScore
 from ledger.events.registration import EntrantRegistered
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId
-from projections.evaluations.state import EVALUATION_EVENTS, SampleKey, evaluations_of, name_of
+from projections.evaluations.state import (
+    EVALUATION_EVENTS,
+    SampleKey,
+    evaluations_of,
+    name_of,
+    other_settings,
+)
 from projections.fold import fold
 from tests.support.builders.evaluations import (
     answer,
@@ -111,6 +118,22 @@ def test_the_newest_plan_under_its_labels_holds() -> None:
     known = fold(EVALUATIONS, recorded([old, new, plan("amy")]))
 
     assert [run.plan for run in known.runs] == [plan("amy"), new]
+
+
+def test_a_plan_that_replaced_another_way_of_asking_is_told_from_it() -> None:
+    """A reader would take the new numbers for the old ones; older plans do not say."""
+    first, same, other = Asking(chat="none"), Asking(chat="none"), Asking(chat="turns", system="X")
+    asked = [UNSET, first, same, other]
+    plans = [plan(number=n, asking=each) for n, each in enumerate(asked, start=1)]
+
+    known = fold(EVALUATIONS, recorded(plans))
+
+    assert [each.number for each in known.replaced(plans[3])] == [2, 3]
+    assert known.replaced(plans[2]) == ()
+    assert other_settings(plans[1], plans[3]) == {
+        "chat": "'none' and 'turns'",
+        "system": "None and 'X'",
+    }
 
 
 def test_earlier_plans_are_remembered_with_their_scores() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from ledger.events.evaluations import (
     AnswerObserved,
+    Asking,
     Choice,
     ChoicesItem,
     ChoicesObserved,
@@ -429,6 +430,20 @@ SAMPLES: Final[tuple[Event, ...]] = (
         n_samples=4,
         n_available=1_000,
     ),
+    EvaluationPlanned(
+        number=1,
+        run_key=key("run"),
+        entrant=Reference(label=BASE, digest=key("base")),
+        evaluation="doses",
+        kind="rollout",
+        higher_is_better=True,
+        settings='{"is_chat":true,"kind":"rollout"}',
+        scorer=key("code"),
+        items=(key("item"),),
+        n_samples=1,
+        n_available=1,
+        asking=Asking(chat="turns", system='Speak as a "pirate".', max_new_tokens=24),
+    ),
     *(
         SampleObserved(
             run_key=key("run"),
@@ -472,6 +487,8 @@ def golden_name(event: Event) -> str:
         shape = f".{event.observation.__struct_config__.tag}"
     if isinstance(event, ItemRegistered):
         shape = f".{event.asked.__struct_config__.tag}"
+    if isinstance(event, EvaluationPlanned) and event.asking:
+        shape = ".asking"
     return f"{type_name(event)}.v{event.schema_version}{shape}.json"
 
 

@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from ledger.events.evaluations import (
     AnswerObserved,
+    Asking,
     Choice,
     ChoicesItem,
     ChoicesObserved,
@@ -31,6 +32,7 @@ from tests.support.strategies.values import (
     FINITE,
     LABELS,
     ORDINALS,
+    POSITIVE,
     built,
     digests,
     tuples,
@@ -50,7 +52,14 @@ def evaluation_planned() -> SearchStrategy[EvaluationPlanned]:
         n_samples=st.integers(min_value=1, max_value=3),
         n_available=COUNTS,
         scored_by=st.just(UNSET) | scored_by(),
+        asking=st.just(UNSET) | asking(),
     )
+
+
+def asking() -> SearchStrategy[Asking]:
+    """Return ways to ask."""
+    limits = {"temperature": st.none() | POSITIVE, "max_new_tokens": st.none() | ORDINALS}
+    return built(Asking, **limits)
 
 
 def scored_by() -> SearchStrategy[ScoredBy]:

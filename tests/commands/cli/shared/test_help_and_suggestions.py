@@ -44,7 +44,9 @@ def test_no_command_takes_the_last_of_several_values() -> None:
         for option in options(each)
         if not (option.multiple or option.is_flag)
         and "was given twice"
-        not in CliRunner().invoke(app, [*words, *[option.opts[0], *["1"] * option.nargs] * 2]).stderr
+        not in CliRunner()
+        .invoke(app, [*words, *[option.opts[0], *["1"] * option.nargs] * 2])
+        .stderr
     ]
 
     assert not silent
