@@ -1,8 +1,8 @@
 """The models that `Evaluator` evaluates: one that is being trained, or a checkpoint."""
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
@@ -49,8 +49,10 @@ def weights_digest(model: PreTrainedModel) -> Digest:
 def in_evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
     """Put a model that is being trained in evaluation mode, with default generation settings.
 
-    Afterwards each module is as before: a trainer may have some in evaluation mode already, and
-    peft's generate() writes settings into the model. The training's random state is not touched.
+    It computes in the float type of its weights, as its checkpoint does, also in a training with
+    mixed precision. Afterwards each module is as before: a trainer may have some in evaluation mode
+    already, and peft's generate() writes settings into the model. The training's random state is
+    not touched.
     """
     modules = [*model.modules()]
     modes = [module.training for module in modules]
@@ -63,13 +65,39 @@ def in_evaluation_mode(model: PreTrainedModel) -> Iterator[None]:
         model.train(False)
         for holder in holders:
             holder.generation_config = GenerationConfig.from_dict({})
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=devices), own_forward(modules), own_float_type():
             yield
     finally:
         for holder, settings in zip(holders, own_settings, strict=True):
             holder.generation_config = settings
         for module, was_training in zip(modules, modes, strict=True):
             module.training = was_training
+
+
+@contextmanager
+def own_forward(modules: Sequence[torch.nn.Module]) -> Iterator[None]:
+    """Let modules compute without the autocast that accelerate wraps around their `forward`.
+
+    Its `unwrap_model(keep_fp32_wrapper=False)` does so for good: the training would go on without.
+    """
+    wrapped = {each: vars(each)["forward"] for each in modules if "_original_forward" in vars(each)}
+    try:
+        for module in wrapped:
+            vars(module)["forward"] = vars(module)["_original_forward"]
+        yield
+    finally:
+        for module, forward in wrapped.items():
+            vars(module)["forward"] = forward
+
+
+@contextmanager
+def own_float_type() -> Iterator[None]:
+    """Switch off the autocast of the code around a call: weights compute in their float type."""
+    with ExitStack() as stack:
+        for kind in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
 
 
 class TrainerState(Protocol):
@@ -150,4 +178,4 @@ def _without_ddp(model: torch.nn.Module) -> PreTrainedModel:
 def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
     """Return the model of a checkpoint: weights, or an adapter that names its base weights."""
     entrant = read_checkpoint(folder, name, generation)
-    return EvaluatedModel(entrant, lambda: entrant, LastLoaded(), generation.device, nullcontext)
+    return EvaluatedModel(entrant, lambda: entrant, LastLoaded(), generation.device, own_float_type)

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
 from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -107,6 +108,59 @@ def test_a_model_with_an_adapter_in_training_is_evaluated_as_the_model_within(
     )
 
     np.testing.assert_array_equal(whole["endings"], within["endings"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_mixed_precision_is_evaluated_as_the_checkpoint_would_be(
+    weights: Path, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    """A curve that mixes both compares two arithmetics, under the name of one float type."""
+    model = load_model(weights, dtype)
+    as_checkpoint = Training(load_model(weights, dtype), load_tokenizer(weights), Step(3))
+    wrapped = Accelerator(mixed_precision="bf16", cpu=True).prepare_model(model)
+    forward = vars(model)["forward"]
+    outputs = wrapped(torch.tensor([[5, 6, 7]])).logits
+
+    found = []
+    for name, training in (
+        ("mixed", replace(as_checkpoint, model=wrapped)),
+        ("own", as_checkpoint),
+    ):
+        spec = ExecutionSpec(name, root=tmp_path)
+        evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec)
+        with torch.autocast("cpu", torch.bfloat16):  # as a loop of one's own may have it
+            found.append(evaluator.evaluate())
+            evaluator()
+
+    assert found[0] == found[1]
+    assert results(ExecutionSpec("mixed", root=tmp_path))["results"] == found[0]
+    assert vars(model)["forward"] == forward
+    assert torch.equal(wrapped(torch.tensor([[5, 6, 7]])).logits, outputs)
+    with Ledger.read_only(tmp_path / "results/general/default/mixed/evaluations.db") as ledger:
+        [who] = ledger.read(types=frozenset({"EntrantRegistered"}))
+    assert f"torch.{who.event.entrant.dtype}" == str(dtype)
+
+
+def test_a_training_in_mixed_precision_goes_on_as_without_an_evaluation(
+    weights: Path, spec: ExecutionSpec
+) -> None:
+    """Each next step, to the last bit."""
+    ended = []
+    for is_evaluated in (True, False):
+        model = load_model(weights, torch.float32)
+        wrapped = Accelerator(mixed_precision="bf16", cpu=True).prepare_model(model)
+        training = Training(wrapped, load_tokenizer(weights), Step(3))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        for _ in range(3):
+            if is_evaluated:
+                Evaluator.from_trainer(training, EVALUATIONS[1:], spec)()
+            tokens = torch.arange(5, 25)[None]
+            wrapped(tokens, labels=tokens).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        ended.append(sum(each.abs().sum().item() for each in model.parameters()))
+
+    assert ended[0] == ended[1]
 
 
 def test_a_model_of_another_float_type_is_refused(training: Training, spec: ExecutionSpec) -> None:
