@@ -94,16 +94,23 @@ class NothingRecorded(TourneyError):
         self.stream, self.place, self.held = stream, place, tuple(held)
 
 
+_OWN: Final = Path(__file__).parent  # where what checks the code of others is
+
+
 class EvaluationFault(TourneyError):
     """An evaluation's own code failed; its author can correct it."""
 
     exit_code: ClassVar[int] = 2
 
     def __init__(self, evaluation: str, doing: str, error: Exception) -> None:
-        *_, (path, line, *_rest) = extract_tb(error.__traceback__)
+        places = [
+            f" ({each.filename}:{each.lineno})"
+            for each in extract_tb(error.__traceback__)
+            if not Path(each.filename).is_relative_to(_OWN)
+        ]
         super().__init__(
             f"evaluation {evaluation!r} failed at {doing}: {type(error).__name__}: {error}"
-            f" ({path}:{line}); correct it and run the same command again"
+            f"{places[-1] if places else ''}; correct it and run the same command again"
         )
         self.evaluation, self.doing = evaluation, doing
 

@@ -96,8 +96,6 @@ def plan_evaluation(
     """
     evaluation = evaluation.asked_as(options)
     samples = evaluation.samples(options)
-    if not samples:
-        raise ConfigurationError([f"evaluation {evaluation.id!r} has no items"])
     if scored_by and evaluation.kind != "rollout":
         fault = f"a judge scores answers, and kind {evaluation.kind!r} has none; leave out rubric"
         raise ConfigurationError([f"evaluation {evaluation.id!r}: {fault}"])

@@ -1,6 +1,7 @@
 """The base class of evaluations: items identified by content, observed sample by sample."""
 
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Self
 from msgspec.structs import replace
 
 from commands.entrants.chats import BETWEEN, Chat, ChatForm, after_system, messages_of
-from commands.errors import ConfigurationError, DeferredFailures
+from commands.errors import ConfigurationError, DeferredFailures, counted
 from commands.evaluating.samples import (
     Inference,
     NamedItem,
@@ -32,6 +33,7 @@ from ledger.events.evaluations import (
     ItemRegistered,
     Observation,
     SampleObserved,
+    UnscorableReason,
 )
 from ledger.events.options import Messages
 from ledger.events.registration import Entrant
@@ -192,16 +194,24 @@ class Evaluation(ABC):
         """Return the samples to observe, those of one item next to one another.
 
         Raises:
+            ConfigurationError: It has no items, or its class lacks what scores them.
             EvaluationFault: The evaluation's code fails, or an item does not fit its kind.
         """
         with blame_evaluation(self.id, "reading its items"):
-            named = named_items(self.item(index) for index in range(len(self)))
+            named = named_items(map(self._read_item, range(len(self))))
             index_of = {each.item: index for index, each in enumerate(named)}
-            return tuple(
+            samples = tuple(
                 sample
                 for item in self.drawn([*index_of], options)
                 for sample in self._samples_of(named[index_of[item]], index_of[item], options)
             )
+        if not samples:
+            raise ConfigurationError([f"evaluation {self.id!r} has no items"])
+        return samples
+
+    def _read_item(self, index: int) -> Item:
+        with blame_evaluation(self.id, f"reading item {index}"):
+            return self.item(index)
 
     def drawn(self, items: Sequence[Digest], options: EvaluationOptions) -> tuple[Digest, ...]:
         """Return the items to observe, in their order."""
@@ -280,18 +290,45 @@ class Evaluation(ABC):
         asked = self.asked_as(options)
         samples = asked.samples(options)
         batches = asked.observe_all(inference, samples, options)
-        results = (each for batch in batches for each in batch)
+        results = [each for batch in batches for each in batch]
         seen = {each.sample: each for each in results if isinstance(each, ObservedSample)}
-        with blame_evaluation(self.id, "scoring its samples"):
-            scored = asked.score_together([each.observation for each in seen.values()])
-            found = dict(zip(seen, scored, strict=True))
-            score = asked.reduce([found.get(sample) for sample in samples], reduce)
+        score = asked.score_of({each: seen[each].observation for each in seen}, samples, reduce)
+        lost = [each for each in results if isinstance(each, UnscorableSample)]
+        warn_of_lost(self.id, len(samples), [(each.reason, each.detail) for each in lost])
         if not return_intermediates:
             return score
         rows = [seen[sample].rows if sample in seen else () for sample in samples]
         return score, intermediates(rows)
 
+    def score_of(
+        self, seen: Mapping[Sample, Observation], samples: Sequence[Sample], reduce: Reduce
+    ) -> float | Scores:
+        """Return the score of samples together, or of each: see `reduce`.
+
+        Raises:
+            EvaluationFault: The evaluation's code fails.
+        """
+        with blame_evaluation(self.id, "scoring its samples"):
+            found = dict(zip(seen, self.score_together([*seen.values()]), strict=True))
+            return self.reduce([found.get(sample) for sample in samples], reduce)
+
     find_accumulation_steps = staticmethod(find_accumulation_steps)
+
+
+def warn_of_lost(name: str, n_samples: int, lost: Sequence[tuple[UnscorableReason, str]]) -> None:
+    """Warn of a model that has diverged, or of an evaluation of which nothing could be scored.
+
+    Args:
+        name: Of the evaluation.
+        n_samples: How many were to be scored.
+        lost: Why some could not be: the reason, and its detail.
+    """
+    diverged = [each for each in lost if each[0] == "not_finite"]
+    told = diverged or (lost if len(lost) == n_samples else [])
+    if told:
+        reason, detail = told[0]
+        n = f"{len(told)} of {counted(n_samples, 'sample')}"
+        warnings.warn(f"{name}: {n} could not be scored: {reason}: {detail}", stacklevel=2)
 
 
 def rescored(

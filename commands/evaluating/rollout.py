@@ -7,7 +7,7 @@ from typing import ClassVar, Final, NamedTuple
 from msgspec.structs import replace
 
 from commands.entrants.chats import Chat, ChatForm, recorded_text, user_turn
-from commands.errors import EvaluationFault
+from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.samples import (
     Inference,
@@ -70,6 +70,18 @@ class ScoredEvaluation(Evaluation):
         Called once with all texts of a run, so a score may compare them with one another.
         """
         return [float(self.check(y, y_hat)) for y, y_hat in zip(expected, cleaned, strict=True)]
+
+    def samples(self, options: EvaluationOptions) -> tuple[Sample, ...]:
+        """Return the samples to observe.
+
+        Raises:
+            ConfigurationError: Nothing defines how answers are scored.
+        """
+        own = (getattr(each, "__func__", each) for each in (self.check, self.score))
+        if [*own] == [ScoredEvaluation.check, ScoredEvaluation.score]:
+            fault = f"{type(self).__name__} defines neither check nor score; define one of them"
+            raise ConfigurationError([f"evaluation {self.id!r}: {fault}"])
+        return super().samples(options)
 
     @property
     def scorer(self) -> Digest:
@@ -234,8 +246,8 @@ class RolloutEvaluation(ScoredEvaluation):
         Raises:
             EvaluationFault: The evaluation's own code fails on an answer.
         """
-        entrant = self.configured(inference, options)
         with blame_evaluation(self.id, "reading its settings"):
+            entrant = self.configured(inference, options)
             is_chat, stop = self.is_asked_in_chat(inference), self._stop()
         how = GenerationOptions(is_chat, options.top_p, stop, may_truncate=True, bos=self.bos)
         rollouts = [self._rollout(entrant, sample, how, options.seed) for sample in samples]

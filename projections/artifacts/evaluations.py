@@ -53,7 +53,7 @@ def results_of(
         "results": {
             each.run.plan.evaluation: value
             for each in every
-            if (value := _headline(each)) is not None
+            if (value := headline(each)) is not None
         },
         "metrics": _metrics(every),
         "evaluations": {each.run.plan.evaluation: _account(each) for each in every},
@@ -80,7 +80,8 @@ def _metrics(every: Iterable[RunMetrics]) -> Fields:
     return fields
 
 
-def _headline(each: RunMetrics) -> float | None:
+def headline(each: RunMetrics) -> float | None:
+    """Return the one number of a run; None: no sample was observed."""
     name = headline_of(each.run.plan)
     return next(metric.estimate.value for metric in each.metrics if metric.name == name)
 

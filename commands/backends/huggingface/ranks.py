@@ -1,11 +1,13 @@
 """Let the first process of a distributed training do something, and tell the others its result.
 
-Nothing is shared but the result: the others wait, without a limit, for what the first process
-writes into the store that joined them. A call by the first process alone does not block.
+The first process keeps a log of its calls in the store that joined them. Another process reads on
+in it until it finds the call that equals its own, and waits if that is not there yet. So the first
+may make calls alone: the others pass over them.
 """
 
 import pickle
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
@@ -17,19 +19,27 @@ from commands.errors import ReplicaFailed
 
 Result = TypeVar("Result")
 _PAUSE_S: Final = 0.05
-_n_calls: Counter[str] = Counter()  # of each name, in this process
+_PATIENCE: Final = 1200  # pauses before a process says that it waits: a minute
+_n_calls: Counter[str] = Counter()  # of each job, that this process made or read
+
+
+class Call(NamedTuple):
+    """A call that several processes make, as each of them sees it."""
+
+    job: str
+    what: str  # the call with its arguments
+    where: str = ""  # in the training: the same in all processes, and another after each step
 
 
 class _Failure(NamedTuple):
     message: str
 
 
-def on_first_rank(name: str, work: Callable[[], Result]) -> Result:
+def on_first_rank(call: Call, work: Callable[[], Result]) -> Result:
     """Return the result of the first process's work; a process alone is the first.
 
     Args:
-        name: What is done; the n-th call of a name on one process gets the result of the n-th on
-            the first.
+        call: What is done; a process gets the result of the first process's next equal call.
         work: Called in the first process only. Its result can be pickled.
 
     Raises:
@@ -37,20 +47,20 @@ def on_first_rank(name: str, work: Callable[[], Result]) -> Result:
     """
     if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return work()
-    _n_calls[name] += 1
-    key = f"tourney/{name}/{_n_calls[name]}"
-    followed: Result = _lead(key, work) if dist.get_rank() == 0 else _follow(key)
+    followed: Result = _lead(call, work) if dist.get_rank() == 0 else _follow(call)
     return followed
 
 
-def _lead(key: str, work: Callable[[], Result]) -> Result:
+def _lead(call: Call, work: Callable[[], Result]) -> Result:
+    key = _next_key(call.job)
+    _store().set(_begun(key), b"")
     try:
         result = work()
     except BaseException as error:
         failed = f"process 0 failed: {type(error).__name__}: {error}"
-        _tell(key, _Failure(failed))
+        _store().set(key, pickle.dumps((call, _Failure(failed))))
         raise
-    _tell(key, result)
+    _store().set(key, pickle.dumps((call, result)))
     return result
 
 
@@ -59,17 +69,43 @@ def _store() -> Any:  # noqa: ANN401  # torch types it in its private part
     return distributed_c10d._get_default_store()  # noqa: SLF001  # torch has no public way to it
 
 
-def _tell(key: str, result: object) -> None:
-    _store().set(key, pickle.dumps(result))
+def _next_key(job: str) -> str:
+    _n_calls[job] += 1
+    return f"tourney/{job}/{_n_calls[job]}"
 
 
-def _follow(key: str) -> Any:  # noqa: ANN401  # what the first process pickled
-    store = _store()
-    while not store.check([key]):  # a blocking wait would keep other threads from the store
-        time.sleep(_PAUSE_S)
-    found = pickle.loads(store.get(key))  # noqa: S301  # the first rank wrote it
-    if store.add(f"{key}/read", 1) == dist.get_world_size() - 1:
-        store.delete_key(key)
+def _begun(key: str) -> str:
+    return f"{key}/begun"
+
+
+def _follow(call: Call) -> Any:  # noqa: ANN401  # what the first process pickled
+    last = None
+    while last != call:
+        last, found = _read(_next_key(call.job), call, last)
     if isinstance(found, _Failure):
         raise ReplicaFailed([found.message])
     return found
+
+
+def _read(key: str, call: Call, last: Call | None) -> tuple[Call, object]:
+    """Return a call of the first process and its result; wait for it without a limit."""
+    store, n_pauses = _store(), 0
+    while not store.check([key]):  # a blocking wait would keep other threads from the store
+        time.sleep(_PAUSE_S)
+        n_pauses += 1
+        if n_pauses == _PATIENCE and not store.check([_begun(key)]):
+            warnings.warn(_waiting(call, last), stacklevel=2)
+    found: tuple[Call, object] = pickle.loads(store.get(key))  # noqa: S301  # the first rank wrote it
+    if store.add(f"{key}/read", 1) == dist.get_world_size() - 1:
+        store.delete_key(key)
+        store.delete_key(_begun(key))
+    return found
+
+
+def _waiting(call: Call, last: Call | None) -> str:
+    """Say what a process waits for, and what the first did instead, if anything."""
+    instead = f"; it called {last.what} ({last.where}) instead" if last else ""
+    return (
+        f"process {dist.get_rank()} waits for process 0 to call {call.what} ({call.where})"
+        f"{instead}; make each call in all processes in the same order, or only in the first one"
+    )

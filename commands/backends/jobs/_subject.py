@@ -133,6 +133,7 @@ class EvaluatedModel:
     load: Callable[[Entrant, torch.device], Loaded]
     device: str
     in_evaluation_mode: Callable[[], AbstractContextManager[None]]  # entered while it is evaluated
+    where: Callable[[], str] = str  # in a training: the same in all its processes, until a step
 
 
 def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
@@ -165,8 +166,24 @@ def trainer_model(trainer: Trainer, name: str) -> EvaluatedModel:
 
     loaded = as_loaded(model, tokenizer)
     return EvaluatedModel(
-        entrant, named, lambda _, __: loaded, str(model.device), lambda: in_evaluation_mode(model)
+        entrant,
+        named,
+        lambda _, __: loaded,
+        str(model.device),
+        lambda: in_evaluation_mode(model),
+        lambda: f"step {trainer.state.global_step}, weights {_sampled(model)}",
     )
+
+
+def _sampled(model: PreTrainedModel) -> str:
+    """Return a digest of a few values of each trained tensor; it costs next to nothing."""
+    some = [
+        each.detach().flatten()[:4].float().cpu()
+        for each in model.parameters()
+        if each.requires_grad
+    ]
+    values = torch.cat(some).tolist() if some else []
+    return digest_of(repr(values))[:12]  # some may be NaN
 
 
 def _without_ddp(model: torch.nn.Module) -> PreTrainedModel:

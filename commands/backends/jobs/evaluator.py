@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.ranks import on_first_rank
+from commands.backends.huggingface.ranks import Call, on_first_rank
 from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.backends.jobs._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.jobs.job import (
@@ -32,30 +33,35 @@ from commands.evaluating.evaluate import (
     is_done,
     plan_evaluation,
 )
+from commands.evaluating.evaluation import warn_of_lost
 from commands.evaluating.registry import EvaluationSources, table_evaluations
-from commands.evaluating.samples import Inference
-from commands.evaluating.values import require_reduce
+from commands.evaluating.samples import Inference, ObservedSample
+from commands.evaluating.user_code import blame_evaluation
+from commands.evaluating.values import Scores, require_reduce
 from commands.ports import OnProgress, no_progress
 from commands.settings.inputs import read_bank
 from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import Reduce
 from ledger.errors import NoLedger
+from ledger.events.evaluations import SampleObserved, UnscorableReason
 from ledger.events.registration import Entrant
 from ledger.identity import StreamId
 from ledger.storage.files import write_whole
 from ledger.storage.lock import Holder
 from ledger.store import Ledger
-from projections.artifacts.evaluations import results_file, results_of
+from projections.artifacts.evaluations import headline, results_file, results_of
 from projections.evaluations.metrics import metrics_of
 from projections.evaluations.state import (
     EVALUATION_EVENTS,
     Evaluations,
+    SampleKey,
     evaluations_of,
     labels_of,
 )
 from projections.fold import fold
 
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _LEDGER, _CONFIG, _RESULTS = "evaluations.db", "config.json", "results.json"
 Result = TypeVar("Result")
 
@@ -170,6 +176,8 @@ class Evaluator:
     ) -> dict[str, Any]:
         """Run all evaluations without recording, for instance during training.
 
+        Samples of these weights that `run` recorded are read, unless their tokens are wanted, too.
+
         Args:
             reduce: See `Evaluation.reduce`.
             return_intermediates: Also return each sample's tokens.
@@ -184,13 +192,19 @@ class Evaluator:
         """
         require_reduce(reduce)
         options_of(chosen)
+        arguments = {"reduce": reduce, "return_intermediates": return_intermediates, **chosen}
+        what = f"evaluate({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
         return self._on_first(
-            "evaluate", lambda: self._evaluate(reduce, chosen, rows=return_intermediates)
+            what, lambda: self._evaluate(reduce, chosen, rows=return_intermediates)
         )
 
     def _evaluate(self, reduce: Reduce, chosen: Mapping[str, Any], *, rows: bool) -> dict[str, Any]:
-        inference = self._inference(self._subject.entrant)
+        known = None if rows else self._known()
         with self._subject.in_evaluation_mode():
+            if known is not None:
+                planned = self._planned(chosen)
+                return {each.evaluation.id: _score(each, known, reduce) for each in planned}
+            inference = self._inference(self._subject.entrant)
             return {
                 evaluation.id: evaluation(
                     inference, None, reduce, rows, **{**options.model_dump(), **chosen}
@@ -201,29 +215,48 @@ class Evaluator:
     @property
     def done(self) -> bool:
         """Whether the ledger has all planned samples, for these options and weights, scored."""
-        return self._on_first("done", self._is_done)
+        return self._on_first("done", lambda: self._recorded() is not None)
 
-    def _is_done(self) -> bool:
+    def _known(self) -> Evaluations | None:
+        """Return what is on record; None: there is no ledger."""
         try:
             with Ledger.read_only(self.spec.folder / _LEDGER) as ledger:
                 events = ledger.read(types=EVALUATION_EVENTS)
-                known = fold(evaluations_of(StreamId(self.spec.name)), events)
+                return fold(evaluations_of(StreamId(self.spec.name)), events)
         except NoLedger:
-            return False
-        return all(is_done(known, each) for each in self._planned())
+            return None
 
-    def run(self, on_progress: OnProgress = no_progress) -> None:
+    def _recorded(self) -> "RecordedScores | None":
+        """Return the scores of these weights if all samples are on record, scored."""
+        known = self._known()
+        if known is None:
+            return None
+        planned = self._planned()
+        is_recorded = all(is_done(known, each) for each in planned)
+        return _recorded_scores(planned, known) if is_recorded else None
+
+    def run(self, on_progress: OnProgress = no_progress) -> dict[str, float]:
         """Observe the missing samples, and write results.json from the ledger.
 
         Samples on record are scored again if the evaluation's code changed, with a warning if a
         score did.
-        """
-        n_rescored = self._on_first("run", lambda: self._run(on_progress))
-        if n_rescored:
-            samples = counted(n_rescored, "recorded sample")
-            warnings.warn(f"{samples} got another score: {CODE_CHANGED}", stacklevel=2)
 
-    def _run(self, on_progress: OnProgress) -> int:
+        Returns:
+            By the name of the evaluation: the number that results.json has; NaN, with a warning, if
+            no sample could be scored.
+        """
+        return self._told(self._on_first("run", lambda: self._run(on_progress)))
+
+    def _told(self, found: "RecordedScores") -> dict[str, float]:
+        """Return recorded scores, and warn of what limits them."""
+        for evaluation, n_samples, lost in found.lost:
+            warn_of_lost(evaluation, n_samples, lost)
+        if found.n_rescored:
+            samples = counted(found.n_rescored, "recorded sample")
+            warnings.warn(f"{samples} got another score: {CODE_CHANGED}", stacklevel=3)
+        return found.scores
+
+    def _run(self, on_progress: OnProgress) -> "RecordedScores":
         self.spec.folder.mkdir(parents=True, exist_ok=True)
         stream = StreamId(self.spec.name)
         path, network = self.spec.folder / _LEDGER, allows_network(os.environ)
@@ -243,7 +276,7 @@ class Evaluator:
             )
         write_whole(self.spec.folder / _RESULTS, [results_file(results)])
         self._report(planned, recorder.state)
-        return done.n_rescored
+        return _recorded_scores(planned, recorder.state)._replace(n_rescored=done.n_rescored)
 
     def _report(self, planned: Iterable[PlannedEvaluation], known: Evaluations) -> None:
         """Report the metrics of plans, if the step of the weights is known."""
@@ -259,18 +292,21 @@ class Evaluator:
                 if step is not None:
                     report(step, values)
 
-    def __call__(self) -> None:
-        """Run, unless everything is done."""
-        if not self.done:
-            self.run()
+    def __call__(self) -> dict[str, float]:
+        """Run, unless everything is done; return the recorded scores, as `run` does."""
+        found = self._on_first(
+            "run, unless done", lambda: self._recorded() or self._run(no_progress)
+        )
+        return self._told(found)
 
     def _on_first(self, what: str, work: Callable[[], Result]) -> Result:
-        return _first(self.spec, what, work)
+        return _first(self.spec, what, work, self._subject.where)
 
-    def _planned(self) -> list[PlannedEvaluation]:
+    def _planned(self, chosen: Mapping[str, Any] = NOTHING) -> list[PlannedEvaluation]:
         inference = self._inference(self._subject.named())
         return [
-            plan_evaluation(each.evaluation, inference, each.options) for each in self.evaluations
+            plan_evaluation(evaluation, inference, options_of({**options.model_dump(), **chosen}))
+            for evaluation, options in self.evaluations
         ]
 
     def _inference(self, entrant: Entrant) -> Inference:
@@ -286,6 +322,60 @@ def _warn_of_waiting(holder: Holder | None) -> None:
     warnings.warn(f"waiting for {who}, which runs the same job", stacklevel=2)
 
 
-def _first(spec: ExecutionSpec, what: str, work: Callable[[], Result]) -> Result:
+def _first(
+    spec: ExecutionSpec,
+    what: str,
+    work: Callable[[], Result],
+    where: Callable[[], str] = str,
+) -> Result:
     """Return what the first process of a distributed training gets of some work for a job."""
-    return on_first_rank(f"{what} {spec.folder}", work)
+    return on_first_rank(Call(str(spec.folder), what, where()), work)
+
+
+class RecordedScores(NamedTuple):
+    """What is on record of a model."""
+
+    scores: dict[str, float]  # by evaluation; NaN: no sample could be scored
+    lost: list[tuple[str, int, list[tuple[UnscorableReason, str]]]]  # see `warn_of_lost`
+    n_rescored: int = 0
+
+
+def _recorded_scores(planned: Iterable[PlannedEvaluation], known: Evaluations) -> RecordedScores:
+    """Return the headline of each plan, as results.json has it, and what could not be scored."""
+    runs = [known.run(known.plans[labels_of(each.plan)]) for each in planned]
+    values = {run.plan.evaluation: headline(metrics_of(run)) for run in runs}
+    return RecordedScores(
+        {name: float("nan") if value is None else value for name, value in values.items()},
+        [
+            (
+                run.plan.evaluation,
+                len(run.fates),
+                [(each.reason, each.detail) for each in run.unscorable],
+            )
+            for run in runs
+        ],
+    )
+
+
+def _score(planned: PlannedEvaluation, known: Evaluations, reduce: Reduce) -> float | Scores:
+    """Return the score of a plan's samples; those on record are not observed again."""
+    evaluation, key = planned.evaluation, planned.plan.run_key
+    fates = {
+        each: known.fates.get(SampleKey(key, each.item, each.number)) for each in planned.samples
+    }
+    seen, lost = {}, []
+    for sample, fate in fates.items():
+        if isinstance(fate, SampleObserved):
+            with blame_evaluation(evaluation.id, f"scoring {fate.label}"):
+                seen[sample] = evaluation.rescore(fate.observation)
+        elif fate is not None:
+            lost.append((fate.reason, fate.detail))
+    missing = [sample for sample, fate in fates.items() if fate is None]
+    batches = evaluation.observe_all(planned.inference, missing, planned.options)
+    for each in (each for batch in batches for each in batch):
+        if isinstance(each, ObservedSample):
+            seen[each.sample] = each.observation
+        else:
+            lost.append((each.reason, each.detail))
+    warn_of_lost(evaluation.id, len(fates), lost)
+    return evaluation.score_of(seen, planned.samples, reduce)

@@ -25,6 +25,10 @@ class ExecutionSpec:
     group: str = GROUP
     root: Path = Path()
 
+    def __post_init__(self) -> None:
+        """Take a text as a path, too."""
+        object.__setattr__(self, "root", Path(self.root))
+
     @property
     def folder(self) -> Path:
         """The folder of the job's ledger and results.json."""

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from commands.backends.huggingface import ranks
-from commands.backends.huggingface.ranks import on_first_rank
+from commands.backends.huggingface.ranks import Call, on_first_rank
 from commands.errors import ReplicaFailed
 from ledger.auditing.audit import audit
 from ledger.store import Ledger
@@ -35,10 +36,12 @@ class Processes:
         monkeypatch.setattr(dist, "get_world_size", lambda: 2)
         monkeypatch.setattr(distributed_c10d, "_get_default_store", lambda: self._store)
 
-    def call(self, rank: int, work: Callable[[], object], name: str = "run") -> object:
-        """Call as the process of a rank, which has made the same calls as the other."""
+    def call(
+        self, rank: int, work: Callable[[], object], name: str = "run", where: str = ""
+    ) -> object:
+        """Call as the process of a rank."""
         self._patch.setattr(dist, "get_rank", lambda: rank)
-        return on_first_rank(name, work)
+        return on_first_rank(Call("job", name, where), work)
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def never() -> object:
 
 def test_a_process_alone_does_the_work_itself() -> None:
     """As most do."""
-    assert on_first_rank("run", lambda: 3) == 3
+    assert on_first_rank(Call("job", "run"), lambda: 3) == 3
 
 
 def test_all_get_what_the_first_found(processes: Processes) -> None:
@@ -68,6 +71,47 @@ def test_all_get_what_the_first_found(processes: Processes) -> None:
 
     assert [processes.call(1, never) for _ in range(3)] == [{"score": n} for n in range(3)]
     assert processes.call(1, never, name="done") == "other"
+
+
+def test_what_the_first_called_alone_shifts_no_later_call(processes: Processes) -> None:
+    """A baseline, or a word about progress, made every later result of the others a stale one."""
+    processes.call(0, lambda: "baseline", "evaluate", "step 0")
+    processes.call(0, lambda: False, "done", "step 1")
+    for step in (1, 2):
+        processes.call(0, partial(str, step), "evaluate", f"step {step}")
+        processes.call(0, lambda: True, "done", f"step {step}")
+    ranks._n_calls.clear()
+
+    for step in (1, 2):
+        assert processes.call(1, never, "evaluate", f"step {step}") == f"{step}"
+        assert processes.call(1, never, "done", f"step {step}") is True
+
+
+def test_who_waits_for_a_call_that_does_not_come_says_so(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait without a word, and nobody could tell for what."""
+    monkeypatch.setattr(ranks, "_PATIENCE", 1)
+    processes.call(0, lambda: 6, "evaluate('sum')", "step 1")
+    ranks._n_calls.clear()
+    found: list[object] = []
+    ask = partial(processes.call, 1, never, "evaluate('mean')", "step 1")
+
+    with warnings.catch_warnings(record=True) as caught:
+        waiting = threading.Thread(target=lambda: found.append(ask()))
+        waiting.start()
+        while not caught:
+            pass
+        ranks._n_calls["job"] = 1  # as the first process has counted
+        processes.call(0, lambda: 7, "evaluate('mean')", "step 1")
+        waiting.join()
+
+    assert found == [7]
+    assert str(caught[0].message) == (
+        "process 1 waits for process 0 to call evaluate('mean') (step 1);"
+        " it called evaluate('sum') (step 1) instead;"
+        " make each call in all processes in the same order, or only in the first one"
+    )
 
 
 def test_who_comes_first_waits(processes: Processes) -> None:
