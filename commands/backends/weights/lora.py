@@ -11,10 +11,12 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import peft
 import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
+from peft.utils import AuxiliaryTrainingWrapper
 from peft.utils.transformers_weight_conversion import (
     convert_peft_adapter_state_dict_for_transformers,
 )
@@ -35,6 +37,7 @@ _OF_PEFT = (
 ADAPTER = "default"  # peft's name for an adapter that has no other
 OLD_NAME = "`is_gradient_checkpointing`"  # peft 0.21 still asks transformers 5.23 by that name
 # peft 0.21 looks among the modules alone for what it says of the experts' stacked weights
+TIED = "Model has `tie_word_embeddings=True`"  # see `untie`
 OF_EXPERTS = "The following (rank|alpha)_pattern keys did not match any targeted module"
 
 OF_AN_MLP = re.compile(
@@ -66,8 +69,30 @@ def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
         adapted = peft.PeftModel(model, settings, ADAPTER)
         check_fit(adapted, settings, lora)
         peft.set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
+        untie(adapted.get_base_model())
         merged = adapted.merge_and_unload(safe_merge=True)
     return cast("PreTrainedModel", merged)
+
+
+def untie(model: PreTrainedModel) -> None:
+    """Give embeddings and output layer weights of their own if an adapter changes one of them.
+
+    peft adds a change to one without the other. Merged into a tensor that both share, it would
+    change both: another model than the one that was trained.
+    """
+    ends = (model.get_input_embeddings(), model.get_output_embeddings())
+    bare = [_within(each) for each in ends]
+    is_adapted = any(one is not each for one, each in zip(bare, ends, strict=True))
+    if is_adapted and bare[0].weight is bare[1].weight:
+        bare[1].weight = torch.nn.Parameter(bare[1].weight.detach().clone())
+        model.config.tie_word_embeddings = False
+
+
+def _within(module: Any) -> Any:  # noqa: ANN401  # a module, or what peft puts in its place
+    """Return the module that peft wraps, or the module itself."""
+    if isinstance(module, AuxiliaryTrainingWrapper):
+        return _within(module.original_module)
+    return module.get_base_layer() if isinstance(module, BaseTunerLayer) else module
 
 
 def _require_rank(lora: Lora) -> None:
@@ -125,6 +150,23 @@ def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) ->
             if found[key] != loadable[key]
         ),
     ]
+    n_tokens = adapted.get_base_model().get_input_embeddings().weight.shape[0]
+    resized = [
+        there
+        for key in sorted(found.keys() & loadable.keys())
+        for there, here in zip(found[key], loadable[key], strict=False)
+        if there != here == n_tokens
+    ]
+    if resized:
+        why = (
+            f"it was trained with a vocabulary of {resized[0]:,} tokens,"
+            f" and these weights have {n_tokens:,}"
+        )
+        remedy = (
+            "resize the vocabulary of the weights as its training did (resize_token_embeddings),"
+            " save them, and name that folder"
+        )
+        raise WeightsError(lora.source, why, remedy)
     if faults:
         remedy = "use the weights that the adapter was trained on, or save the adapter again"
         raise WeightsError(lora.source, f"the adapter does not fit: {shortened(faults)}", remedy)
@@ -189,6 +231,7 @@ def translate_peft_errors(source: Path) -> Iterator[None]:
             warnings.simplefilter("error", category=UserWarning)
             warnings.filterwarnings("ignore", OLD_NAME, category=FutureWarning)
             warnings.filterwarnings("ignore", OF_EXPERTS, category=RuntimeWarning)
+            warnings.filterwarnings("ignore", TIED, category=UserWarning)
             yield
     except _OF_PEFT as error:
         remedy = "use the weights that the adapter was trained on, or upgrade peft"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -287,18 +288,77 @@ def test_an_adapter_with_a_nan_is_refused(
         merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
-def test_an_adapter_on_tied_embeddings_is_refused(weights: Path, tmp_path: Path) -> None:
-    """Merged into a shared tensor it would change the output layer too: another entrant."""
-    settings = LoraConfig(r=2, target_modules=["embed_tokens"], init_lora_weights=False)
-    adapted = get_peft_model(base(weights), settings)
-    adapted.save_pretrained(str(tmp_path / "lora"), save_embedding_layers=False)
-    tied = base(weights)
-    tied.config.tie_word_embeddings = True
-    tied.tie_weights()
+PARTS = (
+    {"target_modules": ["embed_tokens"]},
+    {"target_modules": ["lm_head"]},
+    {"target_modules": ["embed_tokens", "lm_head", "q_proj"]},
+    {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"]},
+    {"target_modules": ["q_proj"], "modules_to_save": ["lm_head"]},
+    {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens", "lm_head"]},
+    {"target_modules": ["embed_tokens"], "ensure_weight_tying": True},
+    {
+        "target_modules": ["q_proj"],
+        "modules_to_save": ["embed_tokens"],
+        "ensure_weight_tying": True,
+    },
+    {"target_modules": ["q_proj"], "trainable_token_indices": [5, 6]},
+)
 
-    with pytest.raises(WeightsError, match="tie_word_embeddings"):
-        merge_lora(tied, read_lora(tmp_path / "lora"))
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+@pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning")
+@pytest.mark.parametrize("part", PARTS)
+def test_an_adapter_on_tied_embeddings_is_the_model_that_peft_loads(
+    weights: Path, tmp_path: Path, part: dict[str, Any]
+) -> None:
+    """Merged into the shared tensor it would change the other end, too: another entrant."""
+    adapted = get_peft_model(tied(weights), LoraConfig(r=2, init_lora_weights=False, **part))
+    for name, each in adapted.named_parameters():
+        if "modules_to_save" in name or "trainable_tokens" in name:
+            torch.nn.init.normal_(each, std=0.1)
+    adapted.save_pretrained(str(tmp_path / "lora"), save_embedding_layers=False)
+    peft_model = PeftModel.from_pretrained(tied(weights), str(tmp_path / "lora"))
+    tokens = torch.arange(5, 25)[None]
+
+    merged = merge_lora(tied(weights), read_lora(tmp_path / "lora"))
+
+    ours, theirs, before = (
+        each.eval()(tokens).logits for each in (merged, peft_model, tied(weights))
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(ours, before, atol=1e-3)
+
+
+def tied(weights: Path) -> PreTrainedModel:
+    """Load the weights with one tensor for both ends."""
+    model = base(weights)
+    model.config.tie_word_embeddings = True
+    model.tie_weights()
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens", "lm_head"]},
+        {"target_modules": ["embed_tokens"]},
+    ],
+)
+def test_an_adapter_of_another_vocabulary_says_so(
+    weights: Path, tmp_path: Path, part: dict[str, Any]
+) -> None:
+    """A list of tensors told nobody what to do."""
+    larger = base(weights)
+    n_tokens = larger.get_input_embeddings().weight.shape[0]
+    larger.resize_token_embeddings(n_tokens + 4)
+    adapted = get_peft_model(larger, LoraConfig(r=2, **part))
+    adapted.save_pretrained(str(tmp_path / "lora"), save_embedding_layers=True)
+
+    with pytest.raises(
+        WeightsError, match=rf"vocabulary of {n_tokens + 4:,} .* have {n_tokens:,};"
+    ):
+        merge_lora(base(weights), read_lora(tmp_path / "lora"))
 
 
 def test_adapters_of_single_experts_are_merged_into_the_stacked_weights(tmp_path: Path) -> None:
