@@ -6,6 +6,7 @@ nothing of the ledger. An actor that dies is replaced, and only its chunk is don
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
 import ray
@@ -27,7 +28,8 @@ from ledger.events.registration import Entrant
 
 _MOST_DEATHS: Final = 3  # at one chunk, or at starting in one place
 _TURNS: Final = 2  # chunks of each actor at least, so that none waits long for the last
-_SILENCE_S: Final = 60.0  # after which the user is told that no accelerator is free
+_LOOK_S: Final = 5.0  # after which one looks whether Ray is still there
+_N_LOOKS: Final = 12  # after which the user is told that no accelerator is free
 
 CheckEntrants: TypeAlias = Callable[[Iterable[Entrant]], None]
 """Looks for faults in what entrants are loaded from; it raises WeightsError."""
@@ -51,8 +53,9 @@ def ray_pool(
     Raises:
         ConfigurationError: The cluster does not answer, or has nothing to compute on.
     """
-    with connected():
-        pool = RayPool(make, check, places(_nodes(), generation), generation.batch_tokens, tell)
+    with connected() as is_own:
+        where = places(_nodes(), generation)
+        pool = RayPool(make, check, where, generation.batch_tokens, tell, is_alone=is_own)
         try:
             yield pool
         finally:
@@ -73,13 +76,18 @@ class RayPool:
         where: Sequence[Place],
         batch_tokens: int | None,
         tell: ports.Tell,
+        *,
+        is_alone: bool = False,
     ) -> None:
-        """Take the places for actors, which start with the first work."""
+        """Take the places for actors, which start with the first work.
+
+        If it is alone, no other machine can take over from this one.
+        """
         self._seats = [Seat(place, make) for place in where]
         self._check = check
         on_gpu = any(place.num_gpus for place in where)
         self._most = chunk_budget(batch_tokens, on_gpu=on_gpu)
-        self._tell = tell
+        self._tell, self._is_alone = tell, is_alone
 
     def generate(
         self, tasks: Sequence[ports.GenerationTask]
@@ -158,11 +166,25 @@ class RayPool:
     def _first_done(self) -> Seat:
         by_pending = {seat.pending: seat for seat in self._seats if seat.pending is not None}
         is_idle = all(seat.chunk is None for seat in self._seats)
-        done, _ = ray.wait(list(by_pending), timeout=_SILENCE_S if is_idle else None)
-        if not done:
-            self._tell("waiting until Ray has a free accelerator; see `ray status`")
-            done, _ = ray.wait(list(by_pending))
-        return by_pending[done[0]]
+        for n_looks in count(1):
+            done, _ = ray.wait(list(by_pending), timeout=_LOOK_S)
+            if done:
+                return by_pending[done[0]]
+            self._require_ray()
+            if is_idle and n_looks == _N_LOOKS:
+                self._tell("waiting until Ray has a free accelerator; see `ray status`")
+        raise AssertionError
+
+    def _require_ray(self) -> None:
+        """Require that a Ray of one's own is there: no actor would ever start in it again.
+
+        Raises:
+            ReplicaFailed: It ended.
+        """
+        if self._is_alone and not any(node["Alive"] for node in _nodes()):
+            fault = "the Ray that this command started ended: its process `raylet` is gone, killed"
+            remedy = "or out of memory; run the same command again"
+            raise ReplicaFailed([f"{fault} {remedy}"])
 
     def _replace(self, seat: Seat, queue: ChunkQueue, error: RayError) -> None:
         """Empty the seat of an actor that died, and put its chunk back.

@@ -32,8 +32,10 @@ class Place(NamedTuple):
 
 
 @contextmanager
-def connected() -> Iterator[None]:
+def connected() -> Iterator[bool]:
     """Connect to the Ray of RAY_ADDRESS, else to that of `ray start` here, else to one of our own.
+
+    Yields whether it is of our own: then no other machine can take over.
 
     Raises:
         ConfigurationError: The cluster does not answer.
@@ -43,11 +45,11 @@ def connected() -> Iterator[None]:
         try:
             if address := os.environ.get("RAY_ADDRESS") or _started_here():
                 _connect(address)
-                yield
+                yield False
             else:
                 with _started() as options:
                     ray.init(**options)
-                    yield
+                    yield True
         finally:
             ray.shutdown()
 

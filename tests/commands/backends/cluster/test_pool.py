@@ -1,6 +1,8 @@
 """Two actors of Ray leave what one process would leave, whoever is killed on the way."""
 
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
@@ -17,6 +19,7 @@ from ledger.events.registration import Entrant
 from ledger.store import Ledger
 from tests.support.builders.events import entrant, hydra, key
 from tests.support.faults.death import Death, before
+from tests.support.patience import PATIENCE_S
 from tests.support.scripted import ScriptedGenerator, ScriptedReader
 from tests.support.weights.mortal import (
     OF_ACTORS,
@@ -120,6 +123,24 @@ def test_heads_that_do_not_fit_are_told_before_any_actor_starts() -> None:
         list(pool.generate([*TASKS, headed]))
 
     assert [seat.load for seat in pool._seats] == [None, None]
+
+
+@pytest.mark.nightly
+def test_a_ray_of_ones_own_that_ends_ends_the_command() -> None:
+    """No actor starts in it any more: waiting for one would take for ever."""
+    words = [sys.executable, "-m", "tests.support.weights.ended_ray"]
+
+    ended = subprocess.run(
+        words,
+        check=False,
+        cwd=Path(__file__).parents[4],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+    assert ended.returncode == 1
+    assert "the Ray that this command started ended: its process `raylet` is gone" in ended.stderr
 
 
 def dying() -> Backends:
