@@ -220,7 +220,8 @@ class Evaluation(ABC):
     def _samples_of(
         self, named: NamedItem, index: int, options: EvaluationOptions
     ) -> Iterator[Sample]:
-        label = require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
+        with blame_evaluation(self.id, f"naming item {index}"):
+            label = require_text(self.label(index), f"{type(self).__name__}.label({index}) gives")
         for number in range(self.n_samples(options)):
             yield Sample(named.item, number, index, label, named.copy)
 

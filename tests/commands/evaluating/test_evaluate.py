@@ -22,9 +22,11 @@ from commands.evaluating.evaluate import (
 )
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.plan import EvaluationPlans, mixed_scorings
+from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
+from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId, StreamId
@@ -221,6 +223,16 @@ class Untold(Capitals):
         return super().label(index)[99]
 
 
+class Torn(Capitals):
+    """Capitals of which one is missing."""
+
+    def get(self, index: int) -> tuple[str, str]:
+        """Fail at the second."""
+        if index == 1:
+            raise KeyError("boom")
+        return super().get(index)
+
+
 class Endless(Capitals):
     """Capitals whose answers are as long as nothing says."""
 
@@ -240,7 +252,8 @@ class Curt(Capitals):
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
-        (Untold, "failed at reading its items: IndexError"),
+        (Untold, "failed at naming item 0: IndexError"),
+        (Torn, "failed at reading item 1: KeyError: 'boom'"),
         (Endless, "failed at reading its settings: ZeroDivisionError"),
         (Curt, "max_new_tokens gives 0; it must be at least 1"),
     ],
@@ -250,7 +263,60 @@ def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
 ) -> None:
     """Free, before hours of others; and as its own, not with a traceback of ours."""
     with pytest.raises(EvaluationFault, match=why):
-        planned(answering(says_yes)[0], kind(("1?", "yes")))
+        planned(answering(says_yes)[0], kind(("1?", "yes"), ("2?", "yes")))
+
+
+class Uncompared(RolloutEvaluation):
+    """Nothing says how its answers are scored."""
+
+    def __len__(self) -> int:
+        """Count one."""
+        return 1
+
+    def get(self, index: int) -> tuple[str, str]:
+        """Return a question."""
+        return f"{index}?", "yes"
+
+    def clean(self, y_hat: str) -> str:
+        """Return all."""
+        return y_hat
+
+    def max_new_tokens(self, inference: Inference) -> int:
+        """Return as many as the entrant has."""
+        return inference.entrant.max_new_tokens
+
+
+def test_a_class_that_scores_nothing_is_refused_before_the_first_token() -> None:
+    """It failed after its first batch was generated."""
+    inference, generator = answering(says_yes)
+    told = "evaluation 'uncompared': Uncompared defines neither check nor score"
+
+    with pytest.raises(ConfigurationError, match=told):
+        planned(inference, Uncompared())
+    with pytest.raises(ConfigurationError, match=told):
+        Uncompared()(inference)
+    assert not generator.asked
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "why"),
+    [
+        (Curt(("1?", "yes")), r"'capitals' failed at .*max_new_tokens gives 0; it must be at le"),
+        (Capitals(), "evaluation 'capitals' has no items"),
+    ],
+)
+def test_a_call_says_of_an_evaluation_what_planning_says(evaluation: Capitals, why: str) -> None:
+    """A bare error named no evaluation; without items its score was NaN."""
+    with pytest.raises(TourneyError, match=why):
+        evaluation(answering(says_yes)[0])
+
+
+def test_a_fault_is_placed_in_the_code_of_its_author() -> None:
+    """Not in the line of ours that found it."""
+    with pytest.raises(EvaluationFault, match=r"Numbered\.label\(0\) gives 0") as caught:
+        planned(answering(says_yes)[0], Numbered(("1?", "yes")))
+
+    assert ".py:" not in str(caught.value)
 
 
 class Numbered(Capitals):

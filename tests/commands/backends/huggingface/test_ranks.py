@@ -98,9 +98,10 @@ def test_who_waits_for_a_call_that_does_not_come_says_so(
     ask = partial(processes.call, 1, never, "evaluate('mean')", "step 1")
 
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         waiting = threading.Thread(target=lambda: found.append(ask()))
         waiting.start()
-        while not caught:
+        while not caught and waiting.is_alive():
             pass
         ranks._n_calls["job"] = 1  # as the first process has counted
         processes.call(0, lambda: 7, "evaluate('mean')", "step 1")

@@ -25,6 +25,7 @@ from commands.settings.schema import GenerationSection
 from commands.settings.sections import Reduce
 from ledger import store
 from ledger.errors import CannotWrite, NetworkFileSystem
+from ledger.events.registration import EntrantRegistered
 from ledger.store import Ledger
 from tests.docs.evaluations import blocks
 from tests.support.builders.evaluating import Capitals, Endings, Letters
@@ -138,7 +139,8 @@ def test_mixed_precision_is_evaluated_as_the_checkpoint_would_be(
     assert torch.equal(wrapped(torch.tensor([[5, 6, 7]])).logits, outputs)
     with Ledger.read_only(tmp_path / "results/general/default/mixed/evaluations.db") as ledger:
         [who] = ledger.read(types=frozenset({"EntrantRegistered"}))
-    assert f"torch.{who.event.entrant.dtype}" == str(dtype)
+    registered = cast("EntrantRegistered", who.event)
+    assert f"torch.{registered.entrant.dtype}" == str(dtype)
 
 
 def test_a_training_in_mixed_precision_goes_on_as_without_an_evaluation(
@@ -201,6 +203,56 @@ def test_a_run_writes_results_and_is_done(training: Training, spec: ExecutionSpe
     }
     assert written["results"].keys() == {"capitals", "endings", "letters"}
     assert written["results"]["endings"] == evaluator.evaluate()["endings"]
+
+
+def test_what_is_on_record_is_returned_and_not_computed_again(
+    training: Training, spec: ExecutionSpec
+) -> None:
+    """A loop that wants to see what it records would generate everything twice."""
+    forward, n_forwards = training.model.forward, []
+
+    def counting(*args: object, **named: object) -> object:
+        n_forwards.append(1)
+        return forward(*args, **named)
+
+    vars(training.model)["forward"] = counting
+    evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
+    computed = evaluator.evaluate()
+    recorded = evaluator()
+    n_forwards.clear()
+
+    assert recorded == evaluator() == evaluator.run() == results(spec)["results"] == computed
+    assert evaluator.evaluate() == computed
+    assert {name: len(each) for name, each in evaluator.evaluate("none").items()} == {
+        "capitals": 2,
+        "endings": 2,
+        "letters": 1,
+    }
+    assert not n_forwards
+    evaluator.evaluate(temperature=3.0)  # which is not on record
+    assert n_forwards
+
+
+def test_a_diverged_model_is_told(training: Training, spec: ExecutionSpec) -> None:
+    """It was done, without a result and without a word."""
+    with torch.no_grad():
+        training.model.get_parameter("lm_head.weight").fill_(float("nan"))
+    evaluator = Evaluator.from_trainer(training, EVALUATIONS[1:2], spec, FLOAT32)
+
+    told = r"^endings: 2 of 2 samples could not be scored: not_finite: "
+    for call in (evaluator.evaluate, evaluator.run, evaluator, evaluator.evaluate):
+        with pytest.warns(UserWarning, match=told):
+            found = call()
+        assert [*found] == ["endings"]
+        assert np.isnan(found["endings"])
+
+
+def test_a_root_may_be_a_text(training: Training, tmp_path: Path) -> None:
+    """As paths often are."""
+    spec = ExecutionSpec("probe", root=cast("Path", str(tmp_path)))
+
+    assert spec == ExecutionSpec("probe", root=tmp_path)
+    assert not Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32).done
 
 
 def test_the_same_job_waits_where_it_runs_already(training: Training, spec: ExecutionSpec) -> None:

@@ -51,7 +51,7 @@ class EveryTen(TrainerCallback):
 
     def __init__(self) -> None:
         """Do nothing yet."""
-        self.act: Callable[[], None] = lambda: None
+        self.act: Callable[[], object] = lambda: None
 
     def on_step_end(
         self,
