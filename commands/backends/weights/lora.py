@@ -69,7 +69,7 @@ def merge_lora(model: PreTrainedModel, lora: Lora) -> PreTrainedModel:
         adapted = peft.PeftModel(model, settings, ADAPTER)
         check_fit(adapted, settings, lora)
         peft.set_peft_model_state_dict(adapted, dict(lora.tensors), ADAPTER)
-        untie(adapted.get_base_model())
+        untie(cast("PreTrainedModel", adapted.get_base_model()))
         merged = adapted.merge_and_unload(safe_merge=True)
     return cast("PreTrainedModel", merged)
 
@@ -80,7 +80,7 @@ def untie(model: PreTrainedModel) -> None:
     peft adds a change to one without the other. Merged into a tensor that both share, it would
     change both: another model than the one that was trained.
     """
-    ends = (model.get_input_embeddings(), model.get_output_embeddings())
+    ends = (model.get_input_embeddings(), model.get_output_embeddings())  # type: ignore[no-untyped-call]  # theirs
     bare = [_within(each) for each in ends]
     is_adapted = any(one is not each for one, each in zip(bare, ends, strict=True))
     if is_adapted and bare[0].weight is bare[1].weight:
@@ -150,7 +150,8 @@ def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) ->
             if found[key] != loadable[key]
         ),
     ]
-    n_tokens = adapted.get_base_model().get_input_embeddings().weight.shape[0]
+    base = cast("PreTrainedModel", adapted.get_base_model())
+    n_tokens = _within(base.get_input_embeddings()).weight.shape[0]
     resized = [
         there
         for key in sorted(found.keys() & loadable.keys())

@@ -70,6 +70,7 @@ def test_equally_likely_continuations_share_the_credit() -> None:
     assert Endings(SKY, ("A", ("x", "y", "z", "w"), 0))(inference, reduce="sum") == 0.75
 
 
+@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_a_continuation_that_cannot_be_weighed_leaves_no_choice() -> None:
     """The others would be compared with nothing."""
     inference, _ = reading(
@@ -171,6 +172,7 @@ class Summed(Endings):
         return [sum(correct_flags)]
 
 
+@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_a_score_of_ones_own_is_of_all_that_could_be_observed() -> None:
     """In their order; what could not be observed stays unknown."""
     inference, _ = reading(

@@ -74,6 +74,7 @@ def test_the_mean_is_weighted_by_tokens() -> None:
     assert Letters("a", "bbb")(inference) == pytest.approx(math.exp(10 / 4))
 
 
+@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_a_document_without_tokens_is_unscorable() -> None:
     """A perplexity of 1 would be the best there is."""
     inference, _ = reading(uniform)

@@ -31,6 +31,7 @@ def knows_france_alone(task: GenerationTask) -> str | GenerationFailure:
     return "Paris\nof course"
 
 
+@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_the_mean_is_of_what_could_be_scored() -> None:
     """A broken row is no wrong answer: it would look like ignorance."""
     inference, _ = answering(knows_france_alone)
@@ -40,6 +41,7 @@ def test_the_mean_is_of_what_could_be_scored() -> None:
     np.testing.assert_array_equal(ATLAS(inference, reduce="none"), [1.0, 0.0, math.nan])
 
 
+@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_nothing_scored_has_no_mean() -> None:
     """Nought would be a claim."""
     inference, _ = answering(lambda task: GenerationFailure(task.response_key, "out_of_memory", ""))
@@ -80,6 +82,7 @@ def test_a_seed_is_part_of_a_run_only_where_something_is_drawn() -> None:
     assert ATLAS.settings(of_heads, EvaluationOptions(seed=1))["seed"] == 1
 
 
+@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_all_samples_have_intermediates_of_one_shape() -> None:
     """A trainer stacks them; one that failed has no rows."""
     inference, _ = answering(knows_france_alone)

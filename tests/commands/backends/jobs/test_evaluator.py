@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator  # type: ignore[import-untyped]  # theirs
 from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
