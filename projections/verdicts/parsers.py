@@ -7,7 +7,7 @@ again leniently.
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
 from typing import Final, NamedTuple
@@ -108,35 +108,154 @@ def _without_thoughts(reply: str) -> str:
     return said + rest
 
 
-PARSER: Final = "final-line@1"
+PARSER: Final = "final-line@2"
 
-# Judges wrap the line in emphasis, quotes or a bullet; they may not add a word to it.
-# Each run of it is taken whole (`*+`): giving back would make long runs quadratic.
-DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
+# Marks around a verdict say nothing: emphasis, quotes, bullets, rules, fences, dollars of LaTeX.
+# Each run of marks is taken whole (`*+`): giving back would make long runs quadratic.
+_MARKS: Final = r"\s*_`>#\-\u2022\"'$"
+# Nor do zero-width characters, tokens that end a text, and LaTeX's brackets around mathematics.
+_SILENT: Final = re.compile(
+    r"[\u200b-\u200d\u2060\ufeff]"
+    r"|<(?:[|\uff5c][\w\u2581-]{1,40}[|\uff5c]|/s|eos|end_of_turn)>|\\[()\[\]]"
+)
+_OPENS: Final = rf"(?:\\(?:boxed|text|textbf|mathbf|mathrm)\{{|(?u:[{_MARKS}\[(]))*"
+_CLOSES: Final = rf"(?u:[{_MARKS}\])}}]*+)"
+_LABELLED: Final = rf"(?u:[{_MARKS}]*+)[:\uff1a]{_OPENS}"
+_ENDS: Final = rf"{_CLOSES}[.\u3002]?{_CLOSES}"
+_BLANK: Final = re.compile(rf"[{_MARKS}]*+")
 _VERDICT_LINE: Final = re.compile(
-    rf"{DECORATION}VERDICT{DECORATION}:{DECORATION}\[?(A|B|TIE)\]?{DECORATION}\.?{DECORATION}",
+    rf"(?P<opens>{_OPENS})(?:(?P<label>VERDICT){_LABELLED})?"
+    rf"(?:(?P<response>RESPONSE)\b{_OPENS})?(?P<verdict>A|B|TIE){_ENDS}",
     re.IGNORECASE | re.ASCII,  # else I matches the Turkish \u0130 and \u0131 too
 )
 _VERDICTS: Final[dict[str, Verdict]] = {"A": "A", "B": "B", "TIE": "TIE"}
 _LENIENT_ORDER: Final[tuple[Verdict, ...]] = ("TIE", "A", "B")
 
 
+def line_that(name: str, values: str) -> re.Pattern[str]:
+    """Return the pattern of a line that says one of some values behind a name, however marked."""
+    return re.compile(rf"{_OPENS}{name}{_LABELLED}(?:{values}){_ENDS}", re.IGNORECASE | re.ASCII)
+
+
+def said_lines(reply: str) -> Sequence[str]:
+    """Return the lines of a reply up to the last that says anything; thoughts are left out."""
+    lines = _spoken(reply).split("\n")
+    while lines and _BLANK.fullmatch(lines[-1]):
+        lines.pop()
+    return lines
+
+
+def _spoken(reply: str) -> str:
+    """Return a reply without thoughts and without what says nothing."""
+    said = _without_thoughts(reply)
+    if "<" in said or "\\" in said or not said.isascii():  # few: to search takes longer
+        said = _SILENT.sub("", said)
+    return "" if said.lstrip().startswith("<think>") else said  # a thought without an end
+
+
 def parse_verdict(reply: str) -> Verdict | None:
-    """Parse the verdict in the last line; None if there is none, which is never a tie."""
+    """Parse the verdict in the last line; None if there is none, which is never a tie.
+
+    `VERDICT: A` may be marked, fenced or boxed; `[[A]]`, `(A)` and `Response A` do without the
+    label. A reply with two different verdicts has none. `(A)` and `Response A` may also be
+    headings, so before the last line they count only beside another of their kind.
+    """
+    *before, last = said_lines(reply) or [""]
+    said = _said_in(last)
+    if said is None:
+        return None
+    others = [each for each in map(_said_in, before) if each and each.is_plain >= said.is_plain]
+    return said.verdict if all(each.verdict == said.verdict for each in others) else None
+
+
+class _Said(NamedTuple):
+    verdict: Verdict
+    is_plain: bool  # it can be nothing but a verdict
+
+
+def _said_in(line: str) -> _Said | None:
+    """Return the verdict that a line is, if it is one."""
+    found = _VERDICT_LINE.fullmatch(line)
+    if found is None:
+        return None
+    opens, verdict = found["opens"], _VERDICTS[found["verdict"].upper()]
+    if found["label"] or "[[" in opens or r"\boxed" in opens:
+        return _Said(verdict, is_plain=True)
+    return _Said(verdict, is_plain=False) if found["response"] or "(" in opens else None
+
+
+def parse_json_verdict(reply: str) -> Verdict | None:
+    """Parse the verdict of the JSON object in a reply; None without one, or with two verdicts.
+
+    A provider that guarantees the object's shape does not guarantee the case of its letters, nor
+    that nothing stands around it.
+    """
+    objects, around = json_objects(reply)
+    given = [_value_of(each["verdict"]) for each in objects if "verdict" in each]
+    beside = [each.verdict for each in map(_said_in, around.split("\n")) if each and each.is_plain]
+    return given[0] if given and len({*given, *beside}) == 1 else None
+
+
+def _value_of(said: object) -> Verdict | None:
+    found = _VERDICT_LINE.fullmatch(said) if isinstance(said, str) else None
+    return None if found is None else _VERDICTS[found["verdict"].upper()]
+
+
+def _unequivocal(pairs: Sequence[tuple[str, object]]) -> Mapping[str, object]:
+    """Return an object's keys and values.
+
+    Raises:
+        ValueError: A key has two values.
+    """
+    said = dict(pairs)
+    if any(said[key] != value for key, value in pairs):
+        raise ValueError("a key has two values")
+    return said
+
+
+_JSON: Final = json.JSONDecoder(strict=False, object_pairs_hook=_unequivocal)
+_OBJECT: Final = re.compile(r'\{\s*"')
+
+
+def json_objects(reply: str) -> tuple[Sequence[Mapping[str, object]], str]:
+    """Return the JSON objects in a reply, and the text around them; none if one is broken.
+
+    A broken object may quote another, which is not the judge's.
+    """
+    text = reply if reply.lstrip().startswith(("{", "```")) else _spoken(reply)
+    objects, around, at = [], [], 0
+    while begins := _OBJECT.search(text, at):
+        try:
+            found, ends = _JSON.raw_decode(text, begins.start())
+        except (ValueError, RecursionError):
+            return (), text
+        objects.append(found)
+        around.append(text[at : begins.start()])
+        at = ends
+    return objects, "\n".join([*around, text[at:]])
+
+
+# What replies were read by before; verdicts that name these rules are checked by them for ever.
+DECORATION: Final = r"(?u:[\s*_`>#\-\u2022\"']*+)"
+_BARE_LINE: Final = re.compile(
+    rf"{DECORATION}VERDICT{DECORATION}:{DECORATION}\[?(A|B|TIE)\]?{DECORATION}\.?{DECORATION}",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def parse_bare_line(reply: str) -> Verdict | None:
+    """Parse the verdict in the very last line, whatever stands before it."""
     return _verdict_in(reply.rstrip().rpartition("\n")[2])
 
 
 @lru_cache(maxsize=64)  # nearly all replies end in the same few lines
 def _verdict_in(last_line: str) -> Verdict | None:
-    match = _VERDICT_LINE.fullmatch(last_line)
+    match = _BARE_LINE.fullmatch(last_line)
     return None if match is None else _VERDICTS[match[1].upper()]
 
 
-def parse_json_verdict(reply: str) -> Verdict | None:
-    """Parse the verdict of a reply that is one JSON object, fenced as code or not; else None.
-
-    A provider that guarantees the object's shape does not guarantee the case of its letters.
-    """
+def parse_bare_json(reply: str) -> Verdict | None:
+    """Parse the verdict of a reply that is one JSON object, fenced as code or not; else None."""
     verdict = json_object(reply).get("verdict")
     if not isinstance(verdict, str) or not verdict.isascii():  # a dotless i is I in capitals
         return None
@@ -171,7 +290,7 @@ def parse_leniently(reply: str) -> Verdict:
     return "TIE"
 
 
-JSON_PARSER: Final = "json-verdict@1"
+JSON_PARSER: Final = "json-verdict@2"
 LENIENT_PARSER: Final = "lenient-tap@1"
 PARSER_OF: Final[Mapping[str, str]] = {"line": PARSER, "schema": JSON_PARSER}
 """How replies are read, by how they were asked for."""
@@ -179,6 +298,8 @@ PARSER_OF: Final[Mapping[str, str]] = {"line": PARSER, "schema": JSON_PARSER}
 PARSERS: Final[Mapping[str, Callable[[str], Verdict | None]]] = {
     PARSER: parse_verdict,
     JSON_PARSER: parse_json_verdict,
+    "final-line@1": parse_bare_line,
+    "json-verdict@1": parse_bare_json,
     LENIENT_PARSER: parse_leniently,
     SCORE_PARSER: parse_score_verdict,
 }

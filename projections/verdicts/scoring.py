@@ -13,7 +13,13 @@ from ledger.events.evaluations import PromptItem, SampleName
 from ledger.events.judging import query_key
 from ledger.events.registration import JudgeSettings, Rubric, ScoreScale
 from ledger.identity import Digest, digest_of_bytes
-from projections.verdicts.parsers import DECORATION, json_object
+from projections.verdicts.parsers import (
+    DECORATION,
+    json_object,
+    json_objects,
+    line_that,
+    said_lines,
+)
 from projections.verdicts.queries import FENCES, ScoreQuery
 
 _GUIDANCE: Final = """\
@@ -97,23 +103,23 @@ def _digest(system: str) -> Digest:
     return digest_of_bytes(system.encode())
 
 
-# As a verdict's line; limits are never negative, so no sign is taken for decoration.
-_SCORE_LINE: Final = re.compile(
-    rf"{DECORATION}SCORE{DECORATION}:{DECORATION}\[?"
-    rf"(PASS|FAIL|\d+(?:\.\d+)?)(?:\ ?/\ ?(\d+))?\]?{DECORATION}\.?{DECORATION}",
-    re.IGNORECASE | re.ASCII,
-)
+# As a verdict's line; limits are never negative, so no sign is taken for a mark.
+_SCORE: Final = r"(PASS|FAIL|\d+(?:\.\d+)?)(?:\ ?/\ ?(\d+))?"
+_SCORE_LINE: Final = line_that("SCORE", _SCORE)
 _PASSES: Final[Mapping[str, float]] = {"PASS": 1.0, "FAIL": 0.0}
 
 
 def parse_score(reply: str, scale: ScoreScale) -> float | None:
-    """Parse the score in the last line; None if there is none, or it is not on the scale.
+    """Parse the score in the last line; None if there is none, it is not on the scale, or two.
 
     "7/10" is read as 7 if 10 is the highest score.
     """
-    found = _SCORE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
-    if found is None:
-        return None
+    found = [_SCORE_LINE.fullmatch(line) for line in said_lines(reply)]
+    scores = {_on_scale(each, scale) for each in found if each}
+    return scores.pop() if found and found[-1] and len(scores) == 1 else None
+
+
+def _on_scale(found: re.Match[str], scale: ScoreScale) -> float | None:
     said, of = found[1], found[2]
     if scale.limits is None:
         return None if of else _PASSES.get(said.upper())
@@ -122,13 +128,41 @@ def parse_score(reply: str, scale: ScoreScale) -> float | None:
 
 
 def parse_json_score(reply: str, scale: ScoreScale) -> float | None:
+    """Parse the score of the JSON object in a reply; None without one, or with two scores."""
+    objects, around = json_objects(reply)
+    given = [_of_object(each["score"], scale) for each in objects if "score" in each]
+    beside = map(_SCORE_LINE.fullmatch, around.split("\n"))
+    scores = {*given, *(_on_scale(each, scale) for each in beside if each)}
+    return given[0] if given and len(scores) == 1 else None
+
+
+def _of_object(said: object, scale: ScoreScale) -> float | None:
+    if scale.limits is None:
+        return _PASSES.get(said.strip().upper()) if isinstance(said, str) else None
+    if not isinstance(said, int | float) or isinstance(said, bool):
+        return None
+    return _within(said, scale.limits)
+
+
+# What replies were read by before; scores that name these rules are checked by them for ever.
+_BARE_LINE: Final = re.compile(
+    rf"{DECORATION}SCORE{DECORATION}:{DECORATION}\[?{_SCORE}\]?{DECORATION}\.?{DECORATION}",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def parse_bare_line(reply: str, scale: ScoreScale) -> float | None:
+    """Parse the score in the very last line, whatever stands before it."""
+    found = _BARE_LINE.fullmatch(reply.rstrip().rpartition("\n")[2])
+    return None if found is None else _on_scale(found, scale)
+
+
+def parse_bare_json(reply: str, scale: ScoreScale) -> float | None:
     """Parse the score of a reply that is one JSON object; else None."""
     said = json_object(reply).get("score")
     if scale.limits is None:
         return _PASSES.get(said.upper()) if isinstance(said, str) else None
-    if not isinstance(said, int | float) or isinstance(said, bool):
-        return None
-    return _within(said, scale.limits)
+    return _of_object(said, scale)
 
 
 def _within(score: float, limits: tuple[float, float]) -> float | None:
@@ -136,13 +170,15 @@ def _within(score: float, limits: tuple[float, float]) -> float | None:
     return float(score) if lowest <= score <= highest else None
 
 
-LINE_PARSER: Final = "score-line@1"
-SCHEMA_PARSER: Final = "json-score@1"
+LINE_PARSER: Final = "score-line@2"
+SCHEMA_PARSER: Final = "json-score@2"
 SCORE_PARSER_OF: Final[Mapping[str, str]] = {"line": LINE_PARSER, "schema": SCHEMA_PARSER}
 """How scores are read, by how they were asked for."""
 
 SCORE_PARSERS: Final[Mapping[str, Callable[[str, ScoreScale], float | None]]] = {
     LINE_PARSER: parse_score,
     SCHEMA_PARSER: parse_json_score,
+    "score-line@1": parse_bare_line,
+    "json-score@1": parse_bare_json,
 }
 """Every rule that scores were ever read by; a stored score names its own."""

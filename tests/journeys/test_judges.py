@@ -176,7 +176,7 @@ def test_a_projection_appends_nothing(tmp_path: Path, tourney: Tourney) -> None:
         (("--policy", "concat"), "did you mean 'concatenate'"),
         (("--policy", "?"), "known: swap-consistent, concatenate, abstain-on-flip, majority"),
         (("--parser", "lenient"), "did you mean 'lenient-tap'"),
-        (("--parser", "final-line@7"), "did you mean 'final-line@1'"),
+        (("--parser", "final-line@7"), "did you mean 'final-line@2'"),
         (("--policy", "majority", "--judge", "ann"), "leave out --judge"),
     ],
 )

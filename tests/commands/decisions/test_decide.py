@@ -323,7 +323,7 @@ def test_a_reply_that_was_asked_for_as_json_is_read_as_json(
 ) -> None:
     """The parser is named with the reply, so that an audit reads it by the same rule."""
     by_schema = judge(parameters=(("protocol", "schema"),))
-    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser="json-verdict@1")
+    event = failed(KEY, reason=reason, reply=text, stop_reason=stop_reason, parser="json-verdict@2")
 
     given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text, stop_reason))).then(event)
 
@@ -334,7 +334,7 @@ def test_a_verdict_that_was_asked_for_as_json_is_read_as_json() -> None:
     text = '{"reasoning":"Both err.","verdict":"TIE"}'
 
     given(*SUBMITTED).when(ReceiveAnswer(by_schema, reply(KEY, text))).then(
-        structs.replace(verdict(KEY, "TIE"), reply=text, parser="json-verdict@1")
+        structs.replace(verdict(KEY, "TIE"), reply=text, parser="json-verdict@2")
     )
 
 

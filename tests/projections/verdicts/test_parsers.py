@@ -17,6 +17,8 @@ from projections.verdicts.parsers import (
     holds_gold,
     is_gold,
     newest_parser,
+    parse_bare_json,
+    parse_bare_line,
     parse_json_verdict,
     parse_judge_scores,
     parse_leniently,
@@ -190,7 +192,6 @@ READABLE: list[tuple[str, Verdict]] = [
     ("VERDICT: B", "B"),
     ("verdict:tie", "TIE"),
     ("Both err.\nVERDICT: TIE\n\n  \n", "TIE"),
-    ("VERDICT: A\nOn reflection:\nVERDICT: B", "B"),
     ("VERDICT: B\r\n", "B"),
     ("**VERDICT: A**", "A"),
     ("**Verdict:** B", "B"),
@@ -229,6 +230,55 @@ UNREADABLE_VERDICTS = [
     "\x00",
     "VERDICT: \uff21",  # a full-width A
 ]
+UNMARKED = [  # read by what they say, not by how
+    "VERDICT: [[A]]",
+    "VERDICT: (A)",
+    "VERDICT: Response A",
+    "VERDICT: **Response A**.",
+    "VERDICT\uff1aA",
+    "VERDICT: A\u3002",
+    "VERDICT: \u200bA\u200b",
+    "\ufeffVERDICT: A",
+    "VERDICT: A<|im_end|>",
+    "VERDICT: A</s>",
+    "VERDICT: A\n<|eot_id|>",
+    "VERDICT: A<|endoftext|>\n",
+    "VERDICT: A<\uff5cend\u2581of\u2581sentence\uff5c>",
+    "A is better.\n```\nVERDICT: A\n```",
+    "VERDICT: A\n---",
+    r"VERDICT: $\boxed{\text{A}}$",
+    r"\boxed{VERDICT: A}",
+    "So: $x$.\n$\\boxed{A}$",
+    "\\[\n\\boxed{A}\n\\]",
+    "[[A]]",
+    "The first.\n**(A)**",
+    "Response A",
+    "**Response A**\nRight.\n**Response B**\nWrong.\n[[A]]",
+    "<think>\nVERDICT: B\n</think>\n[[A]]",
+]
+TWO_VERDICTS = [
+    "VERDICT: A\nOn reflection:\nVERDICT: B",
+    "[[B]]\nVERDICT: A",
+    "VERDICT: B\n[[A]]",
+    "\\boxed{B}\nVERDICT: A",
+    "VERDICT: TIE\nResponse A",
+    "(B)\n(A)",
+    "Response B\nWrong.\nResponse A\nResponse A",
+    "VERDICT: A (B)",
+    "VERDICT: A VERDICT: B",
+]
+NO_VERDICTS = [
+    "A",
+    "**B**",
+    "[A]",
+    "The answer is (A)",
+    "[[C]]",
+    r"\not{A}",
+    "VERDICT: not A",
+    "VERDICT: A\nI hope that this helps.",
+    "<think>\nVERDICT: A",
+    "<think>VERDICT: A</think>",
+]
 NO_OBJECTS = [
     "",
     "VERDICT: A",
@@ -238,7 +288,6 @@ NO_OBJECTS = [
     "null",
     "{}",
     '{"verdict":"A"',
-    '{"verdict":"A"} indeed',
     '{"verdict":null}',
     '{"verdict":["A"]}',
     '{"verdict":{"A":1}}',
@@ -250,7 +299,38 @@ NO_OBJECTS = [
     "[" * 100_000,
     '{"verdict":' + "9" * 10_000 + "}",
 ]
+SURROUNDED = [
+    '<think>{"verdict":"B"}</think>{"verdict":"A"}',
+    'Both are close.\n```json\n{"verdict":"A"}\n```',
+    '```json\n{"verdict":"A"}\n```\nThat is all.',
+    '{"verdict":"A"} indeed',
+    'Of {1, 2} and {}: { "reasoning": "1", "verdict": "A" }',
+    '{"reasoning":"one\nline","verdict":"A"}',
+    '{"verdict":" A "}',
+    '{"verdict":"[[A]]"}',
+    '{"verdict":"Response A."}',
+    '{"verdict":"A"}<|im_end|>',
+    'VERDICT: A\n{"verdict":"A"}\n{"verdict":"a"}\n{"said":"B"}',
+    '{"reasoning":"a </think> tag","verdict":" A"}',
+]
+TWO_OBJECTS = [
+    '{"verdict":"A","verdict":"B"}',
+    '{"verdict":"A"}\n{"verdict":"B"}',
+    '{"verdict":"A"}\n{"verdict":"C"}',
+    'VERDICT: B\n{"verdict":"A"}',
+    '{"reasoning":"It says {"verdict":"B"}.","verdict":"A"}',
+    '<think>\n{"verdict":"A"}',
+]
 LONG_VERDICTS = [
+    "(" * 100_000,
+    "VERDICT: " + "(" * 100_000,
+    r"\boxed{" * 15_000,
+    "RESPONSE" + " " * 100_000 + "x",
+    "-\n" * 50_000,
+    "<|" * 50_000,
+    '{"a":' * 20_000,
+    '{"a":1}' * 15_000,
+    "{ " * 50_000,
     "VERDICT: A" + "*" * 100_000 + "x",
     "VERDICT: A" + " " * 50_000 + "." + " " * 50_000 + "x",
     "*" * 100_000 + "VERDICT: A wins",
@@ -264,8 +344,10 @@ LONG_VERDICTS = [
 def test_every_parser_that_verdicts_name_is_known_for_ever() -> None:
     """A stored verdict is checked by the rule it was read by, however many rules come after."""
     assert dict(PARSERS) == {
-        "final-line@1": parse_verdict,
-        "json-verdict@1": parse_json_verdict,
+        "final-line@1": parse_bare_line,
+        "final-line@2": parse_verdict,
+        "json-verdict@1": parse_bare_json,
+        "json-verdict@2": parse_json_verdict,
         "lenient-tap@1": parse_leniently,
         "judgearena-score@1": parse_score_verdict,
     }
@@ -275,22 +357,119 @@ def test_every_parser_that_verdicts_name_is_known_for_ever() -> None:
 @pytest.mark.parametrize(("reply", "verdict"), READABLE)
 def test_a_verdict_on_the_final_line_is_read(reply: str, verdict: Verdict) -> None:
     """Judges decorate the line they were asked for; such a reply is paid for and clear."""
-    assert parse_verdict(reply) == verdict
+    assert parse_verdict(reply) == parse_bare_line(reply) == verdict
 
 
 @pytest.mark.parametrize("reply", UNREADABLE_VERDICTS)
 def test_anything_else_is_no_verdict(reply: str) -> None:
     """A guess at what a judge meant would become a rating; a failure is asked for again."""
     assert parse_verdict(reply) is None
+    assert parse_bare_line(reply) is None
+
+
+@pytest.mark.parametrize("reply", UNMARKED)
+def test_a_verdict_is_read_however_it_is_marked(reply: str) -> None:
+    """Each was paid for and is clear; the rule that read replies before could read none."""
+    assert parse_verdict(reply) == "A"
+    assert parse_bare_line(reply) is None
+
+
+@pytest.mark.parametrize("reply", TWO_VERDICTS)
+def test_of_two_verdicts_neither_is_read(reply: str) -> None:
+    """Which of them the judge meant would be a guess."""
+    assert parse_verdict(reply) is None
+
+
+@pytest.mark.parametrize("reply", NO_VERDICTS)
+def test_a_letter_alone_is_no_verdict(reply: str) -> None:
+    """It may be an article, a grade or a choice of the responses; half a thought is none either."""
+    assert parse_verdict(reply) is None
+
+
+@pytest.mark.parametrize(
+    "reply", ["VERDICT: A\nOn reflection:\nVERDICT: B", "VERDICT: A\nVERDICT: B"]
+)
+def test_a_verdict_on_record_stays_as_its_own_rule_read_it(reply: str) -> None:
+    """Ledgers hold such verdicts by the first rule, by which the last line counts alone."""
+    assert PARSERS["final-line@1"](reply) == "B"
+
+
+MARKS: list[tuple[str, str]] = [
+    ("**", "**"),
+    ("[[", "]]"),
+    ("[", "]"),
+    ("(", ")"),
+    ("`", "`"),
+    ("$", "$"),
+    (r"\boxed{", "}"),
+    (r"\text{", "}"),
+    ('"', '"'),
+    ("\u200b", ""),
+]
+AFTER = [
+    "",
+    "\n",
+    "\n---",
+    "\n```",
+    "\n***\n\n",
+    "<|im_end|>",
+    "</s>",
+    "\n<|eot_id|>",
+    "\ufeff",
+    "\u3002",
+]
+BEFORE = ["", "So.\n", "<think>VERDICT: B</think>", "VERDICT: B</think>\n", "```text\n", "> ", "**"]
+SAID = st.sampled_from(("A", "B", "TIE"))
+
+
+@st.composite
+def marked(draw: st.DrawFn, verdict: str) -> str:
+    """Draw a line that says a verdict behind its label, in marks around marks."""
+    for opens, closes in draw(st.lists(st.sampled_from(MARKS), max_size=4)):
+        verdict = f"{opens}{verdict}{closes}"
+    response, full_stop = draw(st.sampled_from(("", "Response "))), draw(st.sampled_from(("", ".")))
+    label = draw(
+        st.sampled_from(("VERDICT: ", "verdict:", "**Verdict:** ", "VERDICT\uff1a", "`VERDICT`: "))
+    )
+    return f"{label}{response}{verdict}{full_stop}"
+
+
+@given(data=st.data(), verdict=SAID, before=st.sampled_from(BEFORE), after=st.sampled_from(AFTER))
+def test_marks_around_marks_hide_no_verdict(
+    data: st.DataObject, verdict: str, before: str, after: str
+) -> None:
+    """Nobody can list what judges put around their last word, but none of it is another word."""
+    line = data.draw(marked(verdict))
+
+    assert parse_verdict(f"{before}{line}{after}") == verdict
+
+
+@given(data=st.data(), verdicts=st.lists(SAID, min_size=2, max_size=4), between=st.text())
+def test_two_marked_verdicts_are_read_only_if_they_agree(
+    data: st.DataObject, verdicts: list[str], between: str
+) -> None:
+    """However far apart they are, and whatever stands between them."""
+    lines = [data.draw(marked(each)) for each in verdicts]
+
+    said = parse_verdict(f"\n{between.replace('<', '')}\n".join(lines))
+
+    assert said == (verdicts[0] if len({*verdicts}) == 1 else None)
+
+
+@given(reply=st.text().filter(lambda text: not {"A", "B", "T"} & {*text.upper()}))
+def test_without_a_letter_for_it_there_is_no_verdict(reply: str) -> None:
+    """Nothing that a judge says of neither becomes a verdict."""
+    assert parse_verdict(reply) is None
+    assert parse_json_verdict(reply) is None
 
 
 @pytest.mark.parametrize("reply", LONG_VERDICTS, ids=range(len(LONG_VERDICTS)))
 def test_a_hundred_kilobytes_are_read_at_once(reply: str) -> None:
     """A judge that loops fills its whole reply, and must not stop the run."""
     with at_once():
-        verdict = parse_verdict(reply)
+        verdicts = {parse(reply) for name, parse in PARSERS.items() if name != LENIENT_PARSER}
 
-    assert verdict is None
+    assert verdicts == {None}
 
 
 @given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\u017f[].*`\n\r"))
@@ -300,8 +479,8 @@ def test_no_reply_can_raise_an_error(reply: str) -> None:
 
 
 @given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
-def test_nothing_before_the_final_line_counts(reasoning: str, verdict: Verdict) -> None:
-    """A judge thinks aloud, quotes responses and changes its mind; its last word holds."""
+def test_no_reasoning_before_the_final_line_counts(reasoning: str, verdict: Verdict) -> None:
+    """A judge thinks aloud and quotes responses; what is no verdict changes none."""
     assert parse_verdict(f"{reasoning}\nVERDICT: {verdict}") == verdict
 
 
@@ -341,6 +520,25 @@ def test_letters_case_and_a_code_fence_do_not_hide_a_verdict(reply: str) -> None
 def test_anything_but_one_object_with_a_verdict_is_none(reply: str) -> None:
     """Half an object is a reply that was cut off; guessing its end would invent a verdict."""
     assert parse_json_verdict(reply) is None
+    assert parse_bare_json(reply) is None
+
+
+@pytest.mark.parametrize("reply", SURROUNDED)
+def test_what_stands_around_an_object_does_not_hide_it(reply: str) -> None:
+    """Servers that enforce no schema let a judge think, explain and fence."""
+    assert parse_json_verdict(reply) == "A"
+    assert parse_bare_json(reply) is None
+
+
+@pytest.mark.parametrize("reply", TWO_OBJECTS)
+def test_of_two_verdicts_in_objects_neither_is_read(reply: str) -> None:
+    """Nor is one that a broken object quotes: it may be a response's own."""
+    assert parse_json_verdict(reply) is None
+
+
+def test_of_two_values_of_a_key_the_first_rule_took_the_last() -> None:
+    """Verdicts on record are checked by the rule that they name."""
+    assert PARSERS["json-verdict@1"]('{"verdict":"A","verdict":"B"}') == "B"
 
 
 @given(reply=st.text() | st.text(alphabet='{}[]":,verdictABTIE01e-\\u'))
@@ -415,10 +613,14 @@ def test_both_parsers_agree_on_a_reply_that_keeps_to_the_protocol(
 @pytest.mark.parametrize("parser", PARSERS)
 def test_a_parser_is_found_by_its_name_with_or_without_a_version(parser: str) -> None:
     """Who wants the newest need not know which it is."""
-    assert newest_parser(parser) == newest_parser(parser.partition("@")[0]) == parser
+    newest = newest_parser(parser.partition("@")[0])
+
+    assert newest_parser(parser) == parser
+    assert newest is not None
+    assert newest >= parser
 
 
-@pytest.mark.parametrize("name", ["", "lenient", "final-line@2", "@1", "final-line@"])
+@pytest.mark.parametrize("name", ["", "lenient", "final-line@9", "@1", "final-line@"])
 def test_an_unknown_parser_is_not_found(name: str) -> None:
     """A name that is nearly right must not choose a parser by chance."""
     assert newest_parser(name) is None

@@ -109,6 +109,16 @@ def test_no_answer_closes_its_fence(answer: str, question: str) -> None:
         ("SCORE: seven", None),
         ("SCORE: 7\nor so", None),
         ("", None),
+        ("SCORE: 7\nSCORE: 7.0", 7.0),
+        ("SCORE: [[7]]", 7.0),
+        ("```\nSCORE: 7\n```", 7.0),
+        ("SCORE\uff1a7\u3002", 7.0),
+        ("SCORE: 7<|im_end|>", 7.0),
+        (r"SCORE: $\boxed{7}$", 7.0),
+        ("<think>SCORE: 1</think>\nSCORE: 7/10", 7.0),
+        ("SCORE: 1\nSCORE: 7", None),
+        ("SCORE: 70\nSCORE: 7", None),
+        ("<think>\nSCORE: 7", None),
     ],
 )
 def test_a_score_is_read_in_the_last_line(reply: str, points: float | None) -> None:
@@ -138,6 +148,12 @@ def test_an_answer_that_passes_is_worth_one(reply: str, points: float | None) ->
         ('{"score": 1}', PASSES, None),
         ("[7]", TEN, None),
         ("SCORE: 7", TEN, None),
+        ('Good.\n```json\n{"score": 7}\n```\nThat is all.', TEN, 7.0),
+        ('<think>{"score": 1}</think>{"score": 7}', TEN, 7.0),
+        ('{"score": " pass "}', PASSES, 1.0),
+        ('{"score": 1}{"score": 7}', TEN, None),
+        ('SCORE: 1\n{"score": 7}', TEN, None),
+        ('{"score": 1, "score": 7}', TEN, None),
     ],
 )
 def test_a_score_is_read_from_an_object(
@@ -148,8 +164,28 @@ def test_a_score_is_read_from_an_object(
 
 
 def test_every_protocol_has_a_parser() -> None:
-    """A stored score names it."""
-    assert {*SCORE_PARSER_OF.values()} == SCORE_PARSERS.keys()
+    """A stored score names it, and is checked by it for ever."""
+    assert dict(SCORE_PARSER_OF) == {"line": "score-line@2", "schema": "json-score@2"}
+    assert {*SCORE_PARSERS} == {"score-line@1", "score-line@2", "json-score@1", "json-score@2"}
+
+
+@pytest.mark.parametrize(
+    ("parser", "reply", "scale", "points"),
+    [
+        ("score-line@1", "SCORE: 1\nSCORE: [7].", TEN, 7.0),
+        ("score-line@1", "SCORE: [[7]]", TEN, None),
+        ("json-score@1", '```\n{"score": 1, "score": 7}\n```', TEN, 7.0),
+        ("json-score@1", 'So: {"score": 7}', TEN, None),
+        ("json-score@1", '{"score": "fail"}', PASSES, 0.0),
+        ("json-score@1", '{"score": "fail "}', PASSES, None),
+        ("json-score@1", '{"score": 0}', PASSES, None),
+    ],
+)
+def test_a_score_on_record_stays_as_its_own_rule_read_it(
+    parser: str, reply: str, scale: ScoreScale, points: float | None
+) -> None:
+    """Else an audit would accuse ledgers that were right when they were written."""
+    assert SCORE_PARSERS[parser](reply, scale) == points
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def submitted(
 def failed(query_key: Digest, *, attempt: int = 1, **fields: object) -> JudgeQueryFailed:
     """Return the event that a reply without a verdict was read as."""
     given = {"reason": "unreadable", "reply": "Both are fine.", "stop_reason": "end_turn"}
-    always = {"judge": JUDGE.judge_id, "parser": "final-line@1", "model": "chrF2"}
+    always = {"judge": JUDGE.judge_id, "parser": "final-line@2", "model": "chrF2"}
     return valid(
         JudgeQueryFailed, {**given, **always, "query_key": query_key, "attempt": attempt, **fields}
     )
