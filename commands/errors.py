@@ -168,6 +168,10 @@ class NotAnswering(ProviderError):
     """A provider does not answer a call that costs nothing; it may later."""
 
 
+class NothingReadable(ProviderError):
+    """Reply after reply of a judge holds nothing readable, and each of them is paid for."""
+
+
 class LeftUnanswered(ProviderError):
     """A server left single requests unanswered; others may still be sent to it."""
 

@@ -20,6 +20,7 @@ from commands.errors import (
     BatchRefused,
     BatchUncertain,
     NoCredentials,
+    NothingReadable,
     SpendLimitReached,
 )
 from commands.judging.abandoned import close_abandoned
@@ -32,6 +33,7 @@ from commands.judging.judge import (
     still_open,
 )
 from commands.judging.receiving import BatchReceiver
+from commands.judging.unreadable import ReadingBrake
 from commands.judging.waiting import BatchOptions
 from commands.ports import BatchJudge, BatchJudgeOf
 from commands.spending.budget import BudgetReached
@@ -76,6 +78,7 @@ def judge_in_batches(
     Raises:
         WorkInFlight: The command does not wait for the batches; they go on.
         BudgetReached: The remaining queries might exceed the cap; the others are done.
+        NothingReadable: The replies received now hold no verdict or score; no more are sent for.
         ProviderError: The provider fails; everything recorded is kept.
     """
     task = replace(task, lost_before=close_abandoned(recorder))
@@ -86,7 +89,7 @@ def judge_in_batches(
         queries = open_now(recorder, task)
         chosen = queries[: task.limit]
         if chosen:
-            _BatchJudging(recorder, task, port_of(task.judge), options).judge(chosen, reception)
+            _BatchJudging(recorder, task, port_of(task.judge), options, reception).judge(chosen)
         reception.receive_all()
     except TourneyError:
         reconcile_open(recorder, task)
@@ -123,20 +126,26 @@ class _BatchJudging:
     """Sends one judge's batches."""
 
     def __init__(
-        self, recorder: Recorder, task: JudgeTask, port: BatchJudge, options: BatchOptions
+        self,
+        recorder: Recorder,
+        task: JudgeTask,
+        port: BatchJudge,
+        options: BatchOptions,
+        reception: BatchReceiver,
     ) -> None:
         self._recorder, self._task, self._port, self._options = recorder, task, port, options
+        self._reception = reception
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._uncertain: dict[Digest, BatchUncertain] = {}  # its batches that may not exist
         self._n_dropped = 0
 
-    def judge(self, chosen: Sequence[Unanswered], reception: BatchReceiver) -> None:
+    def judge(self, chosen: Sequence[Unanswered]) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
         stays_warm = self._options.stays_warm
         if stays_warm is not None and self._options.polling.waits:
             self._send_now(self._prewarming(chosen, stays_warm))
-            reception.receive_all()
-        reception.receive_all(partial(self._send_now, chosen))
+            self._reception.receive_all()
+        self._reception.receive_all(partial(self._send_now, chosen))
 
     def _prewarming(
         self, chosen: Sequence[Unanswered], stays_warm: timedelta
@@ -177,6 +186,7 @@ class _BatchJudging:
         Raises:
             BudgetReached: The cap allows no more, and no open batch can change that.
             BatchRefused: The provider takes no more, and no open batch can change that.
+            NothingReadable: The judge's replies hold nothing readable, and none is under way.
         """
         self._count_dropped()
         if self._uncertain:
@@ -185,7 +195,7 @@ class _BatchJudging:
             self._send_all(chosen)
         except BatchUncertain as error:
             self._options.tell(f"{error.why}; looking for the batch at the provider")
-        except (BudgetReached, BatchRefused) as stop:
+        except (BudgetReached, BatchRefused, NothingReadable) as stop:
             if not self._recorder.state.open_batches:
                 raise
             self._options.tell(f"some queries are not sent yet: {stop}")
@@ -210,7 +220,9 @@ class _BatchJudging:
             BudgetReached: It might cost more than is left; nothing was planned.
             BatchRefused: The provider rejected the batch, and would again.
             BatchUncertain: Whether the batch exists is not known.
+            NothingReadable: The batches that ended now hold nothing readable.
         """
+        self._require_readable()
         task, n_requested = self._task, len(queries)
         queries = affordable(self._recorder, task, queries)
         if len(queries) < n_requested:
@@ -239,6 +251,17 @@ class _BatchJudging:
         self._recorder.record(SubmitBatch(key, created, tuple(queries)))
         self._options.tell(f"batch {created.provider_batch_id}: {len(queries)} queries sent")
         return len(queries)
+
+    def _require_readable(self) -> None:
+        brake, batches = (
+            ReadingBrake(self._task.judge, self._task.wanted),
+            self._recorder.state.batches,
+        )
+        for key in self._reception.ended:
+            if batches[key].planned.judge.label == self._task.judge.judge_id:
+                brake.note(self._recorder.state, batches[key].planned.queries)
+        if (why := brake.why_stop()) is not None:
+            raise why
 
     def _key_of_plan(self, version: int) -> Digest:
         """Return the key of the plan at a version; a merge may have added others since."""

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
-from commands.errors import Refused
+from commands.errors import NothingReadable, Refused
 from commands.judging.abandoned import close_abandoned, is_lost
+from commands.judging.unreadable import ReadingBrake
 from commands.ports import Answer, Asking, Judge, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
@@ -48,10 +49,16 @@ class JudgeTask:
         """The prices of its judge."""
         return self.pricing_of(self.judge)
 
+    @property
+    def wanted(self) -> str:
+        """What a reply should hold."""
+        return "score" if self.answers else "verdict"
+
     def open_in(self, state: Tournament) -> tuple[remaining.Unanswered, ...]:
-        """Return its queries that are open."""
+        """Return its queries that are open; those that failed come last, as they may again."""
         pairs = remaining.open_queries(state, self.prompts, self.judge, self.rules)
-        return (*pairs, *remaining.open_scores(state, self.answers, self.rules))
+        scores = remaining.open_scores(state, self.answers, self.rules)
+        return tuple(sorted((*pairs, *scores), key=lambda each: each.n_failed))
 
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
         """Yield the keys of all its queries, open or not."""
@@ -96,6 +103,7 @@ def judge_open(
 
     Raises:
         Refused: The next queries might exceed the cap; all answers are recorded.
+        NothingReadable: Reply after reply holds no verdict or score; all are recorded.
         ProviderError: The judge fails, or leaves request after request unanswered.
         ConfigurationError: The server does not have the model, or does not know a setting.
         NoCredentials: The server refuses the key.
@@ -132,26 +140,33 @@ class _DirectJudging:
         self._recorder, self._task, self._port = recorder, task, port
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
         self._remaining: deque[remaining.Unanswered] = deque()
+        self._sent: dict[Digest, remaining.Unanswered] = {}
         self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
         self._stopped_by: Refused | None = None
+        self._brake = ReadingBrake(task.judge, task.wanted)
+        self._unreadable: NothingReadable | None = None
 
     def ask_with_retries(self, chosen: Sequence[remaining.Unanswered]) -> None:
-        """Send queries, and retry those without a verdict as often as the rules allow."""
+        """Send queries, and retry those without a verdict as often as the rules allow.
+
+        An unreadable reply is asked for again at once: where all are, not every query is asked.
+        """
         for attempt in range(1, self._task.rules.retries + 2):
-            what = "scores" if self._task.answers else "verdicts"
-            phase = what if attempt == 1 else f"{what}, attempt {attempt}"
+            phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
             self._ask(still_open(self._recorder, self._task, chosen), phase)
 
     def _ask(self, queries: Sequence[remaining.Unanswered], phase: str) -> None:
         """Send queries, and record answers as they come."""
         self._remaining = deque(queries)
-        version, n_done = None, 0
+        version, n_done, n_again = None, 0, 0
         while self._remaining and version != self._recorder.state.version:
             version, self._stopped_by = self._recorder.state.version, None
             for group in self._port.answer(Asking(self._take, self._stops, self._tell)):
-                self._record(group)
+                n_again += self._record(group)
                 n_done += len(group)
-                self._on_progress(phase, n_done, len(queries))
+                self._on_progress(phase, n_done, len(queries) + n_again)
+        if self._unreadable is not None:
+            raise self._unreadable
         if self._stops.is_set():
             raise KeyboardInterrupt
         if self._stopped_by is not None:
@@ -159,7 +174,7 @@ class _DirectJudging:
 
     def _take(self, n_at_most: int) -> Sequence[JudgeQuery]:
         """Return the next queries, recorded as sent; none if none may be sent now."""
-        while self._remaining:
+        while self._remaining and not self._stops.is_set():
             few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
             wanted = still_open(self._recorder, self._task, few)
             chunk: Sequence[remaining.Unanswered] = ()
@@ -185,8 +200,10 @@ class _DirectJudging:
             *(SubmitQuery(judge, each, worst_usd[each.asked.query_key]) for each in chunk)
         )
         self._worst_usd |= worst_usd
+        self._sent |= {each.asked.query_key: each for each in chunk}
 
-    def _record(self, answers: Sequence[Answer]) -> None:
+    def _record(self, answers: Sequence[Answer]) -> int:
+        """Record answers; return how many queries are to be asked again at once."""
         judge, pricing = self._task.judge, self._task.pricing
         self._recorder.record(
             *(
@@ -194,6 +211,15 @@ class _DirectJudging:
                 for each in answers
             )
         )
+        replied = [each.query_key for each in answers if isinstance(each, Reply)]
+        again = still_open(self._recorder, self._task, map(self._sent.__getitem__, replied))
+        self._remaining.extendleft(reversed(again))
+        self._brake.note(self._recorder.state, replied)
+        if self._remaining and self._unreadable is None:
+            self._unreadable = self._brake.why_stop()
+        if self._unreadable is not None:
+            self._stops.set()
+        return len(again)
 
 
 def still_open(

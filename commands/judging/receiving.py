@@ -44,6 +44,11 @@ class BatchReceiver:
         self._why_not = ""  # the provider's last error of a query of the batch that is received
         self._why_none = ""  # its last error that is not of a query
 
+    @property
+    def ended(self) -> Sequence[Digest]:
+        """The batches that were received whole, in the order of their ends."""
+        return self._ended
+
     def receive_earlier(self) -> None:
         """Receive what earlier commands sent: all, or what has ended if this one does not wait.
 

@@ -1,9 +1,13 @@
-"""Say why there is no verdict, and what to do: no answer, unreadable replies, no gold answer."""
+"""Say why there is no verdict, and what to do: no answer, unreadable replies, no gold answer.
 
+A judge whose replies hold nothing readable is stopped.
+"""
+
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from commands.errors import counted
+from commands.errors import NothingReadable, counted
 from commands.ports import Tell
 from ledger.events.judging import MAY_CHANGE, PAID, JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
@@ -11,9 +15,51 @@ from ledger.identity import Digest, PromptId
 from projections.tournament.matches import queries_to
 from projections.tournament.remaining import WithoutGold, without_gold
 from projections.tournament.state import Tournament
-from projections.verdicts.parsers import LENIENT_PARSER, PARSERS
+from projections.verdicts.parsers import LENIENT_PARSER, PARSERS, newest_parser
 
 _SHOWN: Final = 100  # characters of a reply; the verdict should stand at its end
+_IN_A_ROW: Final = 16  # replies without anything readable, before no more are paid for
+_LATEST: Final = 50  # likewise if over half of so many are
+_SAYS_NOTHING: Final = MAY_CHANGE | {"truncated"}  # a refusal is about one prompt, not the judge
+
+
+class ReadingBrake:
+    """Stops a judge whose replies, in the order of recording, hold nothing readable."""
+
+    def __init__(self, judge: JudgeSettings, wanted: str) -> None:
+        """Take the judge, and what a reply should hold: a verdict or a score."""
+        self._judge, self._wanted = judge, wanted
+        self._latest: deque[JudgeQueryFailed | None] = deque(maxlen=_LATEST)  # None: it was read
+
+    def note(self, state: Tournament, keys: Iterable[Digest]) -> None:
+        """Note what the latest replies to queries hold; a query without a reply says nothing."""
+        for key in keys:
+            failure = state.query_failures.get(key)
+            if state.is_answered(key):
+                self._latest.append(None)
+            elif failure is not None and failure.reason in _SAYS_NOTHING:
+                self._latest.append(failure)
+
+    def why_stop(self) -> NothingReadable | None:
+        """Return why the judge should be asked nothing more; None if it should."""
+        last = [*self._latest][-_IN_A_ROW:]
+        useless = [each for each in self._latest if each is not None]
+        if len(last) == _IN_A_ROW and None not in last:
+            return self._error(f"{_IN_A_ROW} replies in a row", useless[-_IN_A_ROW:])
+        if len(self._latest) == _LATEST and 2 * len(useless) > _LATEST:
+            return self._error(f"{len(useless)} of the last {_LATEST} replies", useless)
+        return None
+
+    def _error(self, which: str, useless: Sequence[JudgeQueryFailed]) -> NothingReadable:
+        name = f"judge {self._judge.judge_id!r}"
+        what = f"{which} of {name} held no readable {self._wanted}, so nothing more is asked"
+        shown = max(reversed(useless), key=lambda each: len(each.reply) > 0)
+        remedy = "correct the judge or its settings"
+        if shown.reason == "truncated":
+            remedy = "it was cut off: raise max_tokens of the judge"
+        elif self._wanted == "verdict" and (found := _best_parser(useless)) is not None:
+            remedy = f"`tourney project elo --parser {found[0]}` reads {found[1]} of them"
+        return NothingReadable(f"{what}; one of them {_shown(shown.reply)}; {remedy}")
 
 
 def tell_unreadable(
@@ -56,16 +102,16 @@ def tell_unscored(
 def _tell_example(
     state: Tournament, keys: Collection[Digest], judge: JudgeSettings, tell: Tell, wanted: str
 ) -> Sequence[JudgeQueryFailed]:
-    """Tell how many replies are unreadable, and show one; return them."""
+    """Tell how many queries got no readable reply, and show one; return their failures."""
     failures = _failures(state, keys)
     unreadable = [each for each in failures if each.reason in MAY_CHANGE]
     if unreadable:
         n_read = sum(map(state.is_answered, keys))
-        n_replies = n_read + sum(each.reason in PAID for each in failures)
+        n_replied = n_read + sum(each.reason in PAID for each in failures)
         example = max(unreadable, key=lambda each: (len(each.reply) > 0, each.query_key))
         tell(
-            f"{len(unreadable)} of {counted(n_replies, 'reply', 'replies')} of"
-            f" {judge.judge_id!r} hold no readable {wanted}; one of them {_shown(example.reply)}"
+            f"{len(unreadable)} of {counted(n_replied, 'answered query', 'answered queries')} to"
+            f" {judge.judge_id!r} got no readable {wanted}; one reply {_shown(example.reply)}"
         )
     return unreadable
 
@@ -97,19 +143,25 @@ def _shown(reply: str) -> str:
 
 def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQueryFailed]) -> str:
     """Return how to read the replies by another rule, and how to ask again."""
-    n_read = {
-        name: sum(read(each.reply) is not None for each in unreadable)
-        for name, read in PARSERS.items()
-        if name != LENIENT_PARSER  # it takes whatever it cannot read for a tie
-    }
-    parser = max(n_read, key=lambda name: n_read[name])
     lenient = LENIENT_PARSER.partition("@")[0]
     named = f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
     again = f"ask again: `tourney apply judge{named} --retry {_reasons(unreadable)}`"
-    if not n_read[parser]:
+    if (found := _best_parser(unreadable)) is None:
         return f"no --parser can read them ({lenient} counts them as ties); {again}"
-    name = parser.partition("@")[0]
-    return f"read {n_read[parser]} of them: `tourney project elo{named} --parser {name}`; {again}"
+    name, n_read = found
+    return f"read {n_read} of them: `tourney project elo{named} --parser {name}`; {again}"
+
+
+def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | None:
+    """Return the parser that reads most of some replies, and how many; None if none reads any."""
+    n_read = {
+        name: sum(read(each.reply) is not None for each in unreadable)
+        for name, read in PARSERS.items()
+        if name == newest_parser(name.partition("@")[0])
+        and name != LENIENT_PARSER  # it takes whatever it cannot read for a tie
+    }
+    best = max(n_read, key=lambda name: n_read[name])
+    return (best.partition("@")[0], n_read[best]) if n_read[best] else None
 
 
 def _reasons(unreadable: Sequence[JudgeQueryFailed]) -> str:

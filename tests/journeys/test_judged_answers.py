@@ -281,7 +281,8 @@ def test_an_unreadable_reply_is_no_score_and_is_asked_again_on_demand(
 
     assert (first.code, second.code, third.code) == (6, 6, 0), third.err
     assert (
-        f"{N_QUERIES} of {N_QUERIES} replies of {paid.JUDGE!r} hold no readable score" in first.err
+        f"{N_QUERIES} of {N_QUERIES} answered queries to {paid.JUDGE!r} got no readable score"
+        in first.err
     )
     assert "tourney apply evaluate --retry unreadable" in first.err
     assert f"{N_QUERIES} answers got no score" in second.err

@@ -7,7 +7,13 @@ from datetime import timedelta
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, BatchRefused, SpendLimitReached, WorkInFlight
+from commands.errors import (
+    BatchGone,
+    BatchRefused,
+    NothingReadable,
+    SpendLimitReached,
+    WorkInFlight,
+)
 from commands.judging.batches import judge_in_batches, reconciling
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
@@ -16,7 +22,7 @@ from commands.spending.budget import BudgetReached
 from ledger.events.judging import JudgeBatchPlanned
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
-from ledger.identity import StreamId
+from ledger.identity import PromptId, StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
@@ -369,3 +375,66 @@ def test_what_is_sent_is_recorded_under_the_plan_that_was_made_for_it(clock: Clo
     assert ours.submitted is not None
     assert theirs.submitted == sent(plan.batch_key)
     assert (len(ours.planned.queries), len(port.asked)) == (N_QUERIES, N_QUERIES)
+
+
+def of_twenty(ledger: Ledger) -> tuple[Recorder, JudgeTask]:
+    """Record both answers to twenty prompts: forty queries."""
+    names = [f"p{number}" for number in range(20)]
+    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=[*map(prompt, names)]))
+    return recorder, JudgeTask(JUDGE, [*map(PromptId, names)], AskingRules(retries=1))
+
+
+@pytest.mark.parametrize("batch_queries", [100, 15])
+def test_a_batch_without_a_readable_verdict_is_not_repeated(
+    ledger: Ledger, clock: Clock, batch_queries: int
+) -> None:
+    """It is paid for as a whole; that it will be no better the next time is seen before."""
+    recorder, task = of_twenty(ledger)
+    port = ScriptedBatchJudge(lambda _: "Hm.", now=clock.now)
+    how = batching(clock, batch_queries=batch_queries)
+
+    with pytest.raises(NothingReadable, match="16 replies in a row"):
+        judge_in_batches(recorder, task, lambda _: port, how)
+
+    assert len(port.asked) == 40
+
+
+def test_the_same_command_repeats_such_a_batch_once(ledger: Ledger, clock: Clock) -> None:
+    """Whoever wants to go on can: the queries are open, and no batch has ended since."""
+    recorder, task = of_twenty(ledger)
+    port = ScriptedBatchJudge(lambda _: "Hm.", now=clock.now)
+    with pytest.raises(NothingReadable):
+        judge_in_batches(recorder, task, lambda _: port, batching(clock))
+
+    done = judge_in_batches(recorder, task, lambda _: port, batching(clock))
+
+    assert (done.n_open, done.n_failed, len(port.asked)) == (40, 40, 80)
+
+
+def test_a_batch_of_an_earlier_command_is_heeded(ledger: Ledger, clock: Clock) -> None:
+    """Under --no-wait one command sends, and the next one receives and would repeat."""
+    recorder, task = of_twenty(ledger)
+    port = ScriptedBatchJudge(lambda _: "Hm.", ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judge_in_batches(recorder, task, lambda _: port, batching(clock, waits=False))
+    port.end()
+
+    with pytest.raises(NothingReadable):
+        judge_in_batches(again(recorder, ledger), task, lambda _: port, batching(clock))
+
+    assert len(port.asked) == 40
+
+
+def test_a_few_unreadable_replies_of_a_batch_are_asked_for_again(
+    ledger: Ledger, clock: Clock
+) -> None:
+    """Eight of forty here; the second batch has only those, and holds none."""
+    recorder, task = of_twenty(ledger)
+    hard = {each.asked.query_key for each in task.open_in(recorder.state)[::5]}
+    port = ScriptedBatchJudge(
+        lambda query: "Hm." if query.query_key in hard else "VERDICT: A", now=clock.now
+    )
+
+    done = judge_in_batches(recorder, task, lambda _: port, batching(clock))
+
+    assert (done.n_verdicts, done.n_failed, len(port.asked)) == (32, 8, 48)

@@ -7,12 +7,13 @@ import pytest
 
 from commands.decisions._queries import NeverSubmitted
 from commands.decisions.recorder import Recorder
+from commands.errors import NothingReadable
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
 from commands.ports import Asking, Judge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.events.judging import PairReconciled
 from ledger.events.money import Usage
-from ledger.identity import Digest, StreamId
+from ledger.identity import Digest, PromptId, StreamId
 from ledger.store import Ledger
 from projections.tournament.compared import account_of
 from projections.tournament.remaining import AskingRules
@@ -26,13 +27,22 @@ from tests.support.builders.commands import (
     PowerCut,
     prefer_tuned,
     preferring_tuned,
+    record_answers,
     reply,
     types_of,
 )
-from tests.support.builders.events import STREAM, opened, verdict
+from tests.support.builders.events import STREAM, opened, prompt, verdict
 from tests.support.builders.games import generated
 from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
+
+
+def range_of(n: int) -> list[str]:
+    """Return the names of so many prompts."""
+    return [f"p{number}" for number in range(n)]
+
+
+NAMES = range_of(20)
 
 
 def judged(
@@ -348,8 +358,8 @@ def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
     assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]
 
 
-def test_another_attempt_is_a_phase_of_its_own(recorder: Recorder) -> None:
-    """`1 of 1` in place of `2 of 2` would hide how much was asked."""
+def test_a_query_that_is_asked_again_counts_again(recorder: Recorder) -> None:
+    """`3 of 2` would be wrong, and `2 of 2` would hide how much was asked."""
     told: list[tuple[str, int, int]] = []
 
     def tell(what: str, done: int, total: int) -> None:
@@ -362,4 +372,117 @@ def test_another_attempt_is_a_phase_of_its_own(recorder: Recorder) -> None:
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
     judge_open(recorder, task, lambda: ScriptedJudge(answer), on_progress=tell)
 
-    assert told == [("verdicts", 1, 2), ("verdicts", 2, 2), ("verdicts, attempt 2", 1, 1)]
+    assert told == [("verdicts", 1, 2), ("verdicts", 2, 3), ("verdicts", 3, 3)]
+
+
+def of_twenty(ledger: Ledger) -> Recorder:
+    """Record both answers to twenty prompts: forty queries."""
+    return record_answers(Recorder(ledger, STREAM), opened(prompts=[*map(prompt, NAMES)]))
+
+
+def judging_of_twenty(recorder: Recorder, port: Judge, *, retries: int = 1) -> JudgingSummary:
+    """Judge all forty."""
+    task = JudgeTask(JUDGE, [*map(PromptId, NAMES)], AskingRules(retries))
+    return judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+@pytest.mark.parametrize("text", ["I lean towards A.", ""])
+def test_a_judge_that_says_nothing_readable_is_stopped(
+    ledger: Ledger, retries: int, text: str
+) -> None:
+    """Each reply is paid for: sixteen in a row tell enough, repeats among them."""
+    port = ScriptedJudge(lambda _: text, at_a_time=1)
+
+    with pytest.raises(NothingReadable, match="16 replies in a row of judge 'reference' held no"):
+        judging_of_twenty(of_twenty(ledger), port, retries=retries)
+
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 16
+    assert len({query.query_key for query in port.asked}) == 16 // (retries + 1)
+
+
+def test_a_judge_that_is_cut_off_each_time_is_stopped(ledger: Ledger) -> None:
+    """Such replies are as long as may be, the dearest that there are."""
+    port = ScriptedJudge(lambda query: reply(query.query_key, "Let us", "max_tokens"), at_a_time=1)
+
+    with pytest.raises(NothingReadable, match="it was cut off: raise max_tokens of the judge; run"):
+        judging_of_twenty(of_twenty(ledger), port)
+
+    assert len(port.asked) == 16
+
+
+def test_what_is_under_way_at_the_stop_is_recorded(ledger: Ledger) -> None:
+    """It is paid for, as after Ctrl-C."""
+    port = ScriptedJudge(lambda _: "Hm.", at_a_time=12)
+
+    with pytest.raises(NothingReadable):
+        judging_of_twenty(of_twenty(ledger), port)
+
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 24
+
+
+def test_the_same_command_goes_on_with_other_queries(ledger: Ledger) -> None:
+    """Whoever wants to go on can; the second time it is stopped as soon, and then is put right."""
+    recorder, port = of_twenty(ledger), ScriptedJudge(lambda _: "Hm.", at_a_time=16)
+    for _ in range(2):
+        with pytest.raises(NothingReadable):
+            judging_of_twenty(recorder, port)
+    asked = [query.query_key for query in port.asked]
+
+    done = judging_of_twenty(recorder, preferring_tuned())
+
+    assert len({*asked}) == len(asked) == 32
+    assert (done.n_verdicts, done.n_failed, done.n_reconciled) == (40, 0, 20)
+
+
+def test_a_judge_that_is_mostly_unreadable_is_stopped(ledger: Ledger) -> None:
+    """Over half of the last fifty: two of three here, never sixteen in a row."""
+    recorder = record_answers(
+        Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
+    )
+    port = ScriptedJudge(lambda _: "Hm." if len(port.asked) % 3 else "VERDICT: A", at_a_time=1)
+    task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(0))
+
+    with pytest.raises(NothingReadable, match="34 of the last 50 replies of judge 'reference'"):
+        judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert len(port.asked) == 50
+
+
+def test_a_judge_that_is_often_unreadable_goes_on(ledger: Ledger) -> None:
+    """Every third query here, each time; repeats stand among the others, never in a row."""
+    recorder = record_answers(
+        Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
+    )
+    task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(1))
+    hard = {each.asked.query_key for each in open_now(recorder, task)[::4]}
+    port = ScriptedJudge(lambda query: "Hm." if query.query_key in hard else "VERDICT: A")
+
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert (done.n_verdicts, done.n_failed) == (90, 30)
+    assert len(port.asked) == 150
+
+
+def test_refusals_and_silence_are_no_unreadable_replies(ledger: Ledger) -> None:
+    """A refusal is about what was asked, and an error is not paid for."""
+    recorder = of_twenty(ledger)
+    refuses = ScriptedJudge(lambda query: reply(query.query_key, "I cannot.", "refusal"))
+
+    done = judging_of_twenty(recorder, refuses)
+
+    assert (done.n_failed, len(refuses.asked)) == (40, 40)
+
+
+def test_the_stop_shows_a_reply_and_the_parser_that_reads_it(ledger: Ledger) -> None:
+    """Reading again is free; a reply is shown on one line, and escaped as it is printed."""
+    port = ScriptedJudge(lambda _: '{"verdict": "A",\n"reasoning": "x"}', at_a_time=1)
+
+    with pytest.raises(NothingReadable) as stop:
+        judging_of_twenty(of_twenty(ledger), port)
+
+    assert str(stop.value) == (
+        "16 replies in a row of judge 'reference' held no readable verdict, so nothing more is"
+        ' asked; one of them reads \'{"verdict": "A", "reasoning": "x"}\'; `tourney project'
+        " elo --parser json-verdict` reads 16 of them; run the same command again to go on"
+    )

@@ -52,7 +52,7 @@ def test_how_many_of_how_many_and_one_of_them_are_told() -> None:
     _, what, remedy = told(*events)
 
     assert what == (
-        "1 of 4 replies of 'ann' hold no readable verdict; one of them reads 'Both are fine.'"
+        "1 of 4 answered queries to 'ann' got no readable verdict; one reply reads 'Both are fine.'"
     )
     assert remedy == (
         "no --parser can read them (lenient-tap counts them as ties);"
@@ -81,7 +81,7 @@ def test_of_a_long_reply_the_end_is_shown() -> None:
 
     assert what.endswith("reason I cannot decide'")
     assert len(what) < 200
-    assert "one of them ends with ' reason reason" in what
+    assert "one reply ends with ' reason reason" in what
 
 
 def test_the_parser_that_reads_most_is_named() -> None:
@@ -98,6 +98,34 @@ def test_the_parser_that_reads_most_is_named() -> None:
     assert remedy.startswith("read 2 of them: `tourney project elo --parser json-verdict`; ask")
 
 
+def test_a_query_that_was_asked_twice_counts_once() -> None:
+    """Queries are counted, and so the sentence says: of their replies there are more."""
+    first, second, *_ = queries()
+    events = [replied(first, "Hm."), replace(replied(first, "Hm."), attempt=2)]
+
+    what, _ = told(*events, verdict(second.query_key))
+
+    assert what.startswith("1 of 2 answered queries to 'ann' got no readable verdict")
+
+
+def test_replies_that_the_last_rule_could_not_read_are_read_by_the_newest() -> None:
+    """A ledger of yesterday holds replies that are clear today, and nobody pays for them again."""
+    first, second, *_ = queries()
+
+    _, remedy = told(replied(first, "VERDICT: [[A]]"), replied(second, "VERDICT: B</s>"))
+
+    assert remedy.startswith("read 2 of them: `tourney project elo --parser final-line`; ask")
+
+
+def test_a_rule_that_guesses_is_not_offered() -> None:
+    """The first rule took the last of two verdicts; its name without a version is the newest."""
+    (query, *_) = queries()
+
+    _, remedy = told(replied(query, "VERDICT: A\nVERDICT: B"))
+
+    assert remedy.startswith("no --parser can read them")
+
+
 def test_empty_replies_are_named_as_such() -> None:
     """There is nothing to show, and nothing to read again."""
     first, second, *_ = queries()
@@ -105,9 +133,9 @@ def test_empty_replies_are_named_as_such() -> None:
     only = told(replied(first, " ", "empty"))
     both = told(replied(first, "", "empty"), replied(second, "Hm."))
 
-    assert only[0].endswith("one of them is empty")
+    assert only[0].endswith("one reply is empty")
     assert only[1].endswith("--retry empty`")
-    assert both[0].endswith("one of them reads 'Hm.'")
+    assert both[0].endswith("one reply reads 'Hm.'")
     assert both[1].endswith("--retry empty,unreadable`")
 
 
