@@ -169,7 +169,7 @@ class NotAnswering(ProviderError):
 
 
 class NothingReadable(ProviderError):
-    """Reply after reply of a judge holds nothing readable, and each of them is paid for."""
+    """Reply after reply of a judge holds nothing readable, or of an entrant is empty; all paid."""
 
 
 class LeftUnanswered(ProviderError):

@@ -1,19 +1,29 @@
-"""Use case: generate missing responses, and record each batch as soon as it is done."""
+"""Use case: generate missing responses, and record each batch as soon as it is done.
 
+An entrant that answers nothing but empty texts is stopped.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder
+from commands.errors import NothingReadable, counted
 from commands.spending import consent, endpoints, pricing
 from commands.spending.billing import LedgerBilling, close_abandoned_requests
 from commands.spending.offer import SpendingOptions
 from ledger.events.registration import Entrant
-from ledger.identity import PromptId
+from ledger.events.responses import ResponseGenerated
+from ledger.identity import EntrantId, PromptId
+from projections.tournament.matches import PlannedResponse
 from projections.tournament.remaining import missing_responses
+from projections.tournament.state import Tournament
+
+_EMPTY_IN_A_ROW: Final = 16  # responses of an entrant, before no more are generated
 
 
 class GenerationSummary(NamedTuple):
@@ -31,10 +41,22 @@ def generate_missing(
     *,
     on_progress: ports.OnProgress,
     limit: int | None = None,
+    halt: Callable[[NothingReadable], None] | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses at most the current batch.
 
     The generator is made only if a response is missing.
+
+    Args:
+        recorder: The tournament.
+        make_generator: Makes the generator.
+        prompts: Whose responses are generated.
+        on_progress: Called with the number of results so far.
+        limit: How many responses to generate at most.
+        halt: Lets endpoints be sent nothing more, and the generator raise why at the end.
+
+    Raises:
+        NothingReadable: An entrant gave one empty text after the other, and more are missing.
     """
     missing = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
     tasks = [
@@ -46,13 +68,46 @@ def generate_missing(
     if not tasks:
         return GenerationSummary(len(missing), n_generated=0, n_failed=0)
     n_done = n_failed = 0
+    n_empty: Counter[EntrantId] = Counter()  # in a row
     on_progress("responses", 0, len(tasks))
     for batch in make_generator().generate(tasks):
         recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
         n_done += len(batch)
         n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
+        for result in batch:
+            entrant = missing[result.response_key].entrant
+            why = _why_stop(entrant, result, n_empty)
+            if why is not None and n_done < len(tasks):
+                if halt is None or entrant.loader != "endpoint":
+                    raise why
+                halt(why)
     return GenerationSummary(len(missing), n_done - n_failed, n_failed)
+
+
+def _why_stop(
+    entrant: Entrant,
+    result: ports.GeneratedText | ports.GenerationFailure,
+    n_empty: Counter[EntrantId],
+) -> NothingReadable | None:
+    """Count an entrant's empty texts in a row; return why to stop if they are too many."""
+    if isinstance(result, ports.GenerationFailure):
+        return None
+    name = entrant.entrant_id
+    n_empty[name] = 0 if result.text.strip() else n_empty[name] + 1
+    if n_empty[name] < _EMPTY_IN_A_ROW:
+        return None
+    return NothingReadable(
+        f"{n_empty[name]} responses in a row of entrant {name!r} are empty, so nothing more is"
+        f" generated; {_ended_by(result.finish_reason)}"
+    )
+
+
+def _ended_by(finish_reason: str) -> str:
+    """Say why an empty text ended, and what to do."""
+    if finish_reason == "length":
+        return "the last ended at its length limit: raise max_new_tokens"
+    return f"the last ended by {finish_reason!r}: check its server and how it is prompted"
 
 
 def generate_with_consent(
@@ -67,19 +122,35 @@ def generate_with_consent(
 
     Raises:
         Refused: The user did not confirm, or the cap is too low or reached; answers are recorded.
+        NothingReadable: An entrant gave one empty text after the other, and more are missing.
     """
     close_abandoned_requests(recorder)
-    missing = islice(missing_responses(recorder.state, prompts), spending.limit)
+    missing = missing_responses(recorder.state, prompts)[: spending.limit]
     requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
     consent.approve_requests(recorder, requests, book, spending, console)
     billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
-    return generate_missing(
+    done = generate_missing(
         recorder,
         partial(make_generator, billing),
         prompts,
         on_progress=console.on_progress,
         limit=spending.limit,
+        halt=billing.halt,
     )
+    _tell_empty(recorder.state, missing, console.tell)
+    return done
+
+
+def _tell_empty(state: Tournament, generated: Sequence[PlannedResponse], tell: ports.Tell) -> None:
+    """Tell of each entrant that gave nothing but empty texts now."""
+    texts: dict[EntrantId, list[ResponseGenerated]] = {}
+    for cell in generated:
+        if (response := state.responses.get(cell.response_key)) is not None:
+            texts.setdefault(cell.entrant.entrant_id, []).append(response)
+    for name, given in texts.items():
+        if not any(each.text.strip() for each in given):
+            n_empty = counted(len(given), "new response is", "new responses are")
+            tell(f"entrant {name!r}: {n_empty} empty; {_ended_by(given[-1].finish_reason)}")
 
 
 def options_of(entrant: Entrant) -> ports.GenerationOptions:

@@ -18,7 +18,7 @@ from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
 from commands.spending.signals import stopping_gently
-from ledger.errors import StaleVersion
+from ledger.errors import StaleVersion, TourneyError
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge, ServerFacts
@@ -34,6 +34,11 @@ class LedgerBilling:
         """Take the tournament, the prices and the cap; None: there is no cap."""
         self._recorder, self._prices, self._cap_usd, self._tell = recorder, prices, cap_usd, tell
         self._stopped_by: Refused | None = None
+        self._halted_by: TourneyError | None = None
+
+    def halt(self, why: TourneyError) -> None:
+        """Let nothing more be sent; `sending` raises why, once what is under way is recorded."""
+        self._halted_by = self._halted_by or why
 
     @contextmanager
     def sending(self) -> Iterator[Event]:
@@ -42,6 +47,7 @@ class LedgerBilling:
         Raises:
             KeyboardInterrupt: Ctrl-C stopped the requests; the answers under way are recorded.
             Refused: The cap did.
+            TourneyError: `halt` did.
         """
         with stopping_gently(self._tell) as stops:
             try:
@@ -50,6 +56,8 @@ class LedgerBilling:
                 self._recorder.record()  # what ended without an answer
         if stops.is_set():
             raise KeyboardInterrupt
+        if self._halted_by is not None:
+            raise self._halted_by
         if self._stopped_by is not None:
             raise self._stopped_by
 
@@ -59,9 +67,11 @@ class LedgerBilling:
         """Record the first of one entrant's tasks as sent, and return them.
 
         Returns:
-            As many as the cap allows in the worst case; none if that is none.
+            As many as the cap allows in the worst case; none if that is none, or after `halt`.
         """
         self._recorder.record()  # what ended frees its share of the cap
+        if self._halted_by is not None:
+            return ()
         worst = {task.response_key: self._worst_usd(task) for task in tasks}
         while worst:
             try:

@@ -8,9 +8,24 @@ import pytest
 
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
-from commands.entrants.generate import GenerationSummary, GeneratorByLoader, generate_missing
-from commands.errors import MissingExtra, WeightsError
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask, Generator, no_progress
+from commands.entrants.generate import (
+    GenerationSummary,
+    GeneratorByLoader,
+    generate_missing,
+    generate_with_consent,
+)
+from commands.errors import MissingExtra, NothingReadable, WeightsError
+from commands.ports import (
+    Console,
+    GeneratedText,
+    GenerationFailure,
+    GenerationTask,
+    Generator,
+    no_progress,
+)
+from commands.spending.offer import SpendingOptions
+from commands.spending.pricing import PriceBook
+from ledger.identity import PromptId
 from ledger.store import Ledger
 from tests.support.builders.commands import (
     P1,
@@ -166,6 +181,100 @@ def test_progress_is_told_from_nothing_to_all(recorder: Recorder) -> None:
     generate_missing(recorder, echoing, [P1, P2], on_progress=tell, limit=2)
 
     assert told == [("responses", 0, 2), ("responses", 1, 2), ("responses", 2, 2)]
+
+
+def of_thirty(ledger: Ledger) -> tuple[Recorder, list[PromptId]]:
+    """Open a tournament of two entrants and thirty prompts."""
+    prompts = [prompt(f"p{number}") for number in range(30)]
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(open_tournament(opened(prompts=prompts)))
+    return recorder, [each.prompt_id for each in prompts]
+
+
+def empty_from_base(task: GenerationTask) -> str:
+    """Answer as one entrant, and not at all as the other."""
+    return " \n" if task.entrant.entrant_id == "base" else "Aspirin."
+
+
+def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> None:
+    """Nothing can be learnt from them, and judging them would be paid for, too."""
+    recorder, prompts = of_thirty(ledger)
+    port = ScriptedGenerator(empty_from_base)
+
+    with pytest.raises(NothingReadable) as stop:
+        generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+
+    assert str(stop.value) == (
+        "16 responses in a row of entrant 'base' are empty, so nothing more is generated; the last"
+        " ended by 'stop': check its server and how it is prompted; run the same command again to"
+        " go on"
+    )
+    given = [each.text for each in recorder.state.responses.values() if not each.text.strip()]
+    assert len(given) == 16
+
+
+def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> None:
+    """The next sixteen are other prompts; with nothing left to generate nothing is stopped."""
+    recorder, prompts = of_thirty(ledger)
+    with pytest.raises(NothingReadable):
+        generate_missing(
+            recorder, lambda: ScriptedGenerator(empty_from_base), prompts, on_progress=no_progress
+        )
+    port = ScriptedGenerator(empty_from_base)
+
+    done = generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+
+    assert done.n_generated == done.n_missing == len(port.asked)
+    assert len(recorder.state.responses) == 60
+
+
+NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 30, 8)}
+
+
+def test_an_entrant_that_answers_now_and_then_goes_on(ledger: Ledger) -> None:
+    """Each text ends a row of empty ones."""
+    recorder, prompts = of_thirty(ledger)
+    port = ScriptedGenerator(lambda task: "Yes." if task.prompt_text in NOW_AND_THEN else "")
+
+    done = generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
+
+    assert done.n_generated == 60
+
+
+def test_a_failure_ends_no_row_of_empty_texts(ledger: Ledger) -> None:
+    """It says nothing of what the entrant would have answered."""
+    recorder, prompts = of_thirty(ledger)
+
+    def answer(task: GenerationTask) -> str | GenerationFailure:
+        if task.prompt_text not in NOW_AND_THEN:
+            return ""
+        return GenerationFailure(task.response_key, "prompt_too_long", "too long")
+
+    with pytest.raises(NothingReadable, match="16 responses in a row"):
+        generate_missing(
+            recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=no_progress
+        )
+
+
+def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None:
+    """The bank ends before the row is long enough, and the next step costs money."""
+    recorder, told = Recorder(ledger, STREAM), list[str]()
+    recorder.record(TWO_BY_TWO)
+
+    generate_with_consent(
+        recorder,
+        [P1, P2],
+        lambda _: ScriptedGenerator(empty_from_base),
+        PriceBook(None, "off", 0),
+        SpendingOptions(),
+        Console(told.append, None, no_progress),
+    )
+
+    (what,) = told
+    assert what == (
+        "entrant 'base': 2 new responses are empty; the last ended by 'stop': check its server and"
+        " how it is prompted"
+    )
 
 
 HERE = GenerationTask(key("here"), entrant("base"), "What?", seed=0)

@@ -10,17 +10,19 @@ import pytest
 from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
-from commands.entrants.generate import generate_missing, options_of
+from commands.entrants.generate import generate_missing, generate_with_consent, options_of
 from commands.errors import (
     ConfigurationError,
     LeftUnanswered,
     NoCredentials,
+    NothingReadable,
     ProviderError,
     SpendLimitReached,
 )
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
 from commands.evaluating.samples import Inference
 from commands.ports import (
+    Console,
     GeneratedText,
     GenerationFailure,
     GenerationOptions,
@@ -30,7 +32,9 @@ from commands.ports import (
 )
 from commands.settings.sections import EvaluationOptions
 from commands.spending.billing import LedgerBilling
+from commands.spending.offer import SpendingOptions
 from commands.spending.price_table import price_table
+from commands.spending.pricing import PriceBook
 from ledger.events.money import Usage
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
@@ -180,7 +184,7 @@ def tasks(n: int) -> list[GenerationTask]:
     return [task(each) for each in range(n)]
 
 
-def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> Generator:
+def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> EndpointGenerator:
     """Return the generator of two entrants on a server that is asked nothing again."""
     server = Endpoint(url, "entrant", api_key)
     served = EntrantEndpoint(server, n_at_a_time)
@@ -370,6 +374,35 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
 
     assert (done.n_missing, done.n_generated, done.n_failed) == (30, 30, 0)
     assert "ResponseFailed" not in types_of(ledger)
+
+
+def test_a_server_that_says_nothing_is_left_once_what_is_under_way_is_recorded(
+    ledger: Ledger,
+) -> None:
+    """A reasoning model that thinks up to its limit: each answer is paid for, and none judged."""
+    prompts = [prompt(f"p{each}") for each in range(60)]
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted(), hosted("tuned")])))
+    wanted = [each.prompt_id for each in prompts]
+    book, console = PriceBook(None, "off", 0), Console(print, None, no_progress)
+
+    with (
+        FakeOpenAI(lambda _: Said(None, finish_reason="length")) as fake,
+        pytest.raises(NothingReadable, match="limit: raise max_new_tokens; run the same command"),
+    ):
+        generate_with_consent(
+            recorder,
+            wanted,
+            lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing),
+            book,
+            SpendingOptions(),
+            console,
+        )
+
+    n_asked = len(fake.traffic.asked)
+    assert 16 <= n_asked < 60
+    assert types_of(ledger).count("ResponseGenerated") == n_asked
+    assert not recorder.state.requests.under_way
 
 
 def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
