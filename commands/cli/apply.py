@@ -27,7 +27,7 @@ from commands.runs.register import selected_prompts
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
-from projections.tournament.remaining import progress, response_counts
+from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -108,6 +108,7 @@ def judge(
         done = judge_with_consent(recorder, plan, ConfiguredBackends(settings, folder), talk)
         state = recorder.state
         accounts = progress(state, prompts, plan.judge).accounts
+        n_waiting = n_waiting_pairs(state, prompts, plan.judge)
     say(
         f"{done.n_open} queries were open: {done.n_verdicts} answered with a verdict,"
         f" {done.n_failed} without; {done.n_reconciled} pairs reconciled"
@@ -116,11 +117,17 @@ def judge(
     tell_without_gold(state, prompts, say)
     require_none_in_flight(state, plan.task)
     n_gaps = sum(account.n_failed for _, account in accounts)
-    if (n_gaps or done.n_failed) and not allow_gaps:
-        raise DoneWithGaps(
+    gaps = []
+    if n_waiting:
+        waiting = counted(n_waiting, "pair waits", "pairs wait")
+        gaps.append(f"{waiting} for responses: run `tourney apply generate` first")
+    if n_gaps or done.n_failed:
+        gaps.append(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of these queries got no verdict;"
             " see `tourney project progress`"
         )
+    if gaps and not allow_gaps:
+        raise DoneWithGaps("; ".join(gaps))
 
 
 def failure_reasons(said: str | None) -> frozenset[FailureReason]:

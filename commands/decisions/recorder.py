@@ -34,7 +34,12 @@ from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_ev
 from projections.evaluations.state import Evaluations, labels_of
 from projections.fold import fold
 from projections.tournament.folding import advance, evolve, tournament_of
-from projections.tournament.remaining import AskingRules, missing_responses, open_queries
+from projections.tournament.remaining import (
+    AskingRules,
+    is_waiting,
+    missing_responses,
+    open_queries,
+)
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 
@@ -161,7 +166,7 @@ def count_missing_verdicts(
             dimension,
             n_pairs=len(group),
             n_queries=n_queries[dimension],
-            n_waiting=sum(each.match is None and each.status == "pending" for each in group),
+            n_waiting=sum(map(is_waiting, group)),
         )
         for dimension, group in by_dimension(state, settle(state, prompts, judge)).items()
     )

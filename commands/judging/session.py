@@ -4,7 +4,7 @@
 prices, the cap, and how batches are sent.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -22,16 +22,24 @@ from commands.judging.judge import (
 )
 from commands.judging.panel import id_of_mode, require_key, section_of
 from commands.judging.receiving import BatchReceiver
+from commands.judging.unreadable import nothing_judged
 from commands.judging.waiting import KEPT, BatchOptions, Polling
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending import budget, consent, pricing
-from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions
+from commands.spending.endpoints import Request
+from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions, dollars
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
-from projections.tournament.remaining import AskingRules, OpenQuery
+from projections.tournament.matches import pairings
+from projections.tournament.remaining import (
+    AskingRules,
+    OpenQuery,
+    awaited_queries,
+    without_gold,
+)
 from projections.tournament.rewording import rewordings
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery
@@ -93,10 +101,12 @@ def plan_judging(
     """Plan by the settings which judge compares the responses to prompts, and how.
 
     Raises:
-        ConfigurationError: --judge is not on the panel, or --no-wait is given for a judge that is
-            not asked in batches.
+        ConfigurationError: --judge is not on the panel, --no-wait is given for a judge that is not
+            asked in batches, or nothing can be judged.
     """
     judge = chosen_judge(recorder.state, settings, options)
+    if not pairings(recorder.state, prompts):
+        raise ConfigurationError([*nothing_judged(without_gold(recorder.state, prompts))])
     task = JudgeTask(judge, prompts, asking_rules(settings.judge))
     return plan_task(recorder, settings, folder, task, options, console)
 
@@ -162,6 +172,75 @@ def require_cap_can_be_kept(plan: JudgingPlan) -> None:
     """
     if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
         raise budget.PriceUnknown
+
+
+def agreed_to_all(
+    recorder: Recorder,
+    plan: JudgingPlan,
+    requests: Iterable[Request],
+    book: pricing.PriceBook,
+    console: Console,
+) -> JudgingOptions:
+    """Ask for consent to generating and judging at once, if judging costs money.
+
+    Returns:
+        The plan's options, by which the user agreed to both.
+
+    Raises:
+        Refused: A cap is too low for judging even if the responses to come are as short as may be,
+            or for generating; or the user did not confirm. Nothing was sent.
+    """
+    task, state, spending = plan.task, recorder.state, plan.options.spending
+    if task.pricing is pricing.FREE_OF_CHARGE:
+        return plan.options
+    short, long = (_all_queries(state, task, longest=longest) for longest in (False, True))
+    most_usd = task.pricing.expected_usd(long)
+    if not long or not _needs_consent(task.judge, most_usd):
+        return plan.options
+    judging = Offer(
+        n_queries=len(long),
+        model=task.judge.model,
+        expected_usd=task.pricing.expected_usd(short),
+        worst_usd=_with_retries(task.pricing.worst_usd(long), task.rules),
+        spent_usd=state.spent_usd + task.spent_elsewhere_usd,
+        cap_usd=task.max_usd,
+    )
+    generating = consent.offer_of_requests(recorder, requests, book, spending)
+    consent.require_someone(judging.model, spending, console)
+    consent.require_within_cap(judging)
+    if task.max_usd is not None:
+        first_usd = task.pricing.worst_usd(short[:1]) or 0.0
+        bound_usd = judging.spent_usd + budget.at_risk_usd(state)
+        budget.n_affordable([first_usd], cap_usd=task.max_usd, bound_usd=bound_usd)
+    console.tell(
+        f"judging: {judging.requests}, about {dollars(judging.expected_usd)} to {dollars(most_usd)}"
+        f" by the length of the responses, at worst {dollars(judging.worst_usd)}"
+    )
+    judging = replace(judging, expected_usd=most_usd)
+    if generating is not None:
+        consent.require_within_cap(generating)
+        console.tell(
+            f"generating: {generating.requests}, about {dollars(generating.expected_usd)}, at worst"
+            f" {dollars(generating.worst_usd)}"
+        )
+        judging = judging.with_other(generating)
+    consent.require_yes(judging, spending, console)
+    return replace(plan.options, spending=replace(spending, agreed=True))
+
+
+def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequence[JudgeQuery]:
+    """Return what will be asked once all responses are there, as long or as short as may be."""
+    later = awaited_queries(state, task.prompts, task.judge, task.rules, longest=longest)
+    return [each.asked for each in (*task.open_in(state), *later)]
+
+
+def _needs_consent(judge: JudgeSettings, expected_usd: float | None) -> bool:
+    """Say whether queries cost money, as far as is known."""
+    return judge.provider in PAID_PROVIDERS or bool(expected_usd)
+
+
+def _with_retries(once_usd: float | None, rules: AskingRules) -> float | None:
+    return None if once_usd is None else once_usd * (1 + rules.retries)
 
 
 def batch_ports(settings: Settings, backends: Backends) -> BatchJudgeOf:
@@ -270,7 +349,7 @@ def _ask(
     if task.pricing is pricing.FREE_OF_CHARGE:
         return
     expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or (task.judge.provider not in PAID_PROVIDERS and not expected):
+    if not queries or not _needs_consent(task.judge, expected):
         return  # an endpoint without a price asks for no consent
     require_key(task.judge, section_of(plan.settings, task.judge))
     consent.require_someone(task.judge.model, spending, console)
@@ -278,7 +357,7 @@ def _ask(
         n_queries=len(queries),
         model=task.judge.model,
         expected_usd=expected,
-        worst_usd=None if once is None else once * (1 + task.rules.retries),
+        worst_usd=_with_retries(once, task.rules),
         spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
         cap_usd=task.max_usd,
     )

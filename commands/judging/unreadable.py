@@ -85,10 +85,20 @@ def gold_notes(dimensions: Iterable[WithoutGold]) -> Iterator[str]:
             lacking = counted(n_out, "prompt has no gold answer", "prompts have no gold answer")
             yield f"{dimension}: {lacking}, and {'is' if n_out == 1 else 'are'} left out"
         elif n_out:
-            yield (
-                f"{dimension}: nothing can be judged: the rubric needs gold answers, but no prompt"
-                " has one; add gold_answer to the prompts, or set needs_gold = false in the rubric"
-            )
+            yield f"{dimension}: nothing can be judged: {_NO_GOLD}"
+
+
+_NO_GOLD: Final = (
+    "the rubric needs gold answers, but no prompt has one; add gold_answer to the prompts, or set"
+    " needs_gold = false in the rubric"
+)
+
+
+def nothing_judged(dimensions: Iterable[WithoutGold]) -> Iterator[str]:
+    """Say of each dimension why no pair of a tournament can be judged on it."""
+    for dimension, n_out, _ in dimensions:
+        why = _NO_GOLD if n_out else "there are no two entrants to compare, or no prompts"
+        yield f"{dimension}: nothing can be judged: {why}"
 
 
 def tell_unscored(

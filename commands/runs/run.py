@@ -27,6 +27,7 @@ from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection
 from commands.settings.servers import JUDGE, Reach, entrant_table, server_of
+from commands.spending.endpoints import Request
 from commands.spending.pricing import price_book
 from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, Publication, PublicationTerms, RatingsPublished
@@ -174,10 +175,12 @@ def run_tournament(
 ) -> RunSummary:
     """Register, generate, judge, reconcile, rate and publish; nothing is done twice.
 
-    Before anything is generated, the keys, the servers and the judge's price are checked.
+    Before anything is generated, the keys, the servers and the judge's price are checked, and the
+    user agrees to the cost of all steps at once.
 
     Raises:
         NoCredentials: A key is missing, or refused.
+        ConfigurationError: Nothing can be judged.
         ProviderError: A server cannot be reached, or fails.
         Refused: The user did not confirm the cost, or the cap is too low.
         WorkInFlight: Queries are in a batch that this run does not receive.
@@ -185,15 +188,18 @@ def run_tournament(
     settings, folder = workspace.settings, workspace.folder
     prompts = selected_prompts(workspace.opening.bank, settings, options.mode)
     recorder.record(workspace.opening)
-    plan = partial(session.plan_judging, recorder, settings, folder, prompts, options, console)
+    book = price_book(settings, folder)
+    plan = partial(session.plan_judging, recorder, settings, folder, prompts, console=console)
+    judging = plan(options=options)
     if missing := missing_responses(recorder.state, prompts):
         entrants = {cell.entrant.entrant_id for cell in missing}
-        _require_ready(plan(), settings, entrants, reach, console)
-    book = price_book(settings, folder)
+        _require_ready(judging, settings, entrants, reach, console)
+        requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
+        options = session.agreed_to_all(recorder, judging, requests, book, console)
     generated = generate_with_consent(
         recorder, prompts, backends.generator, book, options.spending, console
     )
-    judging = plan()  # again: what was generated counts against the cap
+    judging = plan(options=options)  # again: what was generated counts against the cap
     judged = session.judge_with_consent(recorder, judging, backends, console)
     require_none_in_flight(recorder.state, judging.task)
     terms = PublicationTerms(

@@ -214,9 +214,12 @@ _KEPT: Final = "surrogatepass"  # what UTF-8 cannot encode is a fault that is to
 def with_defaults(record: Mapping[str, object]) -> dict[str, object]:
     """Return a prompt with what may be left out; `prompt` is another name of `text`.
 
-    The id follows from the text: it stays the same wherever the line stands.
+    The id follows from the text: it stays the same wherever the line stands. A blank gold answer is
+    none: a judge would compare with nothing.
     """
     given = dict(record)
+    if isinstance(gold := given.get("gold_answer"), str) and not gold.strip():
+        del given["gold_answer"]
     if "text" not in given and "prompt" in given:
         given["text"] = given.pop("prompt")
     name = _id_of(str(given.get("text")))

@@ -31,12 +31,26 @@ def approve(offer: Offer, spending: SpendingOptions, console: Console) -> None:
         Refused: It is above the cap, its price is unknown, or it is not confirmed; nothing was
             sent.
     """
-    _require_expected_within_cap(offer)
+    require_within_cap(offer)
+    require_yes(offer, spending, console)
+
+
+def require_yes(offer: Offer, spending: SpendingOptions, console: Console) -> None:
+    """Ask for consent, if --yes does not give it.
+
+    Raises:
+        Refused: It is not confirmed; nothing was sent.
+    """
     if not (spending.agreed or (console.confirm and console.confirm(offer.question))):
         raise Refused("not confirmed: nothing was sent")
 
 
-def _require_expected_within_cap(offer: Offer) -> None:
+def require_within_cap(offer: Offer) -> None:
+    """Check what an offer is expected to cost against the cap.
+
+    Raises:
+        Refused: It is above the cap, or its price is unknown; nothing was sent.
+    """
     if offer.cap_usd is None:
         return
     if offer.expected_usd is None:
@@ -46,9 +60,9 @@ def _require_expected_within_cap(offer: Offer) -> None:
         )
     if offer.spent_usd + offer.expected_usd > offer.cap_usd:
         raise Refused(
-            f"the cap is {dollars(offer.cap_usd)}: {dollars(offer.spent_usd)} is spent, and this"
-            f" would cost about {dollars(offer.expected_usd)} more; raise --max-usd or [judge]"
-            " max_usd, or send fewer requests with `tourney apply ... --limit`"
+            f"the cap is {dollars(offer.cap_usd)}: {dollars(offer.spent_usd)} is spent, and"
+            f" {offer.requests} would cost about {dollars(offer.expected_usd)} more; raise"
+            " --max-usd or [judge] max_usd, or send fewer requests with `tourney apply ... --limit`"
         )
 
 
@@ -66,22 +80,31 @@ def approve_requests(
     Raises:
         Refused: It is above the cap, or not confirmed; nothing was sent.
     """
-    costs = endpoint_costs(requests, book.table)
+    requests = tuple(requests)
     if spending.max_usd is not None:
+        costs = endpoint_costs(requests, book.table)
         for model in dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None):
             console.tell(f"{no_price(model)}; until then --max-usd does not count it")
+    offer = offer_of_requests(recorder, requests, book, spending)
+    if offer is not None:
+        require_someone(offer.model, spending, console)
+        approve(offer, spending, console)
+
+
+def offer_of_requests(
+    recorder: Recorder, requests: Iterable[Request], book: PriceBook, spending: SpendingOptions
+) -> Offer | None:
+    """Return the cost of requests to endpoint entrants that have a price; None if none has."""
+    costs = endpoint_costs(requests, book.table)
     priced = [cost for cost in costs if cost.expected_usd]
     if not priced:
-        return
-    models = ", ".join(dict.fromkeys(cost.model for cost in priced))
-    require_someone(models, spending, console)
+        return None
     state = recorder.state
-    offer = Offer(
+    return Offer(
         n_queries=sum(cost.n_requests for cost in priced),
-        model=models,
+        model=", ".join(dict.fromkeys(cost.model for cost in priced)),
         expected_usd=fsum(cost.expected_usd or 0.0 for cost in priced),
         worst_usd=fsum(cost.worst_usd or 0.0 for cost in priced),
         spent_usd=state.spent_usd + state.requests.usd,
         cap_usd=spending.max_usd,
     )
-    approve(offer, spending, console)

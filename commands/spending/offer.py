@@ -1,6 +1,6 @@
 """What the user consents to: requests and their cost; and the limits that a command sets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 PAID_PROVIDERS: Final = frozenset({"anthropic", "anthropic-batch", "openai-batch"})
@@ -27,15 +27,33 @@ class Offer:
     spent_usd: float
     cap_usd: float | None
 
+    def with_other(self, other: "Offer") -> "Offer":
+        """Return an offer of both, under its own cap."""
+        return replace(
+            self,
+            n_queries=other.n_queries + self.n_queries,
+            model=f"{other.model}, {self.model}",
+            expected_usd=_sum(other.expected_usd, self.expected_usd),
+            worst_usd=_sum(other.worst_usd, self.worst_usd),
+        )
+
+    @property
+    def requests(self) -> str:
+        """How many requests to whom."""
+        return f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''} to {self.model}"
+
     @property
     def question(self) -> str:
         """The question to the user."""
-        requests = f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''}"
         cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
         return (
-            f"Submit {requests} to {self.model} for about {dollars(self.expected_usd)}"
+            f"Submit {self.requests} for about {dollars(self.expected_usd)}"
             f" (at worst {dollars(self.worst_usd)}{cap})?"
         )
+
+
+def _sum(one_usd: float | None, other_usd: float | None) -> float | None:
+    return None if one_usd is None or other_usd is None else one_usd + other_usd
 
 
 def dollars(usd: float | None) -> str:

@@ -20,7 +20,7 @@ from projections.tournament.matches import (
     planned_responses,
     response_status,
 )
-from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, ScoreQuery
@@ -124,26 +124,34 @@ def open_queries(
 
 
 def awaited_queries(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, rules: AskingRules
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    rules: AskingRules,
+    *,
+    longest: bool = True,
 ) -> tuple[OpenQuery, ...]:
-    """Return the queries of pairs that wait for responses, as if each were as long as may be."""
+    """Return the queries of pairs that wait for responses, as if each were as long as may be.
+
+    Or as short as may be, if not `longest`: what judging costs lies between.
+    """
     cells = planned_responses(tournament, prompts)
     missing = [cell for cell in cells if response_status(tournament, cell) == "missing"]
-    longest = {cell.response_key: _longest_response(cell) for cell in missing}
-    answered = replace(tournament, responses=tournament.responses.update(longest))
+    imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in missing}
+    answered = replace(tournament, responses=tournament.responses.update(imagined))
     waiting = {cell.prompt.prompt_id for cell in missing}
     return tuple(
         query
         for query in open_queries(answered, waiting, judge, rules)
-        if not longest.keys().isdisjoint(
+        if not imagined.keys().isdisjoint(
             (query.match.response_a.response_key, query.match.response_b.response_key)
         )
     )
 
 
-def _longest_response(cell: PlannedResponse) -> ResponseGenerated:
-    """Return a response to its entrant's limit, whose text is unlike the other entrants'."""
-    n_tokens = cell.entrant.max_new_tokens
+def _imagined_response(cell: PlannedResponse, *, longest: bool) -> ResponseGenerated:
+    """Return a response to its entrant's limit or of one line, unlike the other entrants'."""
+    n_tokens = cell.entrant.max_new_tokens if longest else 0
     return ResponseGenerated(
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,
@@ -242,6 +250,18 @@ def progress(
         accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
         without_gold=without_gold(tournament, prompts),
     )
+
+
+def n_waiting_pairs(
+    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings
+) -> int:
+    """Count the pairs that cannot be judged yet, since they lack a response."""
+    return sum(map(is_waiting, settle(tournament, prompts, judge)))
+
+
+def is_waiting(settlement: Settlement) -> bool:
+    """Say whether a pair lacks a response that may still be generated."""
+    return settlement.match is None and settlement.status == "pending"
 
 
 def without_gold(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[WithoutGold, ...]:

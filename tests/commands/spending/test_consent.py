@@ -72,7 +72,7 @@ def test_an_offer_above_the_cap_is_refused_before_anybody_is_asked() -> None:
     """A yes would not help; what is spent counts against the cap."""
     asked = Asked()
 
-    with pytest.raises(Refused, match=r"^the cap is \$2\.50: \$1\.00 is spent, and this would"):
+    with pytest.raises(Refused, match=r"^the cap is \$2\.50: \$1\.00 is spent, and 4 requests to"):
         approve(offer(cap_usd=2.5), SpendingOptions(agreed=True), console(asked.confirm))
 
     assert not asked
