@@ -25,9 +25,9 @@ from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
 from commands.importing.prompts import read_prompts
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
-from commands.runs.doctor import findings, missing_models
+from commands.runs.doctor import findings, judging_findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
-from commands.settings.lookup import judging_cap, price_file, servers
+from commands.settings.lookup import bank_and_rubrics, judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.starting.new_tournament import (
     FIRST_PROMPTS,
@@ -181,15 +181,15 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
 def doctor(paths: options.Paths, writer: Writer) -> None:
     """Check that everything is ready for a run.
 
-    Checks this machine, the ledger, and the keys, servers and prices of the settings. Sends nothing
-    that costs money.
+    Checks this machine, the ledger, the keys, servers and prices of the settings, and whether the
+    prompts have the gold answers that rubrics need. Sends nothing that costs money.
 
     Example: tourney doctor
     """
     path, today = paths.of_ledger, datetime.now(UTC).date()
     config = paths.config if paths.config.exists() else None
-    found = tuple(
-        findings(
+    found = [
+        *findings(
             path,
             sqlite3.sqlite_version_info,
             today=today,
@@ -197,8 +197,9 @@ def doctor(paths: options.Paths, writer: Writer) -> None:
             reach=reach,
             prices=price_table(price_file(config, os.environ) if config else None),
             cap_usd=judging_cap(config, os.environ) if config else None,
-        )
-    )
+        ),
+        *(judging_findings(*bank_and_rubrics(config, os.environ)) if config else ()),
+    ]
     table = Table(
         schema="tourney/doctor@1",
         title="This machine",

@@ -5,24 +5,29 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from commands.errors import ProviderError, counted
+from commands.errors import ConfigurationError, ProviderError, counted
+from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
 from commands.settings.api_keys import ANTHROPIC_KEYS
+from commands.settings.inputs import read_bank, read_rubric
 from commands.settings.servers import Reach, Server
 from commands.settings.version import VERSION
 from commands.spending.offer import no_price
 from commands.spending.price_table import PriceTable, price_table
 from ledger.errors import LedgerError, NoLedger, TourneyError
+from ledger.identity import Dimension
 from ledger.storage.connection import require_own_schema
 from ledger.storage.place import foreign_kind, require_one_name
 from ledger.storage.sharing import require_writable
 from ledger.store import Ledger
+from projections.tournament.matches import is_eligible
+from projections.tournament.remaining import WithoutGold
 
 _MODELS: Final = ("torch", "transformers", "peft")
 _N_FLUSHES: Final = 50
@@ -73,6 +78,27 @@ def findings(
     yield from _unpriced(servers, prices, cap_usd)
     yield from _keys(servers)
     yield from (_server(each, reach) for each in servers if _has_key(each))
+
+
+def judging_findings(bank: Path, rubrics: Mapping[Dimension, Path]) -> Iterator[Finding]:
+    """Find which dimensions nothing can be judged on, since prompts lack the gold answers."""
+    if not rubrics:  # it only evaluates
+        return
+    try:
+        prompts = read_bank(bank)
+        read = [read_rubric(path, dimension) for dimension, path in rubrics.items()]
+    except ConfigurationError as error:
+        yield Finding("judging", "bad", error.faults[0])
+        return
+    lacking = [
+        WithoutGold(
+            rubric.dimension, sum(not is_eligible(rubric, each) for each in prompts), len(prompts)
+        )
+        for rubric in read
+    ]
+    is_vain = all(each.n_prompts == each.n_asked for each in lacking)
+    for note in gold_notes(lacking):
+        yield Finding("judging", "bad" if is_vain else "beware", note)
 
 
 def _unpriced(

@@ -32,6 +32,7 @@ from commands.settings.toml import (
     value,
     variable,
 )
+from ledger.identity import Dimension
 
 _Part = TypeVar("_Part", bound=msgspec.Struct)
 
@@ -72,9 +73,22 @@ class _Entrant(_Juror, frozen=True):
     loader: str = "hf"
 
 
+class _Prompts(msgspec.Struct, frozen=True):
+    bank: str = "bank.jsonl"
+
+
+class _Rubric(msgspec.Struct, frozen=True):
+    dimension: str
+    path: str
+
+
 class _Tables(msgspec.Struct, frozen=True):
     jury: tuple[_Juror, ...] = ()
     entrants: tuple[_Entrant, ...] = ()
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    rubrics: tuple[_Rubric, ...] = ()
 
 
 def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLocation:
@@ -109,6 +123,22 @@ def judging_cap(path: Path, environ: Mapping[str, str]) -> float | None:
         ConfigurationError: The file cannot be read, or the cap is no number.
     """
     return _Sections(path).table("judge", _Capped, environ).max_usd
+
+
+def bank_and_rubrics(
+    path: Path, environ: Mapping[str, str]
+) -> tuple[Path, Mapping[Dimension, Path]]:
+    """Return the paths of the prompt bank, and of each dimension's rubric.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or one of the keys is not a text.
+    """
+    sections = _Sections(path)
+    named = sections.table("prompts", _Prompts, environ).bank
+    rubrics = sections.whole(_Judged).rubrics
+    return path.parent / from_home(Path(named)), {
+        Dimension(each.dimension): path.parent / from_home(Path(each.path)) for each in rubrics
+    }
 
 
 def servers(path: Path, environ: Mapping[str, str]) -> tuple[Server, ...]:

@@ -22,7 +22,7 @@ from ledger.store import Ledger
 from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
 from tests.providers.openai import MODEL, PRICES, FakeOpenAI, Fault, Json, Said
-from tests.support.builders.commands import lay_out
+from tests.support.builders.commands import lay_out, record, write_bank
 from tests.support.builders.money import paid, put
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields
@@ -369,6 +369,98 @@ def test_a_run_that_was_agreed_to_asks_each_thing_once(
     rows = fields(tourney_at_endpoint("project", "spend", "--json"))["entrants"]
     assert fsum(row["usd"] for row in rows) == pytest.approx(fake.billed_usd, abs=1e-9)
     assert {row["n_maybe_billed"] for row in rows} == {0}
+
+
+PAID_JUDGE = """provider = "endpoint"
+model = "{model}"
+base_url = "{url}"
+max_tokens = 1000
+prices = "prices.toml"
+"""
+
+
+@pytest.fixture
+def all_paid(billed: Path, fake: FakeOpenAI) -> Path:
+    """Give a tournament whose entrants and judge are served at a price."""
+    judge = PAID_JUDGE.format(model=MODEL, url=fake.url)
+    text = ENDPOINT_SETTINGS.format(model=MODEL, url=fake.url, judge=judge)
+    (billed / "tournament.toml").write_text(text, encoding="utf-8")
+    return billed
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--yes", "--max-usd=0.012"), "the cap is $0.0120: $0.00 is spent, and 4 requests to"),
+        (("--yes", "--max-usd=0.0001"), "raise --max-usd or [judge] max_usd"),
+        ((), "there is no terminal to confirm"),
+    ],
+)
+def test_no_response_is_paid_for_that_could_not_be_judged(
+    all_paid: Path, fake: FakeOpenAI, words: tuple[str, ...], why: str
+) -> None:
+    """Generating alone costs less than the cap; that judging costs more is known before."""
+    done = launch(all_paid, "run", *words)
+
+    assert done.returncode == 5, done.stderr
+    assert why in done.stderr
+    assert not fake.traffic.asked
+
+
+def test_the_settings_cap_on_judging_is_heeded_before_anything_is_generated(
+    all_paid: Path, fake: FakeOpenAI
+) -> None:
+    """It would be refused afterwards, with all the responses paid for."""
+    settings = all_paid / "tournament.toml"
+    settings.write_text(
+        settings.read_text(encoding="utf-8") + "max_usd = 0.012\n", encoding="utf-8"
+    )
+
+    done = launch(all_paid, "run", "--yes")
+
+    assert done.returncode == 5, done.stderr
+    assert "raise --max-usd or [judge] max_usd" in done.stderr
+    assert not fake.traffic.asked
+
+
+def test_one_question_tells_the_bill_of_all_steps(all_paid: Path, fake: FakeOpenAI) -> None:
+    """With --yes nobody is asked, but what both steps cost stands in the log."""
+    done = launch(all_paid, "run", "--yes", "--max-usd", "1")
+
+    assert done.returncode in {0, 6}, done.stderr
+    assert f"judging: 4 requests to {MODEL}, about $0.0" in done.stderr
+    assert f"generating: 4 requests to {MODEL}, about $0.0" in done.stderr
+    assert len(fake.traffic.asked) >= 8
+
+
+def test_judging_before_generating_says_what_is_missing(all_paid: Path, fake: FakeOpenAI) -> None:
+    """Nothing is open, and yet nothing is done."""
+    done = launch(all_paid, "apply", "judge", "--yes")
+    allowed = launch(all_paid, "apply", "judge", "--yes", "--allow-gaps")
+
+    assert (done.returncode, allowed.returncode) == (6, 0), done.stderr
+    assert "2 pairs wait for responses: run `tourney apply generate` first" in done.stderr
+    assert not fake.traffic.asked
+
+
+@pytest.mark.parametrize("gold", [None, "", " \n"])
+def test_where_nothing_can_be_judged_nothing_is_generated(
+    all_paid: Path, fake: FakeOpenAI, gold: str | None
+) -> None:
+    """The rubric needs gold answers, of which the bank has none; a blank one is none."""
+    lines = [record("p1", gold_answer=gold), record("p2", gold_answer=gold)]
+    write_bank(all_paid / "bank.jsonl", lines)
+
+    commands = (("run", "--yes"), ("apply", "judge", "--yes"), ("plan", "judge"), ("doctor",))
+    run, judge, plan, doctor = (launch(all_paid, *words) for words in commands)
+
+    assert (run.returncode, judge.returncode) == (2, 2), run.stderr + judge.stderr
+    assert not fake.traffic.asked
+    assert not (all_paid / "runs").exists()
+    for each in (run, judge, plan):
+        assert "factuality: nothing can be judged: the rubric needs gold answers" in each.stderr
+    assert doctor.returncode == 1
+    assert "nothing can be judged" in " ".join(doctor.stdout.split())
 
 
 def test_a_process_that_is_killed_asks_again_for_what_was_under_way(

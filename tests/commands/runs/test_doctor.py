@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from commands.errors import NoCredentials, ProviderError
-from commands.runs.doctor import Finding, findings, require_servers
+from commands.runs.doctor import Finding, findings, judging_findings, require_servers
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.servers import Reach, Server, entrant_table, juror_table, server_of
 from commands.settings.version import VERSION
 from commands.spending.price_table import price_table
+from ledger.identity import Dimension
 from ledger.storage.files import beside
 from ledger.store import Ledger
+from tests.support.builders.commands import record, write_bank, write_rubric
 from tests.support.builders.events import STREAM, opened
 from tests.support.faults.hostile import unprivileged
 
@@ -324,3 +326,38 @@ def test_servers_are_required_before_a_run() -> None:
     assert told == ["[judge]: it does not list m"]
     with pytest.raises(ProviderError, match="cannot be reached"):
         require_servers(servers, unreachable, told.append)
+
+
+def judging_in(folder: Path, fronts: Sequence[str], *golds: str | None) -> list[tuple[str, str]]:
+    """Return what is found of a bank with these gold answers, and rubrics with these fronts."""
+    bank = write_bank(
+        folder / "bank.jsonl",
+        [record(f"p{number}", gold_answer=gold) for number, gold in enumerate(golds)],
+    )
+    rubrics = {}
+    for number, front in enumerate(fronts):
+        rubrics[Dimension(f"d{number}")] = folder / f"{number}.md"
+        write_rubric(folder / f"{number}.md", front=front)
+    return [(each.grade, each.says) for each in judging_findings(bank, rubrics)]
+
+
+def test_prompts_without_the_gold_answers_that_rubrics_need_are_found(tmp_path: Path) -> None:
+    """Before the responses are paid for that nobody could judge."""
+    needs, does_not = "needs_gold = true", "needs_gold = false"
+
+    assert judging_in(tmp_path, [needs], "yes", "no") == []
+    assert judging_in(tmp_path, [], None) == []
+    assert judging_in(tmp_path, [needs], "yes", None) == [
+        ("beware", "d0: 1 prompt has no gold answer, and is left out")
+    ]
+    ((grade, says),) = judging_in(tmp_path, [needs, does_not], None, " ")
+    assert (grade, says.partition(": the")[0]) == ("beware", "d0: nothing can be judged")
+    assert [grade for grade, _ in judging_in(tmp_path, [needs, needs], "")] == ["bad", "bad"]
+
+
+def test_a_bank_that_cannot_be_read_is_bad(tmp_path: Path) -> None:
+    """A run would end on it at once."""
+    (found,) = judging_findings(tmp_path / "none.jsonl", {Dimension("d"): tmp_path / "d.md"})
+
+    assert found.grade == "bad"
+    assert "there is no such prompt bank" in found.says

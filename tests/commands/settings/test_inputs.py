@@ -264,6 +264,24 @@ def test_a_prompt_alone_is_enough(tmp_path: Path) -> None:
     assert read_bank(back) == (who, why)
 
 
+@pytest.mark.parametrize("blank", ["", "  ", "\t\n", "\u00a0"])
+def test_a_blank_gold_answer_is_none(tmp_path: Path, blank: str) -> None:
+    """A spreadsheet or a script leaves one behind; a judge would compare with nothing."""
+    (found,) = read_as_bank(tmp_path, line("p1", gold_answer=blank))
+    (none,) = read_as_bank(tmp_path, line("p1", gold_answer=None))
+
+    assert found == none
+    assert found.gold_answer is None
+    assert found.content_digest == none.content_digest
+
+
+def test_a_gold_answer_is_kept_as_it_is_written(tmp_path: Path) -> None:
+    """Its digest names queries that were paid for."""
+    (found,) = read_as_bank(tmp_path, line("p1", gold_answer=" Vitamin K\n"))
+
+    assert found.gold_answer == " Vitamin K\n"
+
+
 def test_an_id_that_is_taken_names_both_lines(tmp_path: Path) -> None:
     """Responses go by the id, so two prompts under one would be mixed up."""
     (found,) = faults(tmp_path, line("p1"), line("p2"), line("p1", text="Another?"))

@@ -8,6 +8,7 @@ from commands.errors import ConfigurationError
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.lookup import (
     TournamentLocation,
+    bank_and_rubrics,
     judging_cap,
     price_file,
     servers,
@@ -209,3 +210,14 @@ def test_a_provider_that_is_no_text_is_refused(tmp_path: Path, text: str, fault:
     """With its place, for who put it there."""
     with pytest.raises(ConfigurationError, match=fault):
         asked(tmp_path, text)
+
+
+def test_the_bank_and_the_rubrics_are_found_beside_the_settings(tmp_path: Path) -> None:
+    """The bank has a usual name; what else the settings say is not read."""
+    text = '[[rubrics]]\ndimension = "truth"\npath = "r/truth.md"\nmore = 1\n'
+
+    usual = bank_and_rubrics(written(tmp_path, text), {})
+    named = bank_and_rubrics(written(tmp_path, '[prompts]\nbank = "mine.jsonl"\n'), {})
+
+    assert usual == (tmp_path / "bank.jsonl", {"truth": tmp_path / "r/truth.md"})
+    assert named == (tmp_path / "mine.jsonl", {})
