@@ -8,7 +8,13 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.imports import LedgerMerged
-from ledger.events.judging import JudgeQuerySubmitted, Order, ScoreReceived, VerdictReceived
+from ledger.events.judging import (
+    JudgeQuerySubmitted,
+    Order,
+    ScoreReceived,
+    Verdict,
+    VerdictReceived,
+)
 from ledger.events.registration import PromptRegistered
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -449,6 +455,20 @@ def test_a_verdict_that_was_paid_for_twice_is_told() -> None:
     assert faults_of(*ASKED, *SAID, again) == [
         (5, "the same result was recorded and paid for before")
     ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "read_as"), [("VERDICT: A\nVERDICT: B", "B"), ("VERDICT: [[A]]", None)]
+)
+def test_what_an_earlier_rule_read_and_what_it_did_not_has_no_fault(
+    reply: str, read_as: Verdict | None
+) -> None:
+    """Ledgers of yesterday are right by the rule that they name, whatever is read today."""
+    answer: Event = replace(failure(MATCH.forward), reply=reply, parser="final-line@1")
+    if read_as is not None:
+        answer = replace(SAID[0], verdict=read_as, reply=reply, parser="final-line@1")
+
+    assert faults_of(*ASKED, answer) == []
 
 
 def test_a_response_that_was_made_twice_is_told() -> None:
