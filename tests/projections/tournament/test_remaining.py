@@ -19,6 +19,7 @@ from projections.tournament.remaining import (
     ResponseCount,
     awaited_queries,
     missing_responses,
+    n_waiting_pairs,
     open_queries,
     open_scores,
     progress,
@@ -410,6 +411,32 @@ def test_queries_of_awaited_responses_are_told_at_their_longest() -> None:
     assert min(len(each.asked.user) for each in awaited) > n_bytes
     whole = known(*answered(cup()))
     assert awaited_queries(whole, everything(whole), judge(), ASKING) == ()
+
+
+def test_queries_of_awaited_responses_are_told_at_their_shortest() -> None:
+    """What judging costs at least is known before anything is generated."""
+    state = known(*answered(cup())[:-1])
+
+    short, long = (
+        awaited_queries(state, everything(state), judge(), ASKING, longest=longest)
+        for longest in (False, True)
+    )
+
+    assert len(short) == len(long)
+    pairs = zip(short, long, strict=True)
+    assert all(len(one.asked.user) < len(other.asked.user) for one, other in pairs)
+
+
+def test_pairs_that_lack_a_response_are_counted() -> None:
+    """They wait as long as it may come; what failed for good is not waited for."""
+    opening, whole = known(*cup()), known(*answered(cup()))
+    partly = known(*answered(cup())[:-1])
+
+    n_waiting = [
+        n_waiting_pairs(each, everything(each), judge()) for each in (opening, partly, whole)
+    ]
+
+    assert n_waiting == [6, 2, 0]
 
 
 def test_an_answered_question_is_not_open() -> None:
