@@ -215,7 +215,21 @@ class DeferredFailures:
 
 
 class BatchRefused(ProviderError):
-    """A provider rejected a batch: nothing is billed."""
+    """A provider says that it took no batch; something between may have said so in its place."""
+
+    def __init__(self, why: str, *, was_sent: bool = True) -> None:
+        """Take the reason; without `was_sent` it is certain that no batch exists."""
+        super().__init__(why)
+        self.was_sent = was_sent
+
+
+class BatchBusy(BatchRefused):
+    """A provider takes no batch at present, and may later."""
+
+    def __init__(self, why: str, *, was_sent: bool = True, asked_s: float | None = None) -> None:
+        """Take the reason, and the wait that it asks for, in seconds."""
+        super().__init__(why, was_sent=was_sent)
+        self.asked_s = asked_s
 
 
 class BatchUncertain(ProviderError):
@@ -235,6 +249,13 @@ class BatchGone(ProviderError):
 
 class ResultsLost(ProviderError):
     """A provider no longer keeps a batch's results."""
+
+    def __init__(self, provider_batch_id: str) -> None:
+        super().__init__(
+            f"the provider no longer keeps the results of batch {provider_batch_id}, which were"
+            f" billed; `tourney batch forget {provider_batch_id}` reopens its queries"
+        )
+        self.provider_batch_id = provider_batch_id
 
 
 class Refused(TourneyError):

@@ -193,7 +193,10 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class BatchState:
-    """A batch's status at the provider; the counts are zero until it has ended."""
+    """A batch's status at the provider; the counts are zero until it has ended.
+
+    A provider's counts may be missing or wrong: what is read counts.
+    """
 
     provider_batch_id: str
     created_at: datetime
@@ -204,6 +207,7 @@ class BatchState:
     n_errored: int = 0
     n_canceled: int = 0
     n_expired: int = 0
+    n_results: int | None = None  # that can be read once it has ended; None: it does not say
     has_results: bool = True  # False: deleted, or too old for the provider to keep
     queries_digest: Digest | None = None  # None: only the results tell which queries it has
     failure: str | None = None  # why the provider did nothing on it, and bills nothing
@@ -221,9 +225,10 @@ class BatchJudge(Protocol):
         """Send a batch, at most once.
 
         Raises:
-            BatchRefused: The provider rejected it: no batch exists, and nothing is billed.
-            BatchUncertain: No answer came: the batch may exist.
-            SpendLimitReached: The provider's spend limit is reached; no batch exists.
+            BatchRefused: The provider says that it took none.
+            BatchBusy: It takes none at present.
+            BatchUncertain: No answer came, or one that says nothing: the batch may exist.
+            SpendLimitReached: The provider's spend limit is reached.
         """
 
     def n_bytes(self, query: JudgeQuery) -> int:
@@ -232,15 +237,20 @@ class BatchJudge(Protocol):
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return a batch's status."""
 
+    def now(self) -> datetime | None:
+        """Return the time by the provider's clock; None if it does not tell it now."""
+
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
-        """Yield the batches created at or after a moment, the newest first."""
+        """Yield the batches created at or after a moment, by its clock; the newest first."""
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield the answers in an ended batch's results, in any order, as one download has them.
 
-        A download that was cut off without a sign lacks some; a provider's fault may add others.
+        A download may lack some: cut off without a sign, or a web page in its place; a provider's
+        fault may add others.
 
         Raises:
+            NotAnswering: The download broke off.
             ResultsLost: The provider keeps them no longer.
         """
 

@@ -66,7 +66,7 @@ def wait(paths: options.Paths) -> None:
 @app.command()
 @command
 def adopt(batch: BatchArgument, paths: options.Paths) -> None:
-    """Adopt a batch that was sent but not recorded.
+    """Adopt a batch that was sent but not recorded, or that was given up.
 
     Example: tourney batch adopt msgbatch_01
     """
@@ -99,7 +99,7 @@ def cancel(batch: BatchArgument, paths: options.Paths) -> None:
 @app.command()
 @command
 def forget(batch: BatchArgument, paths: options.Paths) -> None:
-    """Forget a batch that the provider deleted.
+    """Forget a batch that the provider deleted, or whose results do not come.
 
     Example: tourney batch forget msgbatch_01
     """

@@ -3,21 +3,24 @@
 An answer becomes a verdict or a failure here, by the judge's parser.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, assert_never
+
+from msgspec.structs import replace
 
 from commands.decisions.commands import (
     DropBatch,
     EndBatch,
     PlanBatch,
     ReceiveAnswer,
+    ReopenBatch,
     ReopenQuery,
     ShareScore,
     SubmitBatch,
     SubmitQuery,
 )
-from commands.ports import NoReply
+from commands.ports import BatchState, NoReply
 from ledger.errors import TourneyError
 from ledger.events import judging
 from ledger.events.registration import Reference, ScoreScale
@@ -123,7 +126,7 @@ def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
     event = _read(command, state.attempts[key], state.scales.get(key))
     # an attempt fails once; what was read is kept even after a failure of its attempt
     is_read = not isinstance(event, judging.JudgeQueryFailed)
-    is_news = is_read or is_unanswered(key, state) or is_awaited
+    is_news = is_read or state.is_unanswered(key) or is_awaited
     return (event,) if is_news else ()
 
 
@@ -137,13 +140,6 @@ def reopen(failure: judging.JudgeQueryFailed, state: Tournament) -> tuple[Event,
             query_key=key, judge=failure.judge, attempt=failure.attempt, reason=failure.reason
         ),
     )
-
-
-def is_unanswered(key: Digest, state: Tournament) -> bool:
-    """Return whether a query was submitted and has neither an answer nor a failure."""
-    failure = state.query_failures.get(key)
-    has_failed = failure is not None and failure.attempt >= state.attempts.get(key, 0)
-    return key in state.attempts and not state.is_answered(key) and not has_failed
 
 
 def _read(
@@ -187,7 +183,7 @@ def _read(
 
 
 def decide_on_batch(
-    command: PlanBatch | SubmitBatch | DropBatch | EndBatch, state: Tournament
+    command: PlanBatch | SubmitBatch | DropBatch | EndBatch | ReopenBatch, state: Tournament
 ) -> tuple[Event, ...]:
     """Return the events that a command adds to a batch."""
     match command:
@@ -200,6 +196,8 @@ def decide_on_batch(
             return (judging.JudgeBatchNotCreated(batch_key=key, why=why),) if is_open else ()
         case EndBatch():
             return _end(command, state)
+        case ReopenBatch():
+            return _reopen_batch(command, state)
         case _:
             assert_never(command)
 
@@ -223,15 +221,43 @@ def _submit_batch(command: SubmitBatch, state: Tournament) -> tuple[Event, ...]:
     batch = state.batches[command.batch_key]
     if batch.status != "unknown":
         return ()
+    return _submitted(batch.planned, command.state, command.queries, state)
+
+
+def _submitted(
+    planned: judging.JudgeBatchPlanned,
+    found: BatchState,
+    queries: Sequence[Unanswered],
+    state: Tournament,
+) -> tuple[Event, ...]:
     submitted = judging.JudgeBatchSubmitted(
-        batch_key=command.batch_key,
-        provider_batch_id=command.state.provider_batch_id,
-        created_at=command.state.created_at,
-        expires_at=command.state.expires_at,
+        batch_key=planned.batch_key,
+        provider_batch_id=found.provider_batch_id,
+        created_at=found.created_at,
+        expires_at=found.expires_at,
     )
-    judge, key = JudgeId(batch.planned.judge.label), command.batch_key
-    asked = (submit(judge, query, state, in_batch=key) for query in command.queries)
+    judge, key = JudgeId(planned.judge.label), planned.batch_key
+    asked = (submit(judge, query, state, in_batch=key) for query in queries)
     return (submitted, *chain.from_iterable(asked))
+
+
+def _reopen_batch(command: ReopenBatch, state: Tournament) -> tuple[Event, ...]:
+    """Return a plan and a submission of what the provider has already, under a new number.
+
+    What it may have cost is counted since it was given up.
+    """
+    batch = state.batches[command.batch_key]
+    if batch.is_open:
+        return ()
+    number, queries = 1 + len(state.own_batches), batch.planned.queries
+    planned = replace(
+        batch.planned,
+        batch_key=judging.batch_key(state.stream, number, queries),
+        number=number,
+        expected_usd=0.0,
+        worst_usd=0.0,
+    )
+    return (planned, *_submitted(planned, command.state, command.queries, state))
 
 
 def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
@@ -250,7 +276,7 @@ def _end(command: EndBatch, state: Tournament) -> tuple[Event, ...]:
     silent = (
         NoReply(key, "expired", "the provider keeps no result of it", fate)
         for key in batch.planned.queries
-        if is_unanswered(key, state)
+        if state.is_unanswered(key)
     )
     worst_usd = batch.worst_usd_each
     lost = (receive(ReceiveAnswer(judge, each, worst_usd=worst_usd), state) for each in silent)

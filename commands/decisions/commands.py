@@ -145,6 +145,15 @@ class EndBatch:
 
 
 @dataclass(frozen=True)
+class ReopenBatch:
+    """Record that a batch that was closed is with the provider, and which queries lack a result."""
+
+    batch_key: Digest
+    state: BatchState
+    queries: tuple[Unanswered, ...]
+
+
+@dataclass(frozen=True)
 class ReconcilePair:
     """Reconcile a match's two verdicts, or tie two identical responses."""
 
@@ -174,6 +183,7 @@ Command: TypeAlias = (
     | SubmitBatch
     | DropBatch
     | EndBatch
+    | ReopenBatch
     | ReconcilePair
     | PublishRatings
 )

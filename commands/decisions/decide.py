@@ -50,6 +50,7 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             | commands.SubmitBatch()
             | commands.DropBatch()
             | commands.EndBatch()
+            | commands.ReopenBatch()
         ):
             return decide_on_batch(command, state)
         case commands.ReconcilePair():

@@ -6,26 +6,28 @@ it, and else by their number and the queries in its results. Its queries are sen
 certainly does not exist.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from commands.decisions.commands import DropBatch, EndBatch, SubmitBatch
+from commands.decisions.commands import DropBatch, EndBatch, ReopenBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, NotFound
+from commands.errors import BatchGone, NotAnswering, NotFound, ResultsLost, counted
 from commands.judging.judge import JudgeTask
 from commands.judging.waiting import Polling
 from commands.ports import BatchJudge, BatchJudgeOf, BatchState
 from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchSubmitted
 from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest
 from projections.evaluations.judged import Scorers, score_questions
 from projections.tournament.batches import Batch
 from projections.tournament.remaining import ANY_QUESTION, Unanswered
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import queries_digest
 
-SKEW: Final = timedelta(days=1)  # how far this clock may be off the provider's
+SKEW: Final = timedelta(days=1)  # of a clock, where the provider's is not known
 _SAMPLE: Final = 100  # results, at least half of which must be of planned queries
 
 
@@ -59,8 +61,18 @@ def port_for(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> BatchJud
     return port_of(state.judges[batch.planned.judge])
 
 
+def now_at(port: BatchJudge, polling: Polling) -> datetime:
+    """Return the time by the provider's clock, or by ours if it does not tell the time."""
+    return port.now() or polling.now()
+
+
 def resolve_batch(
-    recorder: Recorder, port_of: BatchJudgeOf, batch: Batch, polling: Polling, since: datetime
+    recorder: Recorder,
+    port_of: BatchJudgeOf,
+    batch: Batch,
+    left_s: float,
+    *,
+    now: datetime,
 ) -> str:
     """Adopt a planned batch if the provider has it; drop its plan if it certainly does not exist.
 
@@ -68,8 +80,8 @@ def resolve_batch(
         recorder: The tournament.
         port_of: Returns the ports.
         batch: The planned batch, of unknown fate.
-        polling: The clock, and after what time a batch that was sent must have appeared.
-        since: When this command first looked for it.
+        left_s: Until a batch that was sent must have appeared, in seconds.
+        now: The time, as of `now_at`.
 
     Returns:
         What became of it.
@@ -80,10 +92,7 @@ def resolve_batch(
         NotAnswering: The provider does not answer at present.
     """
     port = port_for(recorder.state, batch, port_of)
-    now = polling.now()
-    # a plan from the future, made before the clock was set back, counts as made at `since`
-    left_s = polling.settle_s - (now - min(batch.planned.planned_at, since)).total_seconds()
-    found = _found(recorder.state, port, batch, now)
+    found = sent_since(recorder.state, port, batch, min(batch.planned.planned_at, now) - SKEW)
     if found is not None:
         adopt(recorder, batch, found)
         return f"found batch {found.provider_batch_id}, which was sent before"
@@ -120,13 +129,18 @@ def _require_same_workspace(state: Tournament, batch: Batch, port_of: BatchJudge
 
 def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
     """Record that a planned batch exists, with the queries as of its plan."""
+    recorder.record(SubmitBatch(batch.planned.batch_key, found, _queries_of(recorder, batch)))
+
+
+def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
+    """Return the queries of a batch, as of its plan."""
     judge = recorder.state.judges[batch.planned.judge]
     open_before = _open_as_of(recorder, batch.recorded.position - 1, judge)
     asked = {each.asked.query_key: each for each in open_before}
     queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
     if len(queries) < len(batch.planned.queries):
         raise NotTheSameQuestions(batch, len(batch.planned.queries) - len(queries))
-    recorder.record(SubmitBatch(batch.planned.batch_key, found, queries))
+    return queries
 
 
 def _open_as_of(recorder: Recorder, position: int, judge: JudgeSettings) -> tuple[Unanswered, ...]:
@@ -143,14 +157,16 @@ def _open_as_of(recorder: Recorder, position: int, judge: JudgeSettings) -> tupl
 def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:
     """Adopt a batch by the id that the user found at the provider.
 
+    One that was recorded as ended is received again, if queries are without a result.
+
     Raises:
         NotFound: The provider does not have it, its queries are not known before it has ended, or
-            no plan of unknown fate has its queries.
+            nothing is to be had from it.
     """
     state = recorder.state
-    known = _known_ids(state)
-    if provider_batch_id in known:
-        raise NotFound(f"{provider_batch_id} is recorded already; see `tourney batch list`")
+    if (known := _named(state.own_batches, provider_batch_id)) is not None:
+        _reopen(recorder, port_for(state, known, port_of), known, provider_batch_id)
+        return
     is_seen = False
     for batch in state.open_batches:
         port = port_for(state, batch, port_of)
@@ -164,38 +180,85 @@ def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: st
         raise NotFound(f"no batch planned here has the queries of {provider_batch_id}")
     raise NotFound(
         f"no provider of a batch of unknown fate has {provider_batch_id!r}, as far as the API key"
-        f" sees; recorded here: {', '.join(sorted(known)) or 'none'}"
+        f" sees; recorded here: {', '.join(sorted(_known_ids(state))) or 'none'}"
     )
 
 
+def _named(batches: Sequence[Batch], provider_batch_id: str) -> Batch | None:
+    """Return the last batch of an id."""
+    named = [
+        each
+        for each in batches
+        if each.submitted and each.submitted.provider_batch_id == provider_batch_id
+    ]
+    return named[-1] if named else None
+
+
+def _reopen(recorder: Recorder, port: BatchJudge, batch: Batch, provider_batch_id: str) -> None:
+    """Record that a batch that was ended is with the provider, for queries without a result."""
+    if batch.is_open:
+        raise NotFound(f"{provider_batch_id} is in flight: `tourney batch wait` receives it")
+    state = recorder.state
+    missing = tuple(
+        query._replace(n_failed=state.attempts[query.asked.query_key])
+        for query in _queries_of(recorder, batch)
+        if _has_no_result(state, query.asked.query_key)
+    )
+    if not missing:
+        raise NotFound(
+            f"{provider_batch_id} has ended: each of its queries has a result, or was asked again"
+        )
+    recorder.record(ReopenBatch(batch.planned.batch_key, port.retrieve(provider_batch_id), missing))
+
+
+def _has_no_result(state: Tournament, key: Digest) -> bool:
+    failure = state.query_failures.get(key)
+    is_lost = failure is not None and failure.fate == "perhaps billed"
+    return is_lost and not state.is_answered(key) and key not in state.in_flight
+
+
 def forget_batch(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:
-    """Close a batch whose results the provider no longer has; its queries are open again.
+    """Close a batch whose results cannot be had, or not all; its other queries are open again.
 
     Raises:
         NotFound: No batch with that id is in flight, or it can still be received.
     """
-    for batch in recorder.state.open_batches:
-        if batch.submitted and batch.submitted.provider_batch_id == provider_batch_id:
-            port = port_for(recorder.state, batch, port_of)
-            recorder.record(EndBatch(batch.planned.batch_key, _gone(batch.submitted, port)))
-            return
-    raise NotFound(f"no batch {provider_batch_id!r} is in flight; see `tourney batch list`")
+    batch = _named(recorder.state.open_batches, provider_batch_id)
+    if batch is None or batch.submitted is None:
+        raise NotFound(f"no batch {provider_batch_id!r} is in flight; see `tourney batch list`")
+    port = port_for(recorder.state, batch, port_of)
+    lost = _lost(recorder.state, batch, batch.submitted, port)
+    recorder.record(EndBatch(batch.planned.batch_key, lost))
 
 
-def _gone(submitted: JudgeBatchSubmitted, port: BatchJudge) -> BatchState:
-    """Return the final status of a lost batch, after checking that it is lost."""
+def _lost(
+    state: Tournament, batch: Batch, submitted: JudgeBatchSubmitted, port: BatchJudge
+) -> BatchState:
+    """Return the final status of a batch, after checking that nothing of it can be received."""
     name = submitted.provider_batch_id
     try:
-        state = port.retrieve(name)
+        found = port.retrieve(name)
     except BatchGone:
         return BatchState(
             name, submitted.created_at, submitted.expires_at, has_ended=True, n_queries=0
         )
-    if state.has_results:
+    if not found.has_ended:
         raise NotFound(
             f"{name} can still be received: `tourney batch wait` receives it, `cancel` stops it"
         )
-    return state
+    read, is_broken = set[Digest](), False
+    try:
+        read.update(answer.query_key for answer in port.results(name))
+    except (NotAnswering, ResultsLost):
+        is_broken = True
+    planned = frozenset(batch.planned.queries)
+    n_new = sum(state.is_unanswered(key) for key in read & planned)
+    if n_new or (planned <= read and not is_broken):
+        raise NotFound(
+            f"{counted(n_new, 'result')} of {name} can still be received: `tourney batch wait`"
+            " receives what there is"
+        )
+    return found
 
 
 def _retrieved(port: BatchJudge, provider_batch_id: str) -> BatchState | None:
@@ -217,25 +280,33 @@ def is_of(batch: Batch, found: BatchState, port: BatchJudge) -> bool:
     """Return whether a batch has the planned queries; only results tell it of some, once ended.
 
     There may be results too many, of queries that are nobody's.
+
+    Raises:
+        NotAnswering: Its results cannot be read at present.
     """
     if found.queries_digest is not None:
         return found.queries_digest == queries_digest(batch.planned.queries)
     planned = frozenset(batch.planned.queries)
     sample = tuple(islice(port.results(found.provider_batch_id), _SAMPLE))
+    if not sample and found.n_results != 0:  # a web page in their place, say
+        raise NotAnswering(f"the results of batch {found.provider_batch_id} cannot be read")
     n_planned = sum(answer.query_key in planned for answer in sample)
     return 0 < len(sample) <= 2 * n_planned
 
 
-def _found(state: Tournament, port: BatchJudge, batch: Batch, now: datetime) -> BatchState | None:
-    """Return the provider's batch that is the planned one.
+def sent_since(
+    state: Tournament, port: BatchJudge, batch: Batch, since: datetime
+) -> BatchState | None:
+    """Return the provider's batch that is the planned one, if it was created since then.
 
     A candidate whose results are lost is returned if no other candidate is the one.
 
     Raises:
         FateUnknown: A candidate has not ended, and only its results will tell its queries.
+        NotAnswering: The provider does not answer at present.
     """
     unreadable: BatchState | None = None
-    for candidate in _candidates(state, port, batch, now):
+    for candidate in _candidates(state, port, batch, since):
         if candidate.queries_digest is not None:
             return candidate
         name = candidate.provider_batch_id
@@ -255,20 +326,17 @@ def _known_ids(state: Tournament) -> frozenset[str]:
 
 
 def _candidates(
-    state: Tournament, port: BatchJudge, batch: Batch, now: datetime
+    state: Tournament, port: BatchJudge, batch: Batch, since: datetime
 ) -> list[BatchState]:
-    """Return unknown batches that may be the planned one: ended ones first, oldest first.
-
-    The clock may have been wrong at the plan, or be wrong now, so the earlier time counts.
-    """
-    known, since = _known_ids(state), min(batch.planned.planned_at, now) - SKEW
+    """Return unknown batches that may be the planned one: ended ones first, oldest first."""
+    known = _known_ids(state)
     n_queries, digest = len(batch.planned.queries), queries_digest(batch.planned.queries)
     unknown = [
         each
         for each in port.created_since(since)
         if each.provider_batch_id not in known
         and (
-            each.n_queries == n_queries
+            each.n_queries in {0, n_queries}  # 0: not counted
             if each.queries_digest is None
             else each.queries_digest == digest
         )

@@ -1,29 +1,34 @@
 """Use case: judge in batches that go on without this process, and never pay for one twice.
 
-A plan is recorded before its batch is sent, and a batch is sent at most once. Batches of unknown
-fate are recovered (batch_recovery.py), so the same command run again goes on where the last died.
+A plan is recorded before its batch is sent. A batch is sent again only after a refusal, and after
+it was looked for: something between may refuse what it passed on. Batches of unknown fate are
+recovered (batch_recovery.py), so the same command run again goes on where the last died.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from itertools import accumulate, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Final
 
 from commands.decisions.commands import DropBatch, PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import (
+    BatchBusy,
     BatchGone,
     BatchRefused,
     BatchUncertain,
     NoCredentials,
+    NotAnswering,
     NothingReadable,
+    ProviderError,
     SpendLimitReached,
 )
 from commands.judging.abandoned import close_abandoned
+from commands.judging.batch_recovery import SKEW, FateUnknown, now_at, sent_since
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
@@ -35,7 +40,7 @@ from commands.judging.judge import (
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import ReadingBrake
 from commands.judging.waiting import BatchOptions
-from commands.ports import BatchJudge, BatchJudgeOf
+from commands.ports import BatchJudge, BatchJudgeOf, BatchState
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
@@ -56,6 +61,9 @@ def fitting_prefix(
 
 
 _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
+_MOST_WAITS: Final = 6  # for a provider that takes no batch at present
+_LONGEST_WAIT_S: Final = 120.0  # longer looks like a hang
+_CLOCKS_APART: Final = timedelta(minutes=5)  # of a provider's own machines
 
 
 def judge_in_batches(
@@ -164,7 +172,7 @@ class _BatchJudging:
         A provider's cache belongs to a workspace, as its batches do: a key that does not see the
         batches of an earlier command does not find what they cached, either.
         """
-        since = self._options.polling.now() - stays_warm
+        since = now_at(self._port, self._options.polling) - stays_warm
         return any(
             batch.planned.judge.label == self._task.judge.judge_id
             and batch.planned.planned_at > since
@@ -231,7 +239,8 @@ class _BatchJudging:
             )
         asked = [query.asked for query in queries]
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
-        now, version = self._options.polling.now(), self._recorder.state.version
+        told, version = self._port.now(), self._recorder.state.version
+        now = told or self._options.polling.now()
         plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
         try:
             self._recorder.record(plan)
@@ -240,7 +249,7 @@ class _BatchJudging:
         key = self._key_of_plan(version + 1)
         self._n_sent.update(question.query_key for question in asked)
         try:
-            created = self._port.create(asked)
+            created = self._created(key, asked, now - (SKEW if told is None else _CLOCKS_APART))
         except (BatchRefused, SpendLimitReached, NoCredentials) as error:
             self._recorder.record(DropBatch(key, str(error)))
             self._n_sent.subtract(question.query_key for question in asked)
@@ -263,6 +272,54 @@ class _BatchJudging:
         if (why := brake.why_stop()) is not None:
             raise why
 
+    def _created(self, key: Digest, asked: Sequence[JudgeQuery], since: datetime) -> BatchState:
+        """Send a batch, and again while the provider is busy, unless it took the batch.
+
+        Args:
+            key: The planned batch.
+            asked: Its queries.
+            since: Before it was sent, by the provider's clock.
+
+        Raises:
+            BatchRefused: The provider does not take it, and does not have it.
+            BatchUncertain: Whether the batch exists is not known.
+        """
+        delays_s = islice(self._options.polling.delays_s(), _MOST_WAITS)
+        while True:
+            try:
+                return self._port.create(asked)
+            except (BatchRefused, SpendLimitReached, NoCredentials) as refusal:
+                has_waited = self._has_waited(refusal, next(delays_s, None))
+                if (taken := self._taken(key, refusal, since)) is not None:
+                    return taken
+                if not has_waited:
+                    raise
+
+    def _has_waited(self, refusal: TourneyError, delay_s: float | None) -> bool:
+        """Wait for a busy provider, as long as it asks; say whether it is worth another try."""
+        if not isinstance(refusal, BatchBusy) or delay_s is None:
+            return False
+        wait_s = delay_s if refusal.asked_s is None else refusal.asked_s
+        if wait_s <= _LONGEST_WAIT_S:
+            self._options.polling.sleep(wait_s)
+        return wait_s <= _LONGEST_WAIT_S
+
+    def _taken(self, key: Digest, refusal: TourneyError, since: datetime) -> BatchState | None:
+        """Return a batch that was refused and yet exists; None if it does not.
+
+        Raises:
+            BatchUncertain: It cannot be known yet.
+        """
+        if isinstance(refusal, BatchRefused) and not refusal.was_sent:
+            return None
+        state = self._recorder.state
+        try:
+            return sent_since(state, self._port, state.batches[key], since)
+        except (FateUnknown, NotAnswering) as error:
+            raise BatchUncertain(f"{refusal}; {error}") from error
+        except (ProviderError, SpendLimitReached, NoCredentials):  # it refuses that as well
+            return None
+
     def _key_of_plan(self, version: int) -> Digest:
         """Return the key of the plan at a version; a merge may have added others since."""
         own = self._recorder.state.own_batches
@@ -277,7 +334,7 @@ class _BatchJudging:
                 continue
             del self._uncertain[key]
             if batch.status == "not created":
-                self._n_dropped += 1
+                self._n_dropped += not self._recorder.state.open_batches  # which may change that
                 self._n_sent.subtract(batch.planned.queries)
                 if self._n_dropped > _MOST_DROPPED:
                     raise error

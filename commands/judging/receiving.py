@@ -1,6 +1,7 @@
 """Use case: receive batches.
 
-A batch is polled until it has ended; all its results are recorded before its end is.
+A batch is polled until it has ended; all its results are recorded before its end is. Until as many
+were read as the provider counts, it is polled: what was not read is paid for all the same.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ from commands.errors import (
     WorkInFlight,
     counted,
 )
-from commands.judging.batch_recovery import FateUnknown, port_for, resolve_batch
+from commands.judging.batch_recovery import FateUnknown, now_at, port_for, resolve_batch
 from commands.judging.judge import answer_command
 from commands.judging.waiting import BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
@@ -29,7 +30,6 @@ from ledger.identity import Digest
 from projections.tournament.batches import Batch
 
 _GROUP: Final = 100  # answers in one transaction
-_READ_AGAIN: Final = 3  # times that a batch's results are read again while some are missing
 
 
 class BatchReceiver:
@@ -38,7 +38,8 @@ class BatchReceiver:
     def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
         self._recorder, self._port_of, self._options = recorder, port_of, options
         self._watch = Watch(options.polling, options.tell)
-        self._sought_since: dict[Digest, datetime] = {}  # batches of unknown fate
+        # batches of unknown fate, by the provider's clock and by ours, which either may stand
+        self._sought_since: dict[Digest, tuple[datetime, datetime]] = {}
         self._received: Counter[Digest] = Counter()  # answers by batch
         self._ended: list[Digest] = []
         self._why_not = ""  # the provider's last error of a query of the batch that is received
@@ -98,6 +99,7 @@ class BatchReceiver:
 
         Raises:
             BatchGone: A provider no longer has a batch, and there is nothing else to receive.
+            ResultsLost: Likewise, it no longer keeps the results of one.
         """
         version, gone, why_silent = self._recorder.state.version, None, None
         for batch in self._recorder.state.open_batches:
@@ -105,7 +107,7 @@ class BatchReceiver:
                 self._look_at(batch.planned.batch_key)
             except NotAnswering as error:
                 why_silent = error.why
-            except BatchGone as error:
+            except (BatchGone, ResultsLost) as error:
                 gone = error
         self._watch.looked(why_silent)
         has_news = self._recorder.state.version > version
@@ -126,10 +128,14 @@ class BatchReceiver:
     def _resolve(self, key: Digest) -> None:
         """Find out whether a planned batch exists, if that can be known already."""
         polling, is_new = self._options.polling, key not in self._sought_since
-        since = self._sought_since.setdefault(key, polling.now())
         batch = self._recorder.state.batches[key]
+        now, ours = now_at(self._port(batch), polling), polling.now()
+        since, ours_since = self._sought_since.setdefault(key, (now, ours))
+        # a plan from the future, made before the clock was set back, counts as made at `since`
+        age = max(now - min(batch.planned.planned_at, since), ours - ours_since)
+        left_s = polling.settle_s - age.total_seconds()
         try:
-            told = resolve_batch(self._recorder, self._port_of, batch, polling, since)
+            told = resolve_batch(self._recorder, self._port_of, batch, left_s, now=now)
         except FateUnknown as error:
             if is_new:
                 self._options.tell(str(error))
@@ -162,11 +168,14 @@ class BatchReceiver:
 
         Raises:
             BatchRefused: The provider found it invalid, as it would find the next one.
+            NotAnswering: Its results cannot be read, or not all of them.
+            ResultsLost: The provider no longer keeps them.
         """
         try:
-            self._read(batch, state)
-        except ResultsLost as lost:
-            self._options.tell(f"{lost.why}: its queries are open again")
+            state = self._read(batch, state)
+        except ResultsLost:
+            if state.failure is None:
+                raise
         self._recorder.record(EndBatch(batch.planned.batch_key, state))
         self._ended.append(batch.planned.batch_key)
         if state.failure is not None:
@@ -177,7 +186,7 @@ class BatchReceiver:
             self._why_not = ""  # of this batch, not of the next one
         self._options.tell(
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
-            f" {state.n_queries - state.n_succeeded} not"
+            f" {len(batch.planned.queries) - state.n_succeeded} not"
         )
         if self._why_none:
             raise ProviderError(
@@ -185,17 +194,30 @@ class BatchReceiver:
                 f" content: {self._why_none}; correct the account or the settings: they stay open"
             )
 
-    def _read(self, batch: Batch, state: BatchState) -> None:
-        """Record a batch's answers as they are read, again while some are missing.
+    def _read(self, batch: Batch, state: BatchState) -> BatchState:
+        """Record a batch's answers as they are read; of two to a query, the first.
 
-        A download can end early without an error. What is missing for good may have been billed.
+        Returns:
+            The state, with the counts of what was read.
+
+        Raises:
+            NotAnswering: There are fewer than the provider counts, or than queries, if it counts
+                none or too many. A download can end early without an error.
         """
-        missing, delays_s = set(batch.planned.queries), self._options.polling.delays_s()
-        n_surplus = self._read_once(batch, state, missing)
-        for _ in range(_READ_AGAIN):
-            if missing:
-                self._options.polling.sleep(next(delays_s))
-                n_surplus = self._read_once(batch, state, missing)
+        missing, n_by_reason, n_surplus = set(batch.planned.queries), Counter[str](), 0
+        answers = self._port(batch).results(state.provider_batch_id)
+        while group := tuple(islice(answers, _GROUP)):
+            firsts: list[Answer] = []
+            for answer in group:
+                if answer.query_key in missing:
+                    missing.remove(answer.query_key)
+                    firsts.append(answer)
+                else:
+                    n_surplus += 1
+            self._record(batch, [self._blamed(answer, state) for answer in firsts])
+            n_by_reason.update(_reason(answer) for answer in firsts)
+            self._count(batch, len(missing))
+        self._require_whole(batch, state, len(missing))
         if n_surplus:
             surplus = counted(n_surplus, "result")
             self._options.tell(
@@ -204,28 +226,28 @@ class BatchReceiver:
             )
         if missing:
             self._give_up(batch, state, missing)
+        return replace(
+            state,
+            n_succeeded=n_by_reason["answered"],
+            n_errored=n_by_reason["errored"] + n_by_reason["rejected"],
+            n_canceled=n_by_reason["canceled"],
+            n_expired=n_by_reason["expired"],
+        )
 
-    def _read_once(self, batch: Batch, state: BatchState, missing: set[Digest]) -> int:
-        """Record the answers to queries that are missing, and take those out; of two, the first.
+    def _require_whole(self, batch: Batch, state: BatchState, n_missing: int) -> None:
+        """Require as many results as the provider counts, and at most as many as queries.
 
-        Returns:
-            How many results are not the first one of a query of the batch.
+        Raises:
+            NotAnswering: There are fewer.
         """
-        known, n_surplus = frozenset(batch.planned.queries), 0
-        seen = set[Digest]()
-        answers = self._port(batch).results(state.provider_batch_id)
-        while group := tuple(islice(answers, _GROUP)):
-            firsts: list[Answer] = []
-            for answer in group:
-                if answer.query_key in seen or answer.query_key not in known:
-                    n_surplus += 1
-                elif answer.query_key in missing:
-                    firsts.append(answer)
-                seen.add(answer.query_key)
-            self._record(batch, [self._blamed(answer, state) for answer in firsts])
-            missing.difference_update(answer.query_key for answer in firsts)
-            self._count(batch, len(missing))
-        return n_surplus
+        n_queries, name = len(batch.planned.queries), state.provider_batch_id
+        n_counted = n_queries if state.n_results is None else min(state.n_results, n_queries)
+        if n_queries - n_missing < n_counted:
+            raise NotAnswering(
+                f"{n_queries - n_missing} of {counted(n_counted, 'result')} of batch {name} can be"
+                f" read until now; `tourney batch forget {name}` gives up the others, which may"
+                " have been billed"
+            )
 
     def _give_up(self, batch: Batch, state: BatchState, missing: Collection[Digest]) -> None:
         """Record that the queries without a result failed; each may have been billed."""
@@ -255,7 +277,9 @@ class BatchReceiver:
         """Return an answer; a rejection is not the query's fault if no query succeeded."""
         if isinstance(answer, Reply):
             return answer
-        if answer.reason == "rejected" and state.n_errored == state.n_queries > 1:
+        if answer.reason == "rejected" and state.n_results is None:
+            answer = replace(answer, reason="errored")  # nobody knows if all are rejected
+        elif answer.reason == "rejected" and state.n_errored == state.n_queries > 1:
             answer = replace(answer, reason="errored", is_of_all=True)
         if answer.is_of_all:
             self._why_none = answer.detail
@@ -271,3 +295,7 @@ class BatchReceiver:
         self._recorder.record(
             *(answer_command(judge, answer, pricing, worst_usd) for answer in answers)
         )
+
+
+def _reason(answer: Answer) -> str:
+    return "answered" if isinstance(answer, Reply) else answer.reason

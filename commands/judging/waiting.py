@@ -64,6 +64,7 @@ class Watch:
         self._began_at: datetime | None = None  # None: nobody has waited yet
         self._told_at = polling.now()
         self._silent_since: datetime | None = None
+        self._why_silent: str | None = None
 
     def looked(self, why_silent: str | None) -> None:
         """Record after each poll that every provider answered, or why one did not."""
@@ -71,9 +72,10 @@ class Watch:
             if self._silent_since is not None:
                 self._tell("the provider answers again")
             self._silent_since = None
-        elif self._silent_since is None:
-            self._silent_since = self._polling.now()
+        elif self._silent_since is None or why_silent != self._why_silent:
+            self._silent_since = self._silent_since or self._polling.now()
             self._tell(f"the provider does not answer: {why_silent}")
+        self._why_silent = why_silent
 
     def sleep(self, seconds: float, standing: Callable[[], str]) -> None:
         """Wait; once a minute, tell what has come so far."""
@@ -92,7 +94,8 @@ class Watch:
         waited = f"waiting for {_lasting(self._polling.now() - began_at)}: {standing}"
         if self._silent_since is None:
             return waited
-        return f"{waited}; no answer since {self._silent_since.astimezone():%H:%M:%S}"
+        since = f"{self._silent_since.astimezone():%H:%M:%S}"
+        return f"{waited}; no answer since {since}: {self._why_silent}"
 
 
 def _lasting(time: timedelta) -> str:

@@ -45,7 +45,7 @@ class JudgeBatchPlanned(BatchFact, frozen=True):
     expected_usd: Dollars | None  # None: nobody knows the price
     worst_usd: Dollars | None
     cap_usd: Dollars | None  # None: no cap was set
-    planned_at: Moment  # by this machine's clock: a ledger's own never goes back
+    planned_at: Moment  # by the provider's clock if it tells the time, else by this machine's
 
 
 class JudgeBatchSubmitted(BatchFact, frozen=True):
@@ -63,7 +63,7 @@ class JudgeBatchNotCreated(BatchFact, frozen=True):
 
 
 class JudgeBatchEnded(BatchFact, frozen=True):
-    """Every result of a batch was read and recorded; the counts are the provider's."""
+    """Every result of a batch was read and recorded, or it was given up."""
 
     n_succeeded: Count
     n_errored: Count

@@ -144,6 +144,12 @@ class Tournament:
         """Say whether a query has a verdict or a score, whichever tournament asked."""
         return query_key in self.verdicts or query_key in self.scores
 
+    def is_unanswered(self, query_key: Digest) -> bool:
+        """Say whether a query was submitted here and has neither an answer nor a failure."""
+        failure = self.query_failures.get(query_key)
+        has_failed = failure is not None and failure.attempt >= self.attempts.get(query_key, 0)
+        return query_key in self.attempts and not self.is_answered(query_key) and not has_failed
+
     def judge(self, judge_id: JudgeId) -> JudgeSettings:
         """Return a judge of the panel.
 

@@ -14,7 +14,6 @@ import pytest
 
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.remote.bodies import decode_json
-from commands.backends.remote.send import send_alone
 from commands.judging.judge import answer_command
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -129,7 +128,6 @@ def test_an_order_of_unknown_fate_is_paid_once(
 
 KILLS = [
     before(OpenAIBatches.create),
-    before(send_alone),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
     before(answer_command, call=20),
     Death(450),

@@ -180,6 +180,7 @@ class ScriptedBatchJudge:
         self._batches: dict[str, _Batch] = {}
         self._numbers = count(1)
         self._failures: list[tuple[TourneyError, bool]] = []
+        self.counts = True  # False: it does not tell how many results there are
         self.asked: list[JudgeQuery] = []  # of all batches that were accepted
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
@@ -190,6 +191,10 @@ class ScriptedBatchJudge:
         if accepts:
             self._accepted(queries)
         raise error
+
+    def now(self) -> datetime | None:
+        """Return the time by the provider's clock."""
+        return self._now()
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return how a batch is doing."""
@@ -207,7 +212,7 @@ class ScriptedBatchJudge:
         if not batch.state.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         if not batch.state.has_results:
-            raise ResultsLost(f"the results of batch {provider_batch_id} are gone")
+            raise ResultsLost(provider_batch_id)
         yield from reversed(batch.answers)
 
     def cancel(self, provider_batch_id: str) -> BatchState:
@@ -245,6 +250,11 @@ class ScriptedBatchJudge:
         batch = self._named(provider_batch_id)
         batch.state = replace(batch.state, has_results=False)
 
+    def find_results(self, provider_batch_id: str) -> None:
+        """Keep a batch's results after all."""
+        batch = self._named(provider_batch_id)
+        batch.state = replace(batch.state, has_results=True)
+
     def delete(self, provider_batch_id: str) -> None:
         """Know a batch no more."""
         del self._batches[provider_batch_id]
@@ -281,6 +291,7 @@ class ScriptedBatchJudge:
         batch.state = replace(
             batch.state,
             has_ended=True,
+            n_results=len(answers) if self.counts else None,
             n_succeeded=len(answers) - len(reasons),
             n_errored=len(reasons) - n_canceled - n_expired,
             n_canceled=n_canceled,

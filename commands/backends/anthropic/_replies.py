@@ -1,17 +1,19 @@
 """Decode and check the replies of Anthropic's API, since the SDK does not validate them."""
 
 from collections.abc import Iterator
-from typing import Final, Literal, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
 from commands.backends.anthropic.client import is_out_of_credit
 from commands.backends.remote.bodies import decode_json, lines_in
 from commands.backends.remote.outcomes import undecodable
+from commands.backends.remote.told import count_in, inflated, text_of, time_of
 from commands.ports import Answer, BatchState, NoReply, Reply
 from commands.settings.api_keys import redacted
 from ledger.events.money import Usage
-from ledger.events.values import Count, Moment
+from ledger.events.values import Count
 from ledger.identity import Digest
 
 
@@ -82,27 +84,20 @@ def _usage(used: _TokenUsage) -> Usage:
     )
 
 
+_LIFE: Final = timedelta(hours=24)
 _FINAL_ERRORS: Final = frozenset({"invalid_request_error", "request_too_large"})
 _ERRORS_OF_ALL: Final = frozenset(
     {"authentication_error", "billing_error", "not_found_error", "permission_error"}
 )
 
 
-class _RequestCounts(msgspec.Struct, frozen=True):
-    processing: Count
-    succeeded: Count
-    errored: Count
-    canceled: Count
-    expired: Count
-
-
 class _MessageBatch(msgspec.Struct, frozen=True):
-    id: str
+    id: Annotated[str, msgspec.Meta(min_length=1)]
     processing_status: str
-    created_at: Moment
-    expires_at: Moment
-    request_counts: _RequestCounts
-    results_url: str | None = None
+    created_at: object = None
+    expires_at: object = None
+    request_counts: object = None
+    results_url: object = None
 
 
 class _BatchPage(msgspec.Struct, frozen=True):
@@ -162,7 +157,7 @@ def page_of(body: bytes) -> tuple[tuple[BatchState, ...], bool]:
 
 def answers_in(chunks: Iterator[bytes]) -> Iterator[Answer]:
     """Yield the answers in a streamed results file; lines that are not results are skipped."""
-    for line in lines_in(chunks):
+    for line in lines_in(inflated(chunks)):
         try:
             answer = _result(line)
         except msgspec.DecodeError:  # most often the last line of an interrupted stream
@@ -202,17 +197,21 @@ def _errored(query_key: Digest, error: _Error) -> NoReply:
 
 def _state(batch: _MessageBatch) -> BatchState:
     counts = batch.request_counts
-    n_done = counts.succeeded + counts.errored + counts.canceled + counts.expired
+    n_succeeded, n_errored = count_in(counts, "succeeded"), count_in(counts, "errored")
+    n_canceled, n_expired = count_in(counts, "canceled"), count_in(counts, "expired")
+    n_done = n_succeeded + n_errored + n_canceled + n_expired
     has_ended = batch.processing_status == "ended"
+    created_at = time_of(batch.created_at) or datetime.now(UTC)  # it has no time: it may be new
     return BatchState(
         provider_batch_id=batch.id,
-        created_at=batch.created_at,
-        expires_at=batch.expires_at,
+        created_at=created_at,
+        expires_at=time_of(batch.expires_at) or created_at + _LIFE,
         has_ended=has_ended,
-        n_queries=counts.processing + n_done,
-        n_succeeded=counts.succeeded,
-        n_errored=counts.errored,
-        n_canceled=counts.canceled,
-        n_expired=counts.expired,
-        has_results=batch.results_url is not None or not has_ended,
+        n_queries=count_in(counts, "processing") + n_done,
+        n_succeeded=n_succeeded,
+        n_errored=n_errored,
+        n_canceled=n_canceled,
+        n_expired=n_expired,
+        n_results=n_done or None,
+        has_results=text_of(batch.results_url) is not None or not has_ended,
     )

@@ -1,13 +1,17 @@
 """A batch judge on Anthropic's Message Batches API.
 
-A batch has no idempotency key, so sending it twice may cost twice: `create` resends only if the
-provider certainly did nothing. All other calls are repeated on temporary failures.
+A batch has no idempotency key, so sending it twice may cost twice: `create` sends it once. All
+other calls are repeated on temporary failures. The key goes to nobody but the configured server:
+a batch names an address of its results, which is not followed.
 """
 
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
 
 import anthropic
 import httpx2
@@ -16,60 +20,65 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote.outcomes import Stop, TryAgain, broken_off, uncertain
-from commands.backends.remote.pace import Pace
-from commands.backends.remote.send import send_alone
-from commands.errors import BatchGone, BatchRefused, ProviderError, ResultsLost
+from commands.backends.remote.outcomes import ORDER_REFUSED, broken_off, uncertain
+from commands.backends.remote.told import date_in
+from commands.errors import (
+    BatchBusy,
+    BatchGone,
+    BatchRefused,
+    NotAnswering,
+    ProviderError,
+    ResultsLost,
+)
 from commands.ports import Answer, BatchState
 from commands.settings.schema import CacheTtl
+from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
 from projections.verdicts.queries import JudgeQuery
 
 _PAGE: Final = 100
+_STREAMED: Final = {"Accept": "application/binary", "X-Stainless-Raw-Response": "stream"}
 
 
 class AnthropicBatches:
     """Sends each batch at most once, and reads its results line by line."""
 
     def __init__(
-        self,
-        client: anthropic.Anthropic,
-        judge: JudgeSettings,
-        *,
-        cache: CacheTtl,
-        pace: Pace | None = None,
+        self, client: anthropic.Anthropic, judge: JudgeSettings, *, cache: CacheTtl
     ) -> None:
         self._form = RequestForm(judge, cache=cache)
         self._once = client.messages.batches.with_raw_response
-        self._batches = api.with_retries(client).messages.batches
-        self._again = self._batches.with_raw_response
-        self._pace = pace or Pace()
+        self._client = api.with_retries(client)
+        self._again = self._client.messages.batches.with_raw_response
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
-        """Send a batch, at most once."""
+        """Send a batch once."""
         requests = [self._form.in_batch(query) for query in queries]
-
-        def send(_: object) -> BatchState:
-            try:
-                return state_of(self._once.create(requests=requests).read())
-            except anthropic.APIError as error:
-                raise _not_created(error) from api.without_key(error)
-            except msgspec.DecodeError as error:
-                raise Stop(uncertain(api.not_the_api(error)), "perhaps billed") from error
-
-        return send_alone("Anthropic", send, self._pace)
+        try:
+            return state_of(self._once.create(requests=requests).read())
+        except anthropic.APIError as error:
+            raise _not_created(error) from api.without_key(error)
+        except msgspec.DecodeError as error:
+            raise uncertain(api.not_the_api(error)) from error
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch."""
         return self._form.n_bytes(query)
 
+    def now(self) -> datetime | None:
+        """Return the time by the provider's clock, whatever it answers; None if it does not."""
+        ask = self._client.with_options(max_retries=0).messages.batches.with_raw_response
+        try:
+            return date_in(ask.list(limit=1).headers)
+        except anthropic.APIStatusError as error:
+            return date_in(error.response.headers)
+        except anthropic.APIError:
+            return None
+
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        with api.translate_errors():
-            try:
-                return state_of(self._again.retrieve(provider_batch_id).read())
-            except anthropic.NotFoundError as error:
-                raise BatchGone(provider_batch_id) from api.without_key(error)
+        with api.translate_errors(), _named(provider_batch_id):
+            return state_of(self._again.retrieve(provider_batch_id).read())
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
@@ -86,52 +95,68 @@ class AnthropicBatches:
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield the answers in an ended batch's results, as one download has them."""
-        state = self.retrieve(provider_batch_id)
-        if not state.has_ended:
+        if not self.retrieve(provider_batch_id).has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
-        if not state.has_results:
-            raise ResultsLost(_results_lost(provider_batch_id))
-        yield from self._downloaded(provider_batch_id)
+        try:
+            with closing(self._download(provider_batch_id)) as response:
+                yield from answers_in(response.iter_bytes())
+        except anthropic.NotFoundError as error:
+            raise ResultsLost(provider_batch_id) from api.without_key(error)
+        except (httpx2.RequestError, zlib.error) as error:
+            raise broken_off(provider_batch_id, error) from None
+        except anthropic.APIError as error:
+            raise _not_downloaded(error) from api.without_key(error)
 
     def cancel(self, provider_batch_id: str) -> BatchState:
         """Cancel the unanswered queries of a batch; an ended batch stays as it is."""
-        with api.translate_errors():
+        with api.translate_errors(), _named(provider_batch_id):
             try:
                 return state_of(self._again.cancel(provider_batch_id).read())
-            except anthropic.BadRequestError:
+            except (anthropic.BadRequestError, anthropic.ConflictError):
                 return self.retrieve(provider_batch_id)
 
-    def _downloaded(self, provider_batch_id: str) -> Iterator[Answer]:
-        try:
-            with self._batches.with_streaming_response.results(provider_batch_id) as response:
-                yield from answers_in(response.iter_bytes())
-        except anthropic.NotFoundError as error:
-            raise ResultsLost(_results_lost(provider_batch_id)) from api.without_key(error)
-        except httpx2.TransportError as error:
-            raise broken_off(provider_batch_id, error) from None
-        except anthropic.APIError as error:
-            raise api.provider_error(error) from api.without_key(error)
-        except anthropic.AnthropicError as error:  # the SDK found no results URL
-            if self.retrieve(provider_batch_id).has_results:
-                raise ProviderError(str(error)) from error.with_traceback(None)
-            raise ResultsLost(_results_lost(provider_batch_id)) from error.with_traceback(None)
+    def _download(self, provider_batch_id: str) -> anthropic.APIResponse[bytes]:
+        """Begin a download of results; the SDK's own would follow whatever address a batch names.
+
+        A redirect is not followed, either: there is nowhere else to go with the key.
+        """
+        return self._client.get(
+            f"/v1/messages/batches/{quote(provider_batch_id, safe='')}/results",
+            cast_to=anthropic.APIResponse[bytes],
+            options={"headers": _STREAMED, "follow_redirects": False},
+        )
 
 
-def _results_lost(provider_batch_id: str) -> str:
-    return f"the provider no longer keeps the results of batch {provider_batch_id}"
+@contextmanager
+def _named(provider_batch_id: str) -> Iterator[None]:
+    """Say that the provider has no batch of an id, or that there can be none."""
+    try:
+        yield
+    except anthropic.NotFoundError as error:
+        raise BatchGone(provider_batch_id) from api.without_key(error)
+    except msgspec.DecodeError:
+        raise
+    except (ValueError, httpx2.InvalidURL) as error:  # the SDK's
+        raise BatchGone(provider_batch_id) from error.with_traceback(None)
 
 
-def _not_created(error: anthropic.APIError) -> Stop | TryAgain:
-    """Return how to go on after a failed `create`: it tells whether the batch may exist."""
+def _not_downloaded(error: anthropic.APIError) -> TourneyError:
+    status = api.status_of(error)
+    if status is not None and status < HTTPStatus.BAD_REQUEST:
+        detail = f"the download of results is redirected (HTTP {status}), which is not followed"
+        return NotAnswering(detail)
+    return api.provider_error(error)
+
+
+def _not_created(error: anthropic.APIError) -> TourneyError:
+    """Return the error of a failed `create`: it tells whether the batch may exist."""
     if (fatal := api.fatal_error(error)) is not None:
-        return Stop(fatal)
+        return fatal
     detail, status = api.describe_error(error), api.status_of(error)
-    if api.is_busy(error) or not api.may_have_arrived(error):
-        asked_s = api.asked_wait_s(error)
-        return TryAgain(BatchRefused(detail), is_limit=api.is_busy(error), asked_s=asked_s)
+    if not api.may_have_arrived(error):
+        return BatchBusy(detail, was_sent=False)
+    if api.is_busy(error):
+        return BatchBusy(detail, asked_s=api.asked_wait_s(error))
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Stop(BatchRefused(f"{detail}; lower [judge] batch_queries"))
-    is_refused = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
-    if is_refused and status != HTTPStatus.REQUEST_TIMEOUT:
-        return Stop(BatchRefused(detail))
-    return Stop(uncertain(detail), "perhaps billed")
+        return BatchRefused(f"{detail}; lower [judge] batch_queries")
+    return BatchRefused(detail) if status in ORDER_REFUSED else uncertain(detail)

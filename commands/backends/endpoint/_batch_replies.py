@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -12,9 +12,9 @@ from commands.backends.endpoint.requests import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
+from commands.backends.remote.told import count_in, text_of, time_of
 from commands.ports import Answer, BatchState, NoReply
 from commands.settings.api_keys import redacted
-from ledger.events.values import Count
 from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest
 
@@ -29,18 +29,13 @@ _OF_ALL: Final = frozenset(
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 _DIGEST: Final = "tourney_queries"
 _SIZE: Final = "tourney_n_queries"
+_DIGITS: Final = 10  # that no size has
 
 
 def metadata_of(keys: Iterable[Digest]) -> dict[str, str]:
     """Return the metadata that tells a batch's queries, whatever its status."""
     known = tuple(keys)
     return {_DIGEST: queries_digest(known), _SIZE: str(len(known))}
-
-
-class _Counts(msgspec.Struct, frozen=True):
-    total: Count = 0
-    completed: Count = 0
-    failed: Count = 0
 
 
 class _Fault(msgspec.Struct, frozen=True):
@@ -60,18 +55,18 @@ class _Faults(msgspec.Struct, frozen=True):
 
 
 class ServerBatch(msgspec.Struct, frozen=True):
-    """A batch as the server tells it."""
+    """A batch as the server tells it; only its id and its status are relied on."""
 
-    id: str
+    id: Annotated[str, msgspec.Meta(min_length=1)]
     status: str
-    created_at: Count  # seconds
-    input_file_id: str
-    expires_at: Count | None = None
-    output_file_id: str | None = None
-    error_file_id: str | None = None
-    request_counts: _Counts | None = None
-    errors: _Faults | None = None
-    metadata: Mapping[str, str] | None = None
+    created_at: object = None
+    input_file_id: object = None
+    expires_at: object = None
+    output_file_id: object = None
+    error_file_id: object = None
+    request_counts: object = None
+    errors: msgspec.Raw = msgspec.Raw(b"null")
+    metadata: object = None
 
     @property
     def has_ended(self) -> bool:
@@ -84,40 +79,85 @@ class ServerBatch(msgspec.Struct, frozen=True):
         return self.status == "completed"
 
     @property
-    def result_files(self) -> tuple[tuple[str, int], ...]:
-        """The ids of the files of results, each with the least number of its lines."""
-        counts = self.request_counts or _Counts()
-        files = ((self.output_file_id, counts.completed), (self.error_file_id, counts.failed))
-        return tuple((name, n_lines) for name, n_lines in files if name is not None)
+    def requests_file(self) -> str | None:
+        """The id of the file of its requests."""
+        return text_of(self.input_file_id)
+
+    @property
+    def result_files(self) -> Mapping[str, int]:
+        """The ids of the files of results, each with the least number of its lines.
+
+        Without counts that add up what the files say counts.
+        """
+        n_completed, n_failed, _ = self._counts if self._adds_up else (1, 0, 0)
+        files = {text_of(self.output_file_id): n_completed, text_of(self.error_file_id): n_failed}
+        return {name: n_least for name, n_least in files.items() if name is not None}
+
+    @property
+    def lacks_a_file(self) -> bool:
+        """Whether queries were answered, and no file of answers is named."""
+        return self._counts[0] > 0 and text_of(self.output_file_id) is None
+
+    def is_whole(self, n_lines: int, n_least: int, n_odd: int) -> bool:
+        """Say whether a download of a file is whole, by its results and by its other lines."""
+        return n_lines >= n_least and (self._adds_up or not n_odd)
 
     @property
     def state(self) -> BatchState:
         """Its state; the server counts the queries only once it has read them all."""
-        counts, told = self.request_counts or _Counts(), self.metadata or {}
-        created_at = datetime.fromtimestamp(self.created_at, UTC)
-        size = told.get(_SIZE, "")
-        n_queries = counts.total or (int(size) if size.isdecimal() else 0)
-        n_left = n_queries - counts.completed - counts.failed if self.has_ended else 0
+        created_at = time_of(self.created_at) or datetime.now(UTC)  # it has no time: may be new
+        n_completed, n_failed, n_total = self._counts if self.has_ended else (0, 0, 0)
+        n_queries = self._counts[2]
+        n_left = max(0, n_total - n_completed - n_failed)
         is_canceled, is_failed = self.status == "cancelled", self.status == "failed"
+        is_expired = self.status == "expired"
         return BatchState(
             provider_batch_id=self.id,
             created_at=created_at,
-            expires_at=datetime.fromtimestamp(self.expires_at, UTC)
-            if self.expires_at
-            else created_at + _LIFE,
+            expires_at=time_of(self.expires_at) or created_at + _LIFE,
             has_ended=self.has_ended,
             n_queries=n_queries,
-            n_succeeded=counts.completed if self.has_ended else 0,
-            n_errored=(counts.failed if self.has_ended else 0) + (n_left if is_failed else 0),
+            n_succeeded=n_completed,
+            n_errored=n_failed + (n_left if is_failed else 0),
             n_canceled=n_left if is_canceled else 0,
-            n_expired=0 if is_canceled or is_failed else n_left,
-            queries_digest=Digest(told[_DIGEST]) if _DIGEST in told else None,
+            n_expired=n_left if is_expired else 0,
+            n_results=self._n_results,
+            queries_digest=Digest(digest) if (digest := self._metadata(_DIGEST)) else None,
             failure=self._why if is_failed else None,
         )
 
     @property
+    def _counts(self) -> tuple[int, int, int]:
+        """Return how many queries were answered, failed, and there are."""
+        size, counts = self._metadata(_SIZE) or "", self.request_counts
+        is_size = size.isdecimal() and len(size) < _DIGITS
+        n_total = count_in(counts, "total") or (int(size) if is_size else 0)
+        return count_in(counts, "completed"), count_in(counts, "failed"), n_total
+
+    @property
+    def _adds_up(self) -> bool:
+        n_completed, n_failed, n_total = self._counts
+        return 0 < n_completed + n_failed <= n_total
+
+    @property
+    def _n_results(self) -> int | None:
+        """Return how many queries have a result; of those that failed without a file, none has."""
+        n_completed, n_failed, n_total = self._counts
+        if not self.has_ended or n_completed + n_failed == 0:
+            return None
+        n_left = 0 if self.is_complete else max(0, n_total - n_completed - n_failed)
+        has_failures = text_of(self.error_file_id) is not None
+        return n_completed + n_left + (n_failed if has_failures or not self.is_complete else 0)
+
+    def _metadata(self, name: str) -> str | None:
+        return text_of(self.metadata.get(name)) if isinstance(self.metadata, dict) else None
+
+    @property
     def _why(self) -> str:
-        faults = (self.errors.data if self.errors else None) or ()
+        try:
+            faults = (_FAULTS.decode(self.errors) or _Faults()).data or ()
+        except msgspec.DecodeError:
+            faults = ()
         return "; ".join(fault.detail for fault in faults[:3]) or "the server gives no reason"
 
     def unanswered(self, query_key: Digest) -> NoReply:
@@ -143,13 +183,13 @@ class BatchPage(msgspec.Struct, frozen=True):
 class ServerFile(msgspec.Struct, frozen=True):
     """A file at the server."""
 
-    id: str
+    id: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Line(msgspec.Struct, frozen=True):
     custom_id: str
     response: msgspec.Raw = msgspec.Raw(b"null")
-    error: _Fault | None = None
+    error: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Response(msgspec.Struct, frozen=True):
@@ -167,6 +207,8 @@ SERVER_FILE: Final = msgspec.json.Decoder(ServerFile)
 _LINE: Final = msgspec.json.Decoder(_Line)
 _RESPONSE: Final[msgspec.json.Decoder[_Response | None]] = msgspec.json.Decoder(_Response | None)
 _REFUSAL: Final = msgspec.json.Decoder(_Refusal)
+_FAULTS: Final[msgspec.json.Decoder[_Faults | None]] = msgspec.json.Decoder(_Faults | None)
+_FAULT: Final[msgspec.json.Decoder[_Fault | str | None]] = msgspec.json.Decoder(_Fault | str | None)
 
 
 def query_key_in(line: bytes) -> Digest | None:
@@ -187,12 +229,18 @@ def answer_in(line: bytes) -> Answer | None:
     try:
         response = _RESPONSE.decode(told.response)
         if response is None:
-            return _not_asked(query_key, told.error or _Fault())
+            return _not_asked(query_key, _fault_in(told.error))
         if response.status_code == HTTPStatus.OK:
             return reply_of(query_key, bytes(response.body))
         return _failed(query_key, response)
     except msgspec.DecodeError as error:
         return undecodable(query_key, error)
+
+
+def _fault_in(error: msgspec.Raw) -> _Fault:
+    """Return a fault, told as an object or a text."""
+    fault = _FAULT.decode(error)
+    return fault if isinstance(fault, _Fault) else _Fault(message=fault)
 
 
 def _not_asked(query_key: Digest, fault: _Fault) -> NoReply:

@@ -1,9 +1,10 @@
 """A batch judge on OpenAI's Batch API.
 
 A batch is a file of requests and an order to work on it. Uploading a file is free, and repeated
-after a failure; the order is sent again only if the server certainly did not take it.
+after a failure; `create` sends the order once.
 """
 
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -29,15 +30,20 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.outcomes import (
-    Stop,
-    TryAgain,
+    ORDER_REFUSED,
     broken_off,
     failure_of_free_call,
     uncertain,
 )
-from commands.backends.remote.pace import Pace
-from commands.backends.remote.send import send_alone
-from commands.errors import BatchGone, BatchRefused, NotAnswering, ProviderError, ResultsLost
+from commands.backends.remote.told import date_in, inflated
+from commands.errors import (
+    BatchBusy,
+    BatchGone,
+    BatchRefused,
+    NotAnswering,
+    ProviderError,
+    ResultsLost,
+)
 from commands.ports import Answer, BatchState
 from commands.settings.schema import MaxTokensKey
 from ledger.errors import TourneyError
@@ -50,7 +56,8 @@ _Told = TypeVar("_Told")
 _ENDPOINT: Final = f"/v1{PATH}"  # OpenAI's name for the kind of request, wherever the server is
 _PAGE: Final = 100
 _RETRIES: Final = 5  # of calls that cost nothing
-_NOT_TAKEN: Final = frozenset({429, 529})  # a gateway's 503 may come after the order was taken
+_BUSY: Final = frozenset({429, 529})
+_NO_ID: Final = (ValueError, httpx2.InvalidURL)  # the SDK's errors for what cannot be an id
 
 
 class OpenAIBatches:
@@ -62,10 +69,9 @@ class OpenAIBatches:
         server: Endpoint,
         *,
         max_tokens_key: MaxTokensKey = "max_completion_tokens",
-        pace: Pace | None = None,
     ) -> None:
         self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
-        self._server, self._pace = server, pace or Pace()
+        self._server = server
         client = server.client()
         finalize(self, client.close)
         self._once = client.with_options(max_retries=0)
@@ -74,26 +80,20 @@ class OpenAIBatches:
         self._again = self._uploads.with_options(timeout=timeout)
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
-        """Upload the queries, then order the batch, at most once."""
+        """Upload the queries, then order the batch once."""
         file_id = self._upload(queries)
-        metadata = replies.metadata_of(query.query_key for query in queries)
-
-        def order(_: object) -> BatchState:
-            try:
-                body = self._once.batches.with_raw_response.create(
-                    completion_window="24h",
-                    endpoint="/v1/chat/completions",
-                    input_file_id=file_id,
-                    metadata=metadata,
-                ).content
-                return decode_json(body, replies.SERVER_BATCH).state
-            except openai.APIError as error:
-                raise self._not_created(error) from None
-            except msgspec.DecodeError as error:
-                why = self._server.not_the_api(first_line(error)).why
-                raise Stop(uncertain(why), "perhaps billed") from error
-
-        return send_alone(self._server.name, order, self._pace)
+        try:
+            body = self._once.batches.with_raw_response.create(
+                completion_window="24h",
+                endpoint="/v1/chat/completions",
+                input_file_id=file_id,
+                metadata=replies.metadata_of(query.query_key for query in queries),
+            ).content
+            return decode_json(body, replies.SERVER_BATCH).state
+        except openai.APIError as error:
+            raise self._not_created(error) from None
+        except msgspec.DecodeError as error:
+            raise uncertain(self._server.not_the_api(first_line(error)).why) from error
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch's file."""
@@ -104,9 +104,18 @@ class OpenAIBatches:
         batch = self._batch(provider_batch_id)
         if not batch.has_ended:
             return batch.state
-        return replace(
-            batch.state, has_results=all(self._has(file_id) for file_id, _ in batch.result_files)
-        )
+        has_results = all(map(self._has, batch.result_files))
+        return replace(batch.state, has_results=has_results)
+
+    def now(self) -> datetime | None:
+        """Return the time by the server's clock, whatever it answers; None if it does not."""
+        ask = self._again.with_options(max_retries=0).batches.with_raw_response
+        try:
+            return date_in(ask.list(limit=1).headers)
+        except openai.APIStatusError as error:
+            return date_in(error.response.headers)
+        except openai.APIError:
+            return None
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
@@ -126,14 +135,16 @@ class OpenAIBatches:
         if not batch.has_ended:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         told: set[Digest] = set()
-        is_whole = True
-        for file_id, n_least in batch.result_files:
-            n_before = len(told)
+        is_whole = not batch.lacks_a_file
+        for file_id, n_least in batch.result_files.items():
+            n_before, n_odd = len(told), 0
             for line in self._lines(batch, file_id):
                 if (answer := replies.answer_in(line)) is not None:
                     told.add(answer.query_key)
                     yield answer
-            is_whole = is_whole and len(told) - n_before >= n_least
+                elif line.strip():
+                    n_odd += 1
+            is_whole = is_whole and batch.is_whole(len(told) - n_before, n_least, n_odd)
         if is_whole and not batch.is_complete:
             yield from self._unanswered(batch, told)
 
@@ -167,32 +178,33 @@ class OpenAIBatches:
             told = files.create(file=("queries.jsonl", content), purpose="batch").content
             return decode_json(told, replies.SERVER_FILE).id
         except openai.APIError as error:
-            raise self._refused(error) from None
+            raise self._refused(error, was_sent=False) from None
         except msgspec.DecodeError as error:
             raise self._server.not_the_api(first_line(error)) from error
 
-    def _not_created(self, error: openai.APIError) -> Stop | TryAgain:
-        """Return how to go on after a failed order: it tells whether the batch may exist."""
+    def _not_created(self, error: openai.APIError) -> TourneyError:
+        """Return the error of a failed order: it tells whether the batch may exist."""
         if (fatal := self._server.fatal_error(error)) is not None:
-            return Stop(fatal)
-        if isinstance(error, openai.APIStatusError) and error.status_code in _NOT_TAKEN:
-            asked_s = retry_after_s(error.response.headers)
-            return TryAgain(self._refused(error), is_limit=True, asked_s=asked_s)
+            return fatal
+        detail = self._server.describe(error)
         if was_not_sent(error.__cause__):
-            return TryAgain(self._refused(error), fate="not sent")
-        if isinstance(error, openai.APIStatusError) and _is_rejected(error):
-            return Stop(self._refused(error))
-        return Stop(uncertain(self._server.describe(error)), "perhaps billed")
+            return BatchBusy(detail, was_sent=False)
+        if not isinstance(error, openai.APIStatusError):
+            return uncertain(detail)
+        if error.status_code in _BUSY:
+            return BatchBusy(detail, asked_s=retry_after_s(error.response.headers))
+        is_refused = error.status_code in ORDER_REFUSED
+        return self._refused(error) if is_refused else uncertain(detail)
 
-    def _refused(self, error: openai.APIError) -> TourneyError:
-        """Return the error for a batch that certainly does not exist."""
+    def _refused(self, error: openai.APIError, *, was_sent: bool = True) -> TourneyError:
+        """Return the error for a batch that the server says it did not take."""
         detail = self._server.describe(error)
         if (
             isinstance(error, openai.APIStatusError)
             and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         ):
             detail = f"{detail}; lower [judge] batch_queries"
-        return self._server.fatal_error(error) or BatchRefused(detail)
+        return self._server.fatal_error(error) or BatchRefused(detail, was_sent=was_sent)
 
     def _page(self, after: str) -> bytes:
         batches = self._again.batches.with_raw_response
@@ -207,7 +219,7 @@ class OpenAIBatches:
         """Return whether the server still keeps a file."""
         try:
             self._again.files.with_raw_response.retrieve(file_id)
-        except openai.NotFoundError:
+        except (openai.NotFoundError, *_NO_ID):
             return False
         except openai.APIError as error:
             raise self._provider_error(error) from None
@@ -218,7 +230,9 @@ class OpenAIBatches:
 
         Only the file of requests names them.
         """
-        for key in map(replies.query_key_in, self._lines(batch, batch.input_file_id)):
+        if batch.requests_file is None:
+            raise ResultsLost(batch.id)
+        for key in map(replies.query_key_in, self._lines(batch, batch.requests_file)):
             if key is not None and key not in told:
                 yield batch.unanswered(key)
 
@@ -231,11 +245,10 @@ class OpenAIBatches:
         """
         try:
             with self._again.files.with_streaming_response.content(file_id) as response:
-                yield from lines_in(response.iter_bytes())
-        except openai.NotFoundError:
-            lost = f"the provider no longer keeps the results of batch {batch.id}"
-            raise ResultsLost(lost) from None
-        except httpx2.TransportError as error:
+                yield from lines_in(inflated(response.iter_bytes()))
+        except (openai.NotFoundError, *_NO_ID):
+            raise ResultsLost(batch.id) from None
+        except (httpx2.RequestError, zlib.error) as error:
             raise broken_off(batch.id, error) from None
         except openai.APIError as error:
             raise self._provider_error(error) from None
@@ -264,15 +277,10 @@ class OpenAIBatches:
             raise self._provider_error(error) from None
         except msgspec.DecodeError as error:
             raise NotAnswering(self._server.not_the_api(first_line(error)).why) from error
+        except _NO_ID:
+            raise BatchGone(provider_batch_id or "") from None
 
     def _provider_error(self, error: openai.APIError) -> TourneyError:
         status = error.status_code if isinstance(error, openai.APIStatusError) else None
         fatal = self._server.fatal_error(error)
         return fatal or failure_of_free_call(self._server.describe(error), status)
-
-
-def _is_rejected(error: openai.APIStatusError) -> bool:
-    """Return whether the server read the order, and would not take it."""
-    if error.status_code == HTTPStatus.REQUEST_TIMEOUT:
-        return False
-    return error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR

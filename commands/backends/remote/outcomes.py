@@ -19,6 +19,7 @@ from ledger.events.judging import Fate
 from ledger.identity import Digest
 
 REJECTED: Final = frozenset({400, 413, 422})  # the statuses of an invalid request
+ORDER_REFUSED: Final = REJECTED | {404, 405, 415}  # and of a batch that is not taken
 _REQUEST_ID: Final = re.compile(r" \(request [\w-]+\)$")  # each rejection has its own
 _PASSING: Final = frozenset({408, 425, 429})  # of a client's faults
 MOST_ALIKE: Final = 8  # rejections in the same words and in a row: the server is at fault

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from commands.decisions.commands import (
     Command,
@@ -10,6 +11,7 @@ from commands.decisions.commands import (
     EndBatch,
     PlanBatch,
     ReceiveAnswer,
+    ReopenBatch,
     SubmitBatch,
 )
 from commands.decisions.decide import decide
@@ -157,6 +159,26 @@ def test_queries_are_open_again_after_a_batch_without_results() -> None:
 def test_a_step_that_was_taken_adds_nothing(known: tuple[Event, ...], command: Command) -> None:
     """A run that died in between takes every step again, and must not double it."""
     given(*known).when(command).then()
+
+
+GIVEN_UP = (*IN_FLIGHT, verdict(FORWARD), lost(SWAPPED), ended(KEY, n_succeeded=1))
+
+
+def test_a_batch_that_was_given_up_is_taken_up_under_a_new_number() -> None:
+    """Its lost query is sent again in name only; what it may cost is counted since it was lost."""
+    again = QUERIES[1]._replace(n_failed=1)
+    plan = planned_batch(FORWARD, SWAPPED, number=2)
+
+    given(*GIVEN_UP).when(ReopenBatch(KEY, TAKEN, (again,))).then(
+        replace(plan, expected_usd=0.0, worst_usd=0.0),
+        sent(plan.batch_key),
+        submitted(again, attempt=2, batch_key=plan.batch_key),
+    )
+
+
+def test_a_batch_in_flight_is_not_taken_up_again() -> None:
+    """Two commands may ask for it."""
+    assert decide(ReopenBatch(KEY, TAKEN, ()), after(*IN_FLIGHT)) == ()
 
 
 @pytest.mark.parametrize("command", [SUBMIT, DropBatch(KEY, "why"), EndBatch(KEY, DONE)])

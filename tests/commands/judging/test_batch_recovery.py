@@ -10,6 +10,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
 from commands.judging.batch_recovery import AnotherWorkspace, adopt_named, forget_batch
 from commands.ports import Answer, BatchState, NoReply
+from ledger.auditing.audit import audit
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
@@ -214,6 +215,87 @@ def test_a_clock_that_was_ahead_does_not_hide_a_batch(
     judged(recorder, port, batching(clock))
 
     assert len(port.asked) == N_QUERIES
+
+
+def test_a_clock_that_was_ahead_for_days_is_no_matter_days_later(
+    recorder: Recorder, ledger: Ledger, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """A plan is dated by the provider's clock: ours may be put right before anybody looks."""
+    port.fail_next(PowerCut(), accepts=True)  # type: ignore[arg-type]  # as above
+    with pytest.raises(PowerCut):
+        judged(recorder, port, batching(Clock(NOON + timedelta(hours=72))))
+    clock.moment += timedelta(hours=100)
+
+    judged(again(recorder, ledger), port, batching(clock))
+
+    assert len(port.asked) == N_QUERIES
+
+
+def test_a_provider_that_does_not_tell_the_time_is_asked_by_our_clock(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """It may be a day off."""
+
+    class Timeless(ScriptedBatchJudge):
+        """A provider that says nothing of the time."""
+
+        def now(self) -> datetime | None:
+            """Say nothing."""
+            return None
+
+    port = Timeless(prefer_tuned, now=clock.now)
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    judged(recorder, port, batching(Clock(NOON + timedelta(hours=20))))
+
+    assert len(port.asked) == N_QUERIES
+
+
+@pytest.mark.parametrize("hours", [3, 25, 72])
+def test_a_batch_whose_results_cannot_be_read_is_not_taken_for_a_strangers(
+    recorder: Recorder, clock: Clock, hours: int
+) -> None:
+    """A web page names no query: whose batch it is shows once its results can be read."""
+    healed_at = clock.now() + timedelta(hours=hours)
+
+    class Blocked(ScriptedBatchJudge):
+        """A provider behind a proxy that asks to sign in."""
+
+        def results(self, provider_batch_id: str) -> Iterator[Answer]:
+            """Yield nothing until somebody has."""
+            if clock.now() >= healed_at:
+                yield from super().results(provider_batch_id)
+
+    port = Blocked(prefer_tuned, now=clock.now)
+    port.fail_next(BatchUncertain("the connection was cut"), accepts=True)
+
+    done = judged(recorder, port, batching(clock))
+
+    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
+
+
+def test_a_batch_is_adopted_again_only_for_queries_without_a_result(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Else it would take a batch's answers for another's, or nothing would come of it."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+    with pytest.raises(NotFound, match="in flight: `tourney batch wait`"):
+        adopt_named(recorder, lambda _: port, "batch_1")
+    port.end()
+    port.lose_results("batch_1")
+    forget_batch(recorder, lambda _: port, "batch_1")
+    port.find_results("batch_1")
+
+    adopt_named(recorder, lambda _: port, "batch_1")
+    done = judged(again(recorder, ledger), port, batching(clock))
+
+    assert (done.n_open, done.n_reconciled, len(port.asked)) == (0, 2, N_QUERIES)
+    assert statuses(again(recorder, ledger)) == ["ended", "ended"]
+    with pytest.raises(NotFound, match="each of its queries has a result"):
+        adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
+    assert audit(ledger) == ()
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=2)])

@@ -1,16 +1,19 @@
 """Judging in batches: what is sent, when, and under which cap."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import (
+    BatchBusy,
     BatchGone,
     BatchRefused,
+    NotAnswering,
     NothingReadable,
+    ProviderError,
     SpendLimitReached,
     WorkInFlight,
 )
@@ -19,6 +22,7 @@ from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState
 from commands.spending.budget import BudgetReached
+from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchPlanned
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
@@ -130,6 +134,77 @@ def test_a_refused_batch_is_dropped_and_said(
 
     assert statuses(recorder) == ["not created"]
     assert judged(again(recorder, ledger), port, batching(clock)).n_verdicts == N_QUERIES
+
+
+def test_a_busy_provider_is_asked_again_after_the_wait_that_it_asks_for(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """Nobody waits minutes for what is taken in seconds."""
+    for _ in range(2):
+        port.fail_next(BatchBusy("HTTP 429", asked_s=9.0), accepts=False)
+
+    done = judged(recorder, port, batching(clock))
+
+    assert (done.n_verdicts, clock.slept_s) == (N_QUERIES, [9.0, 9.0])
+    assert (len(port.asked), statuses(recorder)) == (N_QUERIES, ["ended"])
+
+
+@pytest.mark.parametrize("asked_s", [None, 3600.0])
+def test_a_provider_that_stays_busy_is_left_alone(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, asked_s: float | None
+) -> None:
+    """A wait of more than two minutes looks like a hang, so somebody should know."""
+    for _ in range(9):
+        port.fail_next(BatchBusy("HTTP 429", asked_s=asked_s), accepts=False)
+
+    with pytest.raises(BatchRefused, match="HTTP 429"):
+        judged(recorder, port, batching(clock))
+
+    assert sum(clock.slept_s) < 200
+    assert (port.asked, statuses(recorder)) == ([], ["not created"])
+
+
+@pytest.mark.parametrize("refusal", [BatchBusy("429"), BatchRefused("400"), SpendLimitReached("")])
+def test_what_was_taken_and_refused_is_not_sent_again(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, refusal: TourneyError
+) -> None:
+    """Something between may answer for a provider; the batch is there, and is paid for."""
+    port.fail_next(refusal, accepts=True)
+
+    done = judged(recorder, port, batching(clock))
+
+    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
+    assert statuses(recorder) == ["ended"]
+
+
+class Hidden(ScriptedBatchJudge):
+    """A provider whose list of batches fails."""
+
+    why: TourneyError = NotAnswering("no network")
+
+    def created_since(self, moment: datetime) -> Iterator[BatchState]:
+        """Fail."""
+        del moment
+        raise self.why
+
+
+@pytest.mark.parametrize(
+    ("why", "error"),
+    [(NotAnswering("no network"), WorkInFlight), (ProviderError("HTTP 404"), BatchRefused)],
+)
+def test_a_refusal_is_believed_unless_a_look_may_still_say_otherwise(
+    recorder: Recorder, clock: Clock, why: TourneyError, error: type[TourneyError]
+) -> None:
+    """A server may have no list of batches; a network that is gone comes back."""
+    port = Hidden(prefer_tuned, now=clock.now)
+    port.why = why
+    port.fail_next(BatchRefused("HTTP 400"), accepts=False)
+
+    with pytest.raises(error):
+        judged(recorder, port, batching(clock, waits=False))
+
+    is_known = error is BatchRefused
+    assert statuses(recorder) == ["not created" if is_known else "unknown"]
 
 
 def test_a_spend_limit_stops_at_once(

@@ -8,12 +8,20 @@ import pytest
 
 from commands.decisions.commands import SubmitBatch
 from commands.decisions.recorder import Recorder
-from commands.errors import BatchGone, BatchRefused, ProviderError, WorkInFlight
+from commands.errors import (
+    BatchGone,
+    BatchRefused,
+    NotFound,
+    ProviderError,
+    ResultsLost,
+    WorkInFlight,
+)
+from commands.judging.batch_recovery import forget_batch
 from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
-from commands.ports import Answer, NoReply, Reply
-from ledger.events.judging import JudgeQueryFailed
+from commands.ports import Answer, BatchState, NoReply, Reply
+from ledger.events.judging import JudgeBatchEnded, JudgeQueryFailed
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
@@ -160,9 +168,11 @@ class Retold(ScriptedBatchJudge):
         self,
         retell: Callable[[list[Answer], int], list[Answer]],
         clock: Clock,
+        *,
+        ends_at_once: bool = True,
     ) -> None:
         """Take what becomes of the results."""
-        super().__init__(paid, now=clock.now)
+        super().__init__(paid, ends_at_once=ends_at_once, now=clock.now)
         self._retell, self.n_downloads = retell, 0
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
@@ -181,32 +191,110 @@ def test_a_download_that_is_cut_off_without_a_sign_is_repeated(
 
     assert (done.n_verdicts, done.n_failed, port.n_downloads) == (N_QUERIES, 0, 3)
     assert len(port.asked) == N_QUERIES
-    assert sum(clock.slept_s) < 20
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_result_that_stays_missing_is_a_failure_of_its_query(
-    recorder: Recorder, ledger: Ledger, clock: Clock, *, waits: bool
+def test_results_that_stay_missing_are_waited_for_until_somebody_gives_them_up(
+    recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
-    """It may have been billed, so only another command asks again; the batch is done."""
+    """They were paid for: another batch would pay again, so no command sends one by itself."""
     told: list[str] = []
     port = Retold(lambda answers, _: answers[:3], clock)
-    how = batching(clock, waits=waits, pricing=FlatRate(), tell=told.append)
+    how = batching(clock, waits=False, pricing=FlatRate(), tell=told.append)
 
-    done = judged(recorder, port, how, retries=2)
+    for _ in range(5):
+        with pytest.raises(WorkInFlight):
+            judged(again(recorder, ledger), port, how, retries=2)
+    forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+
+    state = again(recorder, ledger).state
+    (failure,) = state.query_failures.values()
+    assert (len(state.verdicts), len(port.asked)) == (3, N_QUERIES)
+    assert failure.fate == "perhaps billed"
+    assert failure.worst_usd == pytest.approx(0.2)
+    assert told[-1] == (
+        "the provider does not answer: 3 of 4 results of batch batch_1 can be read until now;"
+        " `tourney batch forget batch_1` gives up the others, which may have been billed"
+    )
+    whole = Retold(lambda answers, _: answers, clock)
+    assert judged(again(recorder, ledger), whole, how).n_verdicts == 1
+
+
+def test_results_that_are_there_are_received_before_a_batch_is_given_up(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """What was paid for and can be had is not thrown away by a typing error."""
+    port = Retold(lambda answers, _: answers[:3], clock, ends_at_once=False)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+    port.end()
+
+    with pytest.raises(NotFound, match="3 results of batch_1 can still be received"):
+        forget_batch(recorder, lambda _: port, "batch_1")
+
+    assert statuses(recorder) == ["in flight"]
+
+
+def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """It may have billed the others all the same, so only another command asks them again."""
+    told: list[str] = []
+
+    class Lossy(Retold):
+        """A provider that lost a query, and knows it."""
+
+        def retrieve(self, provider_batch_id: str) -> BatchState:
+            """Count the results."""
+            return replace(super().retrieve(provider_batch_id), n_results=3)
+
+    port = Lossy(lambda answers, n: answers[: 2 if n == 1 else 3], clock)
+
+    done = judged(recorder, port, batching(clock, pricing=FlatRate(), tell=told.append), retries=2)
 
     (failure,) = recorder.state.query_failures.values()
     assert (failure.reason, failure.fate) == ("errored", "perhaps billed")
-    assert failure.worst_usd == pytest.approx(0.2)
     assert (done.n_verdicts, done.n_failed, len(port.asked)) == (3, 1, N_QUERIES)
-    assert statuses(recorder) == ["ended"]
-    assert port.n_downloads == 4
+    assert (statuses(recorder), port.n_downloads) == (["ended"], 2)
     assert (
         "batch batch_1 has no result for 1 of its 4 queries: they may have been billed, and"
         " another command asks them again"
     ) in told
-    whole = Retold(lambda answers, _: answers, clock)
-    assert judged(again(recorder, ledger), whole, how).n_verdicts == 1
+
+
+@pytest.mark.parametrize("n_results", [None, 0, 99])
+def test_counts_that_are_missing_or_wrong_stop_no_batch(
+    recorder: Recorder, ledger: Ledger, clock: Clock, n_results: int | None
+) -> None:
+    """What the file says counts, and is what is recorded."""
+
+    class Miscounting(ScriptedBatchJudge):
+        """A provider whose counts say nothing."""
+
+        def retrieve(self, provider_batch_id: str) -> BatchState:
+            """Count wrongly."""
+            state = super().retrieve(provider_batch_id)
+            wrong = replace(state, n_succeeded=n_results or 0, n_errored=0, n_queries=0)
+            return replace(wrong, n_results=n_results)
+
+    port, told = Miscounting(paid, now=clock.now), list[str]()
+
+    done = judged(recorder, port, batching(clock, tell=told.append))
+
+    (end,) = (each.event for each in ledger.read() if isinstance(each.event, JudgeBatchEnded))
+    assert (done.n_verdicts, end.n_succeeded, end.n_expired) == (N_QUERIES, N_QUERIES, 0)
+    assert "batch batch_1 ended: 4 answered, 0 not" in told
+
+
+def test_rejections_are_not_final_where_nobody_knows_if_all_were_rejected(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """An account's limit comes as an invalid request; without counts the queries stay open."""
+    port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
+    port.counts = False
+
+    judged(recorder, port, batching(clock), retries=0)
+
+    assert {each.reason for each in recorder.state.query_failures.values()} == {"errored"}
 
 
 def test_results_too_many_are_told_and_left_out(
@@ -231,26 +319,26 @@ def test_results_too_many_are_told_and_left_out(
     assert statuses(recorder) == ["ended"]
 
 
-def test_lost_results_are_said_and_left_to_the_next_command(
+def test_lost_results_are_said_and_left_to_the_user(
     recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
     """Kept 29 days and no longer: they were billed, and nobody pays again without being told."""
-    told: list[str] = []
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     with pytest.raises(WorkInFlight):
         judged(recorder, port, batching(clock, waits=False))
     port.end()
     port.lose_results("batch_1")
+    how = ending(port, batching(clock))
 
-    how = ending(port, batching(clock, tell=told.append))
-
-    lost = judged(recorder, port, how)
+    for _ in range(2):
+        with pytest.raises(ResultsLost, match="`tourney batch forget batch_1` reopens"):
+            judged(recorder, port, how)
     n_asked = len(port.asked)
+    forget_batch(recorder, lambda _: port, "batch_1")
+    fates = {each.fate for each in recorder.state.query_failures.values()}
     done = judged(again(recorder, ledger), port, how)
 
-    assert any("gone" in line for line in told)
-    assert (lost.n_verdicts, n_asked) == (0, N_QUERIES)
-    assert {each.fate for each in recorder.state.query_failures.values()} == {"perhaps billed"}
+    assert (n_asked, fates) == (N_QUERIES, {"perhaps billed"})
     assert (done.n_verdicts, done.n_reconciled) == (N_QUERIES, 2)
 
 

@@ -111,6 +111,21 @@ def test_a_query_was_asked_once_it_is_sent_here_or_answered_or_in_flight_anywher
     assert not tournament.was_asked(key("other"))
 
 
+def test_a_query_is_unanswered_until_its_attempt_has_an_answer_or_a_failure() -> None:
+    """A batch is given up only for queries that it has no result for."""
+    one, other = (submitted(key("query"), attempt=n) for n in (1, 2))
+    failed = failure_of(key("query"))
+
+    def after(*events: Event) -> Tournament:
+        return fold(tournament_of(STREAM), recorded(events))
+
+    assert not after().is_unanswered(key("query"))
+    assert after(one).is_unanswered(key("query"))
+    assert not after(one, failed).is_unanswered(key("query"))
+    assert after(one, failed, other).is_unanswered(key("query"))
+    assert not after(one, failed, other, verdict(key("query"))).is_unanswered(key("query"))
+
+
 def test_only_the_newest_opening_holds() -> None:
     """A user who edits the configuration and runs again means the new one."""
     first = opened(prompts=[prompt("p1")])

@@ -69,6 +69,7 @@ class Service:
     troubles: deque[Trouble] = field(default_factory=deque)
     n_made: int = 0  # files and batches
     ends_by_looking: bool = False  # a batch ends when it is looked at
+    now: Callable[[], datetime] | None = None  # None: a second passes with each that is made
     lock: RLock = field(default_factory=RLock)
 
     def number(self) -> int:
@@ -98,6 +99,7 @@ class Service:
         if asked.get("completion_window") != "24h":
             return 400, error("completion_window must be 24h", param="completion_window")
         number = self.number()
+        made_at = START + number if self.now is None else int(self.now().timestamp())
         batch: Json = {
             "id": f"batch_{number}",
             "object": "batch",
@@ -105,8 +107,8 @@ class Service:
             "completion_window": "24h",
             "input_file_id": asked["input_file_id"],
             "status": "validating",
-            "created_at": START + number,
-            "expires_at": START + number + _DAY_S,
+            "created_at": made_at,
+            "expires_at": made_at + _DAY_S,
             "output_file_id": None,
             "error_file_id": None,
             "errors": None,

@@ -12,6 +12,8 @@ import httpx2
 import pytest
 
 from commands.errors import (
+    BatchBusy,
+    BatchGone,
     BatchRefused,
     BatchUncertain,
     NoCredentials,
@@ -47,10 +49,8 @@ FREE_CALLS: Final[tuple[Call, ...]] = ("retrieve", "list", "cancel")
 class BatchFaults:
     """The table; a subclass says which maker is meant, and how its fake is made to fail."""
 
-    clock: FakeTime
-
     def make(self) -> BatchJudge:
-        """Return a judge that asks the fake, and waits by the clock."""
+        """Return a judge that asks the fake."""
         raise NotImplementedError
 
     def make_at(self, url: str) -> BatchJudge:
@@ -106,27 +106,15 @@ class BatchFaults:
         return created.provider_batch_id
 
     @pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
-    def test_a_batch_that_was_certainly_not_created_is_sent_again(
-        self, judge: BatchJudge, kind: Kind
-    ) -> None:
-        """After a wait each time."""
-        self.inject("create", kind, n=3)
+    def test_a_busy_provider_says_so_and_is_asked_once(self, judge: BatchJudge, kind: Kind) -> None:
+        """Something between may say it in its place: it is looked for before it is sent again."""
+        self.inject("create", kind)
 
-        judge.create(queries(2))
-
-        assert (self.n_calls("create"), self.n_created()) == (4, 1)
-        assert len(self.clock.slept) == 3
-
-    @pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
-    def test_a_provider_that_stays_busy_took_no_batch(self, judge: BatchJudge, kind: Kind) -> None:
-        """It is certain, so the plan need not be searched for."""
-        self.inject("create", kind, n=1000)
-
-        with pytest.raises(BatchRefused):
+        with pytest.raises(BatchBusy) as caught:
             judge.create(queries(2))
 
-        assert 100 < sum(self.clock.slept) < 200  # longer looks like a hang
-        assert self.n_created() == 0
+        assert caught.value.was_sent
+        assert (self.n_calls("create"), self.n_created()) == (1, 0)
 
     @pytest.mark.parametrize(
         ("kind", "n_created"),
@@ -172,8 +160,10 @@ class BatchFaults:
         """Without a network nothing is sent, and who looks for a batch can look again."""
         judge = self.make_at("http://127.0.0.1:9")
 
-        with pytest.raises(BatchRefused, match="Connect"):
+        with pytest.raises(BatchRefused, match="Connect") as caught:
             judge.create(queries(1))
+        assert not caught.value.was_sent
+        assert judge.now() is None
         for ask in asking(judge, "batch_1"):
             with pytest.raises(NotAnswering, match="Connect"):
                 ask()
@@ -269,6 +259,13 @@ class BatchFaults:
         assert len(cut) < N
         assert set(cut) < set(KEYS)
         assert keys(judge.results(name)) == KEYS
+
+    @pytest.mark.parametrize("name", ["", "..", "x" * 100_000])
+    def test_what_cannot_be_an_id_is_the_id_of_no_batch(self, judge: BatchJudge, name: str) -> None:
+        """The SDKs' own errors would show as tracebacks."""
+        for ask in (judge.retrieve, judge.cancel):
+            with pytest.raises(BatchGone):
+                ask(name)
 
     def test_a_line_may_be_missing_doubled_a_strangers_or_no_line(self, judge: BatchJudge) -> None:
         """Each answer is told as it lies there; what is no line is left out."""

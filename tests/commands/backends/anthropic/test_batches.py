@@ -23,16 +23,15 @@ from tests.providers.anthropic.messages import Asked
 from tests.providers.anthropic.messages import Reply as FakeReply
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
-from tests.support.builders.anthropic import FakeTime, judge_settings, queries
+from tests.support.builders.anthropic import judge_settings, queries
 from tests.support.contracts import BatchJudgeContract
 from tests.support.faults.makers import BatchFaults, Call
 from tests.support.faults.makers import Kind as AnyKind
 
 
-def batching(client: Anthropic, *, clock: FakeTime | None = None) -> AnthropicBatches:
-    """Return a judge whose waiting takes no time."""
-    pace = (clock or FakeTime()).pace()
-    return AnthropicBatches(client, judge_settings(), cache="5m", pace=pace)
+def batching(client: Anthropic) -> AnthropicBatches:
+    """Return a judge."""
+    return AnthropicBatches(client, judge_settings(), cache="5m")
 
 
 def ended(judge: AnthropicBatches, fake: FakeAnthropic, n: int = 20) -> str:
@@ -77,7 +76,7 @@ class TestFaults(BatchFaults):
 
     @pytest.fixture(autouse=True)
     def _api(self, tmp_path: Path, anthropic_client: Anthropic) -> Iterator[None]:
-        self.folder, self.clock = tmp_path, FakeTime()
+        self.folder = tmp_path
         pace = BatchPace(ends_after_retrievals=None)
         with FakeAnthropic(pace=pace, folder=tmp_path) as fake:
             self.fake, self.client = fake, anthropic_client.with_options(base_url=fake.url)
@@ -85,11 +84,11 @@ class TestFaults(BatchFaults):
 
     def make(self) -> AnthropicBatches:
         """Return a judge that asks the fake."""
-        return batching(self.client, clock=self.clock)
+        return batching(self.client)
 
     def make_at(self, url: str) -> AnthropicBatches:
         """Return a judge that asks another address."""
-        return batching(self.client.with_options(base_url=url), clock=self.clock)
+        return batching(self.client.with_options(base_url=url))
 
     @contextmanager
     def locked(self) -> Iterator[AnthropicBatches]:
@@ -128,35 +127,6 @@ class TestFaults(BatchFaults):
         """Change the file of results."""
         file = self.folder / f"{provider_batch_id}.results.jsonl"
         file.write_bytes(b"\n".join(edit(file.read_bytes().splitlines())))
-
-
-def test_a_batch_is_sent_again_after_the_time_that_the_provider_asks_for(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """Sooner it would be in vain, and later nobody gains."""
-    clock = FakeTime()
-    fake_anthropic.inject(
-        Fault(endpoint="batches.create", kind="rate_limited", n=3, retry_after_s=9)
-    )
-
-    batching(anthropic_client, clock=clock).create(queries(2))
-
-    assert clock.slept == [9.0] * 3
-
-
-def test_a_batch_that_would_go_in_an_hour_is_not_waited_for(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """It was certainly not created, and somebody should know."""
-    clock = FakeTime()
-    fake_anthropic.inject(
-        Fault(endpoint="batches.create", kind="rate_limited", n=100, retry_after_s=3600)
-    )
-
-    with pytest.raises(BatchRefused, match="it asks to wait 3600 s"):
-        batching(anthropic_client, clock=clock).create(queries(2))
-
-    assert clock.slept == []
 
 
 def test_a_spend_limit_stops_before_a_batch(

@@ -21,7 +21,7 @@ from projections.verdicts.queries import queries_digest
 from tests.providers.openai import MODEL, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Call, Kind, Trouble
-from tests.support.builders.anthropic import CANARY, FakeTime, queries
+from tests.support.builders.anthropic import CANARY, queries
 from tests.support.contracts import BatchJudgeContract
 from tests.support.faults.makers import BatchFaults
 from tests.support.faults.makers import Call as AnyCall
@@ -38,22 +38,16 @@ def fake() -> Iterator[FakeOpenAIBatches]:
 
 
 @pytest.fixture
-def clock() -> FakeTime:
-    """Give a clock that only waiting moves on."""
-    return FakeTime()
-
-
-@pytest.fixture
-def judge(fake: FakeOpenAIBatches, clock: FakeTime) -> OpenAIBatches:
+def judge(fake: FakeOpenAIBatches) -> OpenAIBatches:
     """Give a judge that asks the fake."""
-    return batching(fake.url, clock)
+    return batching(fake.url)
 
 
-def batching(url: str, clock: FakeTime) -> OpenAIBatches:
-    """Return a judge whose waiting takes no time."""
+def batching(url: str) -> OpenAIBatches:
+    """Return a judge."""
     parameters = (("max_tokens", 64.0), ("temperature", "omitted"))
     settings = JudgeSettings(JudgeId("gpt"), "openai-batch", MODEL, parameters)
-    return OpenAIBatches(settings, Endpoint(url, "judge", CANARY), pace=clock.pace())
+    return OpenAIBatches(settings, Endpoint(url, "judge", CANARY))
 
 
 def ended(judge: OpenAIBatches, fake: FakeOpenAIBatches, n: int = 20) -> str:
@@ -82,7 +76,7 @@ class TestOpenAIBatches(BatchJudgeContract):
 
     def make(self) -> OpenAIBatches:
         """Return a judge that asks the fake."""
-        return batching(self.fake.url, FakeTime())
+        return batching(self.fake.url)
 
     def end(self) -> None:
         """End them all."""
@@ -121,22 +115,22 @@ class TestFaults(BatchFaults):
     """The faults of every maker, as OpenAI's API has them."""
 
     @pytest.fixture(autouse=True)
-    def _api(self, fake: FakeOpenAIBatches, clock: FakeTime) -> None:
-        self.fake, self.clock = fake, clock
+    def _api(self, fake: FakeOpenAIBatches) -> None:
+        self.fake = fake
 
     def make(self) -> OpenAIBatches:
         """Return a judge that asks the fake."""
-        return batching(self.fake.url, self.clock)
+        return batching(self.fake.url)
 
     def make_at(self, url: str) -> OpenAIBatches:
         """Return a judge that asks another address."""
-        return batching(f"{url}/v1", self.clock)
+        return batching(f"{url}/v1")
 
     @contextmanager
     def locked(self) -> Iterator[OpenAIBatches]:
         """Return a judge whose key is not taken."""
         with FakeOpenAIBatches(api_key="another") as fake:
-            yield batching(fake.url, self.clock)
+            yield batching(fake.url)
 
     def inject(self, call: AnyCall, kind: AnyKind, n: int = 1) -> None:
         """Let the next n calls fail."""
@@ -171,10 +165,10 @@ class TestFaults(BatchFaults):
         files[name] = b"\n".join(edit(files[name].splitlines()))
 
 
-def test_a_wrong_key_is_told_by_its_variable(clock: FakeTime) -> None:
+def test_a_wrong_key_is_told_by_its_variable() -> None:
     """A jury has several."""
     with FakeOpenAIBatches(api_key="another") as fake:
-        judge = batching(fake.url, clock)
+        judge = batching(fake.url)
 
         with pytest.raises(NoCredentials, match="export OPENAI_API_KEY="):
             judge.retrieve("batch_1")
@@ -268,10 +262,10 @@ def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpen
     assert state.n_errored == 3
 
 
-def test_a_refusal_is_a_reply_that_is_paid_for(clock: FakeTime) -> None:
+def test_a_refusal_is_a_reply_that_is_paid_for() -> None:
     """It is read as one that came by itself."""
     with FakeOpenAIBatches(lambda _: Said(None, refusal="No.")) as fake:
-        judge = batching(fake.url, clock)
+        judge = batching(fake.url)
         (reply,) = judge.results(ended(judge, fake, 1))
 
     assert isinstance(reply, Reply)

@@ -117,8 +117,8 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
     task = GenerationTask(key("1"), entrant("base", loader="endpoint"), "Why?", seed=1)
     with closing(make_client()) as client:
         direct = AnthropicJudge(client, judge_settings(), cache="off", n_at_a_time=1, pace=pace)
-        batches = AnthropicBatches(client, judge_settings(), cache="off", pace=pace)
-        of_openai = OpenAIBatches(settings, server(echo), pace=pace)
+        batches = AnthropicBatches(client, judge_settings(), cache="off")
+        of_openai = OpenAIBatches(settings, server(echo))
         yield {
             "messages": lambda: [*answered(direct, [query])],
             "message batches": lambda: batches.create([query]),

@@ -1,0 +1,406 @@
+"""Batches of both makers behind gateways that spoil answers: what was paid for is received.
+
+The real SDKs talk to the makers' fakes; only the waiting takes no time.
+"""
+
+import gzip
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import format_datetime
+from typing import Any, Final
+
+import pytest
+
+from commands.backends.anthropic.batches import AnthropicBatches
+from commands.backends.endpoint.batches import OpenAIBatches
+from commands.backends.endpoint.server import Endpoint
+from commands.decisions.recorder import Recorder
+from commands.errors import WorkInFlight
+from commands.judging.batch_recovery import adopt_named, forget_batch
+from commands.judging.batches import judge_in_batches
+from commands.judging.judge import JudgeTask
+from commands.ports import BatchJudge
+from ledger.events.registration import JudgeSettings
+from ledger.identity import JudgeId
+from ledger.store import Ledger
+from projections.tournament.remaining import AskingRules
+from tests.providers.anthropic.requests import client_of
+from tests.providers.anthropic.server import FakeAnthropic
+from tests.providers.gateway import Gateway, Passing, Spoil, Stranger
+from tests.providers.openai import MODEL
+from tests.providers.openai_batches.server import FakeOpenAIBatches
+from tests.support.builders.anthropic import CANARY, judge_settings
+from tests.support.builders.batching import N_QUERIES, Clock, batching
+from tests.support.builders.commands import P1, P2, record_answers
+from tests.support.builders.events import NOON, STREAM, opened, prompt
+
+HEALED: Final = NOON + timedelta(minutes=10)
+OPENAI: Final = JudgeSettings(
+    JudgeId("gpt"), "openai-batch", MODEL, (("max_tokens", 64.0), ("temperature", "omitted"))
+)
+
+
+@dataclass
+class Maker:
+    """A maker behind a gateway, and what it bills."""
+
+    judge: JudgeSettings
+    port: BatchJudge
+    paid: Callable[[], Counter[str]]
+
+
+Making = Callable[..., Any]
+
+
+def dated(spoil: Spoil, now: Callable[[], datetime]) -> Spoil:
+    """Return the same, with the time by a maker's clock."""
+
+    def spoil_dated(passing: Passing) -> None:
+        passing.headers["date"] = format_datetime(now(), usegmt=True)
+        spoil(passing)
+
+    return spoil_dated
+
+
+@contextmanager
+def anthropic(spoil: Spoil, now: Callable[[], datetime]) -> Iterator[Maker]:
+    """Give Anthropic, whose batches end at the second look."""
+    with (
+        FakeAnthropic(now=now) as fake,
+        Gateway(fake.port, dated(spoil, now)) as gateway,
+        client_of(f"http://127.0.0.1:{gateway.port}") as client,
+    ):
+        judge = judge_settings()
+        port = AnthropicBatches(client, judge, cache="off")
+        yield Maker(judge, port, lambda: Counter(dict(fake.bill().n_paid_by_custom_id)))
+
+
+@contextmanager
+def openai(spoil: Spoil, now: Callable[[], datetime]) -> Iterator[Maker]:
+    """Give OpenAI, whose batches end when they are looked at."""
+    with FakeOpenAIBatches() as fake, Gateway(fake.port, dated(spoil, now)) as gateway:
+        fake.service.ends_by_looking = True
+        fake.service.now = now
+        port = OpenAIBatches(OPENAI, Endpoint(gateway.url, "judge", CANARY))
+        yield Maker(OPENAI, port, lambda: Counter(fake.service.billed))
+
+
+@pytest.fixture(params=[anthropic, openai])
+def making(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Making:
+    """Give what makes a maker; the SDKs' own attempts follow each other at once."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    made: Making = request.param
+    return made
+
+
+def opening(ledger: Ledger, maker: Maker) -> Recorder:
+    """Return a tournament of two entrants and two prompts that the maker judges."""
+    bank = [prompt("p1"), prompt("p2")]
+    return record_answers(Recorder(ledger, STREAM), opened(prompts=bank, judges=[maker.judge]))
+
+
+def judge_all(
+    recorder: Recorder,
+    maker: Maker,
+    clock: Clock,
+    *,
+    waits: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Run a command that judges what is open."""
+    how = batching(clock, waits=waits, tell=tell)
+    task = JudgeTask(maker.judge, [P1, P2], AskingRules(1), how.pricing_of)
+    judge_in_batches(recorder, task, lambda _: maker.port, how)
+
+
+def require_paid_once(ledger: Ledger, maker: Maker) -> None:
+    """Compare the bill with the ledger: each query was paid for once, and has its verdict."""
+    recorder = Recorder(ledger, STREAM)
+    assert len(recorder.state.verdicts) == N_QUERIES
+    assert set(maker.paid().values()) == {1}
+    assert set(maker.paid()) == set(recorder.state.verdicts)
+    assert recorder.state.open_batches == ()
+
+
+def _page(passing: Passing) -> None:
+    passing.body = b"<html>\n<body>\nSign in\n</body>\n</html>"
+
+
+def _empty(passing: Passing) -> None:
+    passing.body = b""
+
+
+def _json_error(passing: Passing) -> None:
+    passing.body = b'{"error": {"type": "overloaded", "message": "Try again later"}}'
+
+
+def _half(passing: Passing) -> None:
+    passing.body = passing.body[: len(passing.body) // 2]
+
+
+def _whole_lines(passing: Passing) -> None:
+    passing.body = b"".join(passing.body.splitlines(keepends=True)[:2])
+
+
+def _cut_gzip(passing: Passing) -> None:
+    passing.headers["content-encoding"] = "gzip"
+    whole = gzip.compress(passing.body)
+    passing.body = whole[: len(whole) // 2]
+
+
+def _damaged_gzip(passing: Passing) -> None:
+    _cut_gzip(passing)
+    passing.body = passing.body[:12] + b"\xff" * 20
+
+
+BAD_DOWNLOADS = [_page, _empty, _json_error, _half, _whole_lines, _cut_gzip, _damaged_gzip]
+
+
+@pytest.mark.parametrize("spoil", BAD_DOWNLOADS)
+@pytest.mark.parametrize("waits", [True, False])
+def test_bad_downloads_pay_nothing_twice_and_verdicts_are_complete_once_they_heal(
+    ledger: Ledger, clock: Clock, making: Making, spoil: Spoil, *, waits: bool
+) -> None:
+    """What was read counts: before all of it is here, the provider is not answering."""
+
+    def until_healed(passing: Passing) -> None:
+        if passing.is_download and clock.now() < HEALED:
+            spoil(passing)
+
+    with making(until_healed, clock.now) as maker:
+        recorder = opening(ledger, maker)
+        while clock.now() < HEALED and not waits:
+            with pytest.raises(WorkInFlight):
+                judge_all(recorder, maker, clock, waits=False)
+            clock.sleep(100.0)
+        judge_all(recorder, maker, clock)
+
+        assert clock.now() >= HEALED
+        require_paid_once(ledger, maker)
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+def test_results_that_are_compressed_are_read(
+    ledger: Ledger, clock: Clock, making: Making, *, has_header: bool
+) -> None:
+    """Some servers keep their files compressed, and some of them do not say so."""
+
+    def compress(passing: Passing) -> None:
+        if passing.is_download:
+            passing.body = gzip.compress(passing.body)
+            if has_header:
+                passing.headers["content-encoding"] = "gzip"
+
+    with making(compress, clock.now) as maker:
+        judge_all(opening(ledger, maker), maker, clock)
+
+        require_paid_once(ledger, maker)
+
+
+def _edited(passing: Passing, edit: Callable[[dict[str, Any]], None]) -> None:
+    """Change each batch that an answer tells of."""
+    if passing.is_download or not passing.body.startswith(b"{"):
+        return
+    told = json.loads(passing.body)
+    for each in told.get("data", [told]):
+        if "request_counts" in each:
+            edit(each)
+    passing.body = json.dumps(told).encode()
+
+
+COUNTS: Final[dict[str, object]] = {
+    "none": None,
+    "blank": "",
+    "a list": [],
+    "nulls": dict.fromkeys(("total", "completed", "failed", "succeeded", "errored")),
+    "zeros": dict.fromkeys(("total", "completed", "failed", "succeeded", "errored"), 0),
+    "too many": {"total": N_QUERIES, "completed": N_QUERIES + 1, "succeeded": N_QUERIES + 1},
+    "no total": {"completed": N_QUERIES, "succeeded": N_QUERIES},
+    "texts": {"total": "4", "completed": "4", "succeeded": "4"},
+    "below zero": {"total": -1, "completed": -4, "succeeded": -4},
+    "absurd": {"total": 10**30, "completed": 10**30, "succeeded": 10**30},
+}
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+@pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
+def test_counts_that_do_not_add_up_stop_no_batch(
+    ledger: Ledger, clock: Clock, making: Making, counts: object, *, has_metadata: bool
+) -> None:
+    """What the file says counts; a bad download is none, whatever the counts."""
+
+    def miscount(batch: dict[str, Any]) -> None:
+        batch["request_counts"] = counts
+        if not has_metadata:
+            batch["metadata"] = None
+
+    def spoil(passing: Passing) -> None:
+        _edited(passing, miscount)
+        if passing.is_download and clock.now() < HEALED:
+            _page(passing)
+
+    told: list[str] = []
+    with making(spoil, clock.now) as maker:
+        judge_all(opening(ledger, maker), maker, clock, tell=told.append)
+
+        require_paid_once(ledger, maker)
+    assert any("ended: 4 answered, 0 not" in line for line in told)
+
+
+@pytest.mark.parametrize("nothing", ["", None, 0, []])
+def test_what_is_absent_may_be_spelt_as_anything_blank(
+    ledger: Ledger, clock: Clock, making: Making, nothing: object
+) -> None:
+    """A clean batch of OpenAI's names its file of errors ""; the SDK takes no such id."""
+    names = ("error_file_id", "errors", "metadata", "expires_at", "created_at", "results_url")
+
+    def blank(batch: dict[str, Any]) -> None:
+        batch.update(dict.fromkeys(names, nothing))
+
+    with making(lambda passing: _edited(passing, blank), clock.now) as maker:
+        judge_all(opening(ledger, maker), maker, clock)
+
+        require_paid_once(ledger, maker)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("spoil", BAD_DOWNLOADS)
+def test_what_an_expired_batch_answered_is_not_taken_for_unanswered(
+    ledger: Ledger,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Spoil,
+    *,
+    counted: bool,
+) -> None:
+    """It was billed; what has no line in whole files was not, and is asked again."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    def until_healed(passing: Passing) -> None:
+        if not counted:
+            _edited(passing, lambda batch: batch.update(request_counts=None))
+        if passing.is_download and clock.now() < HEALED:
+            spoil(passing)
+
+    with FakeOpenAIBatches() as fake, Gateway(fake.port, dated(until_healed, clock.now)) as gateway:
+        fake.service.now = clock.now
+        port = OpenAIBatches(OPENAI, Endpoint(gateway.url, "judge", CANARY))
+        maker = Maker(OPENAI, port, lambda: Counter(fake.service.billed))
+        recorder = opening(ledger, maker)
+        with pytest.raises(WorkInFlight):
+            judge_all(recorder, maker, clock, waits=False)
+        fake.end_batches("cancelled", n_done=3)
+        fake.service.ends_by_looking = True
+        judge_all(recorder, maker, clock)
+
+        require_paid_once(ledger, maker)
+
+
+ANSWERED: Final = (400, 401, 402, 403, 404, 405, 408, 409, 413, 422, 425, 429, 500, 503, 504, 529)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [*ANSWERED, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(400, 600))],
+)
+def test_an_order_that_was_taken_and_refused_is_paid_once(
+    ledger: Ledger, clock: Clock, making: Making, status: int
+) -> None:
+    """A gateway may answer anything for what it passed on: the batch is looked for first."""
+    n_orders = 0
+
+    def refuse(passing: Passing) -> None:
+        nonlocal n_orders
+        n_orders += passing.is_order
+        if passing.is_order and n_orders == 1:
+            passing.status, passing.body = status, b'{"error": {"message": "no"}}'
+
+    with making(refuse, clock.now) as maker:
+        judge_all(opening(ledger, maker), maker, clock)
+
+        require_paid_once(ledger, maker)
+
+
+@pytest.mark.parametrize("hours", [-72, -25, -23, 23, 25, 72])
+def test_a_clock_that_is_off_pays_no_batch_twice(
+    ledger: Ledger, clock: Clock, making: Making, hours: int
+) -> None:
+    """The answer to the order was lost: the batch is looked for by the provider's clock."""
+    skew, n_orders = timedelta(hours=hours), 0
+
+    def now() -> datetime:
+        return clock.now() + skew
+
+    def lose(passing: Passing) -> None:
+        nonlocal n_orders
+        n_orders += passing.is_order
+        passing.is_cut = passing.is_order and n_orders == 1
+
+    with making(lose, now) as maker:
+        judge_all(opening(ledger, maker), maker, clock)
+
+        require_paid_once(ledger, maker)
+
+
+def test_the_key_goes_to_nobody_whom_an_answer_names(
+    ledger: Ledger, clock: Clock, making: Making
+) -> None:
+    """A batch names the address of its results: a gateway's names another company's."""
+    with Stranger() as stranger:
+        there = f"http://127.0.0.2:{stranger.port}/results"
+
+        def point_away(passing: Passing) -> None:
+            _edited(passing, lambda batch: batch.update(results_url=there))
+
+        with making(point_away, clock.now) as maker:
+            judge_all(opening(ledger, maker), maker, clock)
+
+            require_paid_once(ledger, maker)
+    assert stranger.seen == []
+
+
+def test_a_redirect_takes_no_key_along(ledger: Ledger, clock: Clock, making: Making) -> None:
+    """Whoever can answer for a provider could have it otherwise."""
+    with Stranger() as stranger:
+
+        def send_away(passing: Passing) -> None:
+            if passing.is_download and clock.now() < HEALED:
+                passing.status = 302
+                passing.headers["location"] = f"http://127.0.0.1:{stranger.port}/elsewhere"
+
+        with making(send_away, clock.now) as maker:
+            judge_all(opening(ledger, maker), maker, clock)
+
+            require_paid_once(ledger, maker)
+    assert not [each for each in stranger.seen if CANARY in str(each)]
+
+
+@pytest.mark.parametrize("spoil", [_page, _half])
+def test_a_batch_that_was_given_up_is_taken_up_again_and_paid_once(
+    ledger: Ledger, clock: Clock, making: Making, spoil: Spoil
+) -> None:
+    """Earlier versions ended it after three bad downloads; its results are there all the same."""
+
+    def until_healed(passing: Passing) -> None:
+        if passing.is_download and clock.now() < HEALED:
+            spoil(passing)
+
+    with making(until_healed, clock.now) as maker:
+        recorder = opening(ledger, maker)
+        for _ in range(3):
+            with pytest.raises(WorkInFlight):
+                judge_all(recorder, maker, clock, waits=False)
+        (batch,) = recorder.state.open_batches
+        assert batch.submitted is not None
+        name = batch.submitted.provider_batch_id
+        forget_batch(recorder, lambda _: maker.port, name)
+        clock.moment = HEALED
+        adopt_named(recorder, lambda _: maker.port, name)
+        judge_all(recorder, maker, clock)
+
+        require_paid_once(ledger, maker)
