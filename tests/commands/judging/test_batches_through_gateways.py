@@ -87,7 +87,13 @@ def openai(spoil: Spoil, now: Callable[[], datetime]) -> Iterator[Maker]:
         fake.service.ends_by_looking = True
         fake.service.now = now
         port = OpenAIBatches(OPENAI, Endpoint(gateway.url, "judge", CANARY))
-        yield Maker(OPENAI, port, lambda: Counter(fake.service.billed))
+        yield Maker(OPENAI, port, lambda: billed_by(fake))
+
+
+def billed_by(fake: FakeOpenAIBatches) -> Counter[str]:
+    """Return what is billed once every batch has ended, those that nobody looks at included."""
+    fake.end_batches()
+    return Counter(fake.service.billed)
 
 
 @pytest.fixture(params=[anthropic, openai])
@@ -290,7 +296,7 @@ def test_what_an_expired_batch_answered_is_not_taken_for_unanswered(
     with FakeOpenAIBatches() as fake, Gateway(fake.port, dated(until_healed, clock.now)) as gateway:
         fake.service.now = clock.now
         port = OpenAIBatches(OPENAI, Endpoint(gateway.url, "judge", CANARY))
-        maker = Maker(OPENAI, port, lambda: Counter(fake.service.billed))
+        maker = Maker(OPENAI, port, lambda: billed_by(fake))
         recorder = opening(ledger, maker)
         with pytest.raises(WorkInFlight):
             judge_all(recorder, maker, clock, waits=False)
