@@ -29,7 +29,7 @@ TourneyError
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ledger.identity import Digest
 
@@ -44,6 +44,9 @@ class TourneyError(Exception):
         return BaseException.__new__, (type(self), *self.args), self.__dict__
 
 
+_CHECK_OR_RESTORE: Final = "check its permissions, or restore an undamaged copy"
+
+
 class LedgerError(TourneyError):
     """A ledger could not be opened, read or written."""
 
@@ -52,7 +55,9 @@ class NotALedger(LedgerError):
     """The file is not a tourney ledger."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} is not a ledger: {why}; name another file")
+        super().__init__(
+            f"{path} is not a ledger: {why}; name another file, or restore a backup of it"
+        )
         self.path = path
 
 
@@ -93,10 +98,10 @@ class AlteredSchema(LedgerError):
 class CannotRead(LedgerError):
     """The ledger's file cannot be read, or not completely."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(
-            f"cannot read {path}: {why}; check its permissions, or restore an undamaged copy"
-        )
+    def __init__(self, path: Path, why: str, *, is_damaged: bool = False) -> None:
+        what = f"{path} is damaged" if is_damaged else f"cannot read {path}"
+        remedy = "restore a backup" if is_damaged else _CHECK_OR_RESTORE
+        super().__init__(f"{what}: {' '.join(why.split())}; {remedy}")
         self.path, self.why = path, why
 
 
@@ -190,7 +195,10 @@ class UnreadableEvent(LedgerError):
     """An event's type, version or shape is unknown to this tourney."""
 
     def __init__(self, position: int, why: str) -> None:
-        super().__init__(f"cannot read the event at position {position}: {why}")
+        super().__init__(
+            f"cannot read the event at position {position}: {why}; if `tourney verify` finds the"
+            " ledger damaged, restore a backup"
+        )
         self.position, self.why = position, why
 
 

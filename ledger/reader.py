@@ -5,16 +5,18 @@ import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import ge
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from ledger.chain import GENESIS, Head, is_tombstone
-from ledger.errors import CannotRead
+from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import EVENTS, Event
 from ledger.identity import Digest, StreamId
 from ledger.recorded import (
+    DAMAGED_ROW,
     EARLIEST_US,
     LATEST_US,
     Recorded,
@@ -22,6 +24,7 @@ from ledger.recorded import (
     decode_stored,
     microseconds,
 )
+from ledger.storage.connection import is_corrupt
 from ledger.storage.sharing import Locked, Snapshot
 from ledger.storage.tail import key_of, keys_until, positions_in, streams_in
 
@@ -37,11 +40,12 @@ _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position 
 _AT: Final = (
     "SELECT {} FROM event WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
 ).format
-_OF_TYPES: Final = "{} AND type IN (SELECT value FROM json_each(?))".format
+# Not looked up by type: an audit goes through all rows, whatever an index leads to.
+_OF_TYPES: Final = "{} AND +type IN (SELECT value FROM json_each(?))".format
 _NEWEST: Final = (
     f"SELECT {_COLUMNS} FROM event WHERE position <= ?"  # noqa: S608
-    " AND (type IN (SELECT value FROM json_each(?))"
-    " OR stream = ? AND type IN (SELECT value FROM json_each(?)))"
+    " AND (+type IN (SELECT value FROM json_each(?))"
+    " OR +stream = ? AND +type IN (SELECT value FROM json_each(?)))"
     " ORDER BY position DESC LIMIT 1"
 )
 _WITH_KEY: Final = "SELECT position FROM event_key WHERE key = ?"
@@ -50,6 +54,7 @@ _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
 _IS_GONE: Final = re.compile("no such (column|table)").match
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
 _DECODERS: Final = EVENTS.decoders
+_PLACED: Final = (str, int, bytes)  # stream, version and link of a sound row
 
 
 class LedgerReader:
@@ -126,7 +131,11 @@ class LedgerReader:
         last = head if until is None else until
         found = {position for key in sought for (position,) in self.select(_WITH_KEY, key)}
         for page in self.pages(_PAGE_OF(_IDS), keys_until(head), head) if sought else ():
-            found |= {position for position, event_id in page if key_of(event_id) in sought}
+            for position, event_id in page:
+                if not isinstance(event_id, bytes):
+                    raise UnreadableEvent(position, DAMAGED_ROW)
+                if key_of(event_id) in sought:
+                    found.add(position)
         yield from self.at(position for position in found if position <= last)
 
     def positions(
@@ -137,7 +146,7 @@ class LedgerReader:
         Raises:
             CannotRead: The file is damaged.
         """
-        return positions_in(self.select, self.head.position, streams, types, after, until)
+        return positions_in(self.select, streams, types, after, until)
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
         """Yield the events at some positions, in order.
@@ -169,7 +178,7 @@ class LedgerReader:
         """
         last = self.head.position if until is None else until
         for page in self.pages(_PAGE_OF(_ROWS), after, last):
-            yield from map(StoredEvent._make, page)
+            yield from map(StoredEvent.of, page)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -203,12 +212,17 @@ class LedgerReader:
             return Digest(GENESIS.hex())
         if position > _LAST_POSITION:
             return None
-        found = self.select("SELECT chain FROM event WHERE position = ?", position)
-        return Digest(found[0][0].hex()) if found else None
+        for (chain,) in self.select("SELECT chain FROM event WHERE position = ?", position):
+            if not isinstance(chain, bytes):
+                raise UnreadableEvent(position, DAMAGED_ROW)
+            return Digest(chain.hex())
+        return None
 
     def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began, or those with events of a type."""
-        found = streams_in(self.select, self.head.position, types)
+        found = streams_in(self.select, types)
+        if not all(isinstance(stream, str) for stream in found):
+            raise CannotRead(self.path, "the name of a stream is damaged")
         return tuple(map(StreamId, found))
 
     def position_at(self, at: datetime) -> int:
@@ -236,7 +250,7 @@ class LedgerReader:
             self.require_unchanged()  # part of it may be of another time
             said = str(error)
             why = f"another program changed its tables: {said}" if _IS_GONE(said) else said
-            raise CannotRead(self.path, why) from error
+            raise CannotRead(self.path, why, is_damaged=is_corrupt(error)) from error
         self.require_unchanged()
         return rows
 
@@ -253,10 +267,11 @@ class LedgerReader:
             CannotRead: The file is damaged.
         """
         while page := self.select(query, after, *parameters, _PAGE):
-            yield page
-            if page[-1][0] <= after:
+            positions = [after, *(row[0] for row in page)]
+            if any(map(ge, positions, positions[1:])):  # else an audit would go round for ever
                 raise CannotRead(self.path, f"positions do not increase after {after}")
-            after = page[-1][0]
+            yield page
+            after = positions[-1]
 
     def _pages_at(
         self, positions: Sequence[int], columns: str = _COLUMNS
@@ -274,6 +289,8 @@ def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
     """Decode a page of events."""
     for position, recorded_us, type_, schema_version, data, of, version, link in page:
         event, redacted = _decoded(position, recorded_us, type_, schema_version, data)
+        if (type(of), type(version), type(link)) != _PLACED:
+            raise UnreadableEvent(position, DAMAGED_ROW)
         yield Recorded(position, of, version, recorded_us, link, event, redacted)
 
 

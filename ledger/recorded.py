@@ -1,7 +1,7 @@
 """Events as recorded: with position, version, time and link, decoded or as stored."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from ledger.chain import LeafContent, is_tombstone, remaining_payload
 from ledger.errors import UnreadableEvent
@@ -68,6 +68,18 @@ class StoredEvent(NamedTuple):
     leaf: bytes
     chain: bytes
 
+    @classmethod
+    def of(cls, row: tuple[object, ...]) -> Self:
+        """Return a row as it is read from a file that may be damaged.
+
+        Raises:
+            UnreadableEvent: A field is missing, or is of another type.
+        """
+        stored = cls._make(row)
+        if tuple(map(type, row)) != _TYPES:
+            raise UnreadableEvent(stored.position, DAMAGED_ROW)
+        return stored
+
     @property
     def entry(self) -> LeafContent:
         """The fields that the leaf hashes."""
@@ -101,6 +113,10 @@ class StoredEvent(NamedTuple):
         )
 
 
+_TYPES: Final = (int, bytes, str, int, str, int, int, bytes, bytes, bytes)
+DAMAGED_ROW: Final = "its row is damaged: a field has the wrong type"
+
+
 def decode_stored(
     position: int, recorded_us: object, type_: str, schema_version: int, data: object
 ) -> Event:
@@ -110,7 +126,7 @@ def decode_stored(
         UnreadableEvent: Its type, version, shape or time is unknown.
     """
     if not isinstance(recorded_us, int) or not isinstance(data, bytes):
-        raise UnreadableEvent(position, "its row is damaged: a field has the wrong type")
+        raise UnreadableEvent(position, DAMAGED_ROW)
     if not EARLIEST_US <= recorded_us <= LATEST_US:
         raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
     try:

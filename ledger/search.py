@@ -26,10 +26,10 @@ def newest(
     last = ledger.head.position if until is None else until
     n_most = _ALL if limit is None else limit
     rows = ledger.select(_NEWEST, last, event_type or "", n_most)
-    return tuple(map(StoredEvent._make, rows[::-1]))
+    return tuple(map(StoredEvent.of, rows[::-1]))
 
 
 def with_id(ledger: LedgerReader, beginning: str) -> tuple[StoredEvent, ...]:
     """Return the events whose id starts with some of its 32 hexadecimal characters."""
     escaped = beginning.lower().replace("%", r"\%").replace("_", r"\_")
-    return tuple(map(StoredEvent._make, ledger.select(_WITH_ID, escaped)))
+    return tuple(map(StoredEvent.of, ledger.select(_WITH_ID, escaped)))

@@ -19,6 +19,7 @@ from commands.runs.auditing.events import find_events
 from commands.runs.auditing.events import follow as follow_rows
 from commands.runs.auditing.redact import redact_with_consent
 from commands.runs.auditing.replay import replay as replay_runs
+from commands.runs.auditing.soundness import require_sound
 from commands.runs.auditing.verify import noted_heads
 from commands.runs.auditing.verify import verify as verify_ledger
 from ledger.events.registry import EVENTS
@@ -163,11 +164,14 @@ def backup(
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 
+    The copy is checked as by verify, but for what its events mean.
+
     Example: tourney backup safe/tournament.db
     """
     with Ledger.read_only(paths.of_ledger) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
+        require_sound(copy)
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
     for each in unfinished_backups(to):
         say(f"{each} was left by an unfinished backup; remove it if no backup is running")

@@ -14,13 +14,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from commands.errors import ConfigurationError, ProviderError, counted
 from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
+from commands.runs.auditing.soundness import require_sound
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.inputs import read_bank, read_rubric
 from commands.settings.servers import Reach, Server
 from commands.settings.version import VERSION
 from commands.spending.offer import no_price
 from commands.spending.price_table import PriceTable, price_table
-from ledger.errors import LedgerError, NoLedger, TourneyError
+from ledger.errors import NoLedger, TourneyError
 from ledger.identity import Dimension
 from ledger.storage.connection import require_own_schema
 from ledger.storage.place import foreign_kind, require_one_name
@@ -220,10 +221,11 @@ def _ledger(path: Path) -> Finding:
             require_writable(path)
             require_one_name(path)
             require_own_schema(ledger.connection, path)
+            require_sound(ledger)
             return Finding("ledger", "good", f"{path}, head {ledger.head}")
     except NoLedger:
         return Finding("ledger", "good", f"{path}: not created yet")
-    except LedgerError as error:
+    except TourneyError as error:
         return Finding("ledger", "bad", str(error))
 
 

@@ -68,7 +68,7 @@ def require_columns(ledger: Ledger) -> None:
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
     """Yield what is wrong with the file itself, at position 0: pages, schema, number of rows."""
     try:
-        altered = list(schema.differences(ledger.select(schema.CONTENTS)))
+        altered = list(schema.differences(ledger.select))
         yield from (Fault(0, why) for why in altered)
         # SQLite leaves out the free pages of a file with views, unless it is asked for its schema.
         checked = ("PRAGMA integrity_check", "PRAGMA integrity_check('sqlite_schema')")
@@ -164,7 +164,7 @@ def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorde
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:
-    position, _, stream, type_, schema_version, recorded_us, data, version, _, chain, _ = row
+    position, _, stream, type_, schema_version, recorded_us, data, version, _, chain = row
     try:
         stream, type_ = StreamId(stream.decode()), type_.decode()
         event = decode_stored(position, recorded_us, type_, schema_version, data)

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from ledger.auditing.tables import KeyTable, KindTable, StreamVersions
+from ledger.auditing.tables import KeyTable, StreamVersions
 from ledger.chain import (
     GENESIS,
     Head,
@@ -25,7 +25,6 @@ from ledger.chain import (
 from ledger.errors import CannotRead
 from ledger.identity import digest_of_bytes
 from ledger.reader import Columns
-from ledger.storage.schema import COUNTED
 from ledger.storage.tail import key_of
 from ledger.store import Ledger
 
@@ -33,9 +32,9 @@ _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
 _RANGES_A_CORE: Final = 16  # some take longer than others, and the last ones end alone
 # Text is read as bytes: what was tampered with need not be UTF-8.
 ROWS: Final = (
-    "SELECT position,"  # noqa: S608 (a constant)
+    "SELECT position,"
     " event_id, CAST(stream AS BLOB), CAST(type AS BLOB), schema_version, recorded_us, data,"
-    f" version, leaf, chain, {COUNTED}"
+    " version, leaf, chain"
     " FROM event WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _LINK: Final = 9  # its column of those
@@ -131,11 +130,9 @@ def _audited(
     found: list[Fault | Tombstone] = []
     check, keys = begin(), bytearray()
     try:
-        kinds = KindTable(ledger.select, after, last)
-        found.extend(_faults_in_range(ledger, after, last, keys, (kinds.add, check.add)))
+        found.extend(_faults_in_range(ledger, after, last, keys, check.add))
     except CannotRead as error:
         return AuditedRange(after, last, [*found, _unreadable(after, error)], None)
-    found.extend(_lost("kinds", kinds.lost(), after))
     return AuditedRange(after, last, found, check.result(), bytes(keys))
 
 
@@ -144,15 +141,15 @@ def _with_lost_keys(audited: AuditedRange[Result_co], table: KeyTable) -> Audite
     if audited.keys is None:
         return audited
     after, last, found, *_ = audited
-    lost = _lost("keys", table.lost(after, last, audited.keys), after)
+    lost = _lost(table.lost(after, last, audited.keys), after)
     return audited._replace(found=[*found, *lost], keys=None)
 
 
-def _lost(things: str, positions: Iterator[int], after: int) -> Iterator[Fault]:
-    """Yield a fault for each event to which a table does not lead."""
+def _lost(positions: Iterator[int], after: int) -> Iterator[Fault]:
+    """Yield a fault for each event to which the table of keys does not lead."""
     try:
         for each in positions:
-            yield Fault(each, f"the table of {things} does not lead to it")
+            yield Fault(each, "the table of keys does not lead to it")
     except CannotRead as error:
         yield _unreadable(after, error)
 
@@ -166,11 +163,11 @@ def _faults_in_range(
     after: int,
     last: int,
     keys: bytearray,
-    checks: Sequence[Callable[[Sequence[Columns]], None]],
+    check: Callable[[Sequence[Columns]], None],
 ) -> Iterator[Fault | Tombstone]:
     """Yield the faults and tombstones of a range of events, trusting the row before it.
 
-    Its keys are added to those given, and each page is given to all checks.
+    Its keys are added to those given, and each page is given to the check.
     """
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
@@ -180,8 +177,7 @@ def _faults_in_range(
             keys += b"".join([key_of(row[1]) for row in page])
         else:
             yield from _faults_in_page(page, position, previous, versions, keys)
-        for check in checks:
-            check(page)
+        check(page)
         position, previous = page[-1][0], page[-1][_LINK]
 
 
@@ -192,7 +188,7 @@ def _is_sound(
 
     If so, the versions become those after it.
     """
-    positions, _, streams, _, _, _, payloads, found, leaves, links, _ = zip(*page, strict=True)
+    positions, _, streams, _, _, _, payloads, found, leaves, links = zip(*page, strict=True)
     after = dict[bytes, int]()
     try:
         for stream, version in zip(streams, found, strict=True):

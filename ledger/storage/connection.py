@@ -68,7 +68,30 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
                     connection.execute(statement)
     _require_ledger(connection, path)
     require_own_schema(connection, path)
+    _bring_up_to_date(connection)
     return was_empty
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Make what an earlier version lacks, or made otherwise; all of it or nothing."""
+    if _pragma(connection, "user_version") == schema.FORMAT:
+        if not schema.has_own_views(connection.execute):
+            with immediate_transaction(connection):
+                _make_views(connection)
+        return
+    with immediate_transaction(connection):
+        for statement in schema.UPGRADE:
+            connection.execute(statement)
+        _make_views(connection)
+
+
+def _make_views(connection: sqlite3.Connection) -> None:
+    """Make each view, in the place of what another version made by its name."""
+    from sqlite_utils import Database  # noqa: PLC0415  # 90 ms, and few commands make views
+
+    database = Database(connection, recursive_triggers=False, execute_plugins=False)
+    for view in schema.VIEWS:
+        database.create_view(view.name, view.select, replace=True)
 
 
 def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
@@ -83,7 +106,7 @@ def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 def differences(connection: sqlite3.Connection) -> list[str]:
     """Describe how a file's schema differs from what tourney makes."""
-    return list(schema.differences(connection.execute(schema.CONTENTS)))
+    return list(schema.differences(connection.execute))
 
 
 def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]:
@@ -224,7 +247,7 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     except sqlite3.OperationalError:
         raise
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise NotALedger(path, str(error)) from error
+        raise not_a_ledger(path, error) from error
     if is_empty:  # whoever began it was killed before there was a ledger
         raise NoLedger(path)
     if application_id != schema.APPLICATION_ID:
@@ -236,6 +259,19 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     (value,) = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)
+
+
+def is_corrupt(error: Exception) -> bool:
+    """Say whether SQLite found a database damaged, or cut."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & _PRIMARY_CODE == sqlite3.SQLITE_CORRUPT
+
+
+def not_a_ledger(path: Path, error: Exception) -> CannotRead | NotALedger:
+    """Return what a file is that SQLite cannot read: a damaged ledger, or something else."""
+    if is_corrupt(error):
+        return CannotRead(path, str(error), is_damaged=True)
+    return NotALedger(path, str(error))
 
 
 def is_failed_flush(error: Exception) -> bool:
@@ -263,4 +299,4 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
                 raise cannot_write(self._path, error) from error
             raise CannotRead(self._path, str(error)) from error
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
-            raise NotALedger(self._path, str(error)) from error
+            raise not_a_ledger(self._path, error) from error

@@ -63,7 +63,7 @@ def require_redactable(connection: sqlite3.Connection, position: int) -> StoredE
     found = connection.execute("SELECT * FROM event WHERE position = ?", (position,)).fetchone()
     if found is None:
         raise CannotRedact(position, "the ledger has no such position; see `tourney log`")
-    row = StoredEvent._make(found)
+    row = StoredEvent.of(found)
     if is_tombstone(row.data):
         raise CannotRedact(position, "its texts are removed already; see `tourney verify`")
     if row.type == TournamentOpened.__name__ and _is_newest(connection, row):
@@ -83,7 +83,7 @@ def _is_newest(connection: sqlite3.Connection, row: StoredEvent) -> bool:
         return connection.execute(query, parameters).fetchall()
 
     [(end,)] = select(_END)
-    return not positions_in(select, end, [row.stream], {row.type}, row.position, end)
+    return not positions_in(select, [row.stream], {row.type}, row.position, end)
 
 
 def redact_row(connection: sqlite3.Connection, position: int, why: str) -> EventRedacted:

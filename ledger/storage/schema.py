@@ -1,7 +1,7 @@
 """The schema of the SQLite file: its tables, triggers that keep them append-only, and views."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from ledger.storage.views.further import FURTHER
 from ledger.storage.views.judged import JUDGED
@@ -9,7 +9,7 @@ from ledger.storage.views.registered import REGISTERED
 from ledger.storage.views.view import EVENTS
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
-FORMAT: Final = 1
+FORMAT: Final = 2  # 1 had a table of what is in each stream
 
 VIEWS: Final = (*REGISTERED, *JUDGED, *FURTHER, *EVENTS)
 
@@ -36,28 +36,10 @@ CREATE TABLE event_key (
   position INTEGER NOT NULL) STRICT, WITHOUT ROWID"""
 KEYS_AT_ONCE: Final = 65_536
 
-# Where a stream's events of each type are, of all but the last few; see `ledger.storage.tail`.
-KINDS: Final = """\
-CREATE TABLE event_kind (
-  stream TEXT NOT NULL,
-  type TEXT NOT NULL,
-  counted ANY NOT NULL,
-  position INTEGER NOT NULL,
-  PRIMARY KEY (stream, type, counted, position)) STRICT, WITHOUT ROWID"""
+# Where the events of a type are, or of a stream that have it.
+TYPES: Final = "CREATE INDEX event_of_type ON event (type, stream)"
 
-# What `ledger.counts` tells apart within a type: how a pair ended, and a response's length. Events
-# are JSON without white space, where a quote within a text is escaped: so a field's quoted name is
-# found where the field is, and nowhere else. Bytes, since what was tampered with need not be text.
-COUNTED: Final = """\
-CASE type
-  WHEN 'PairReconciled'
-    THEN substr(data, instr(data, CAST('"outcome":"' AS BLOB)) + 11, 3)
-  WHEN 'ResponseGenerated'
-    THEN CAST(substr(data, instr(data, CAST('"n_generated_tokens":' AS BLOB)) + 21, 19) AS INTEGER)
-  ELSE ''
-END"""
-
-_GUARDED: Final = {"event": "event", "key": "event_key", "kind": "event_kind"}  # tables
+_GUARDED: Final = {"event": "event", "key": "event_key"}  # tables
 _GUARD: Final = """\
 CREATE TRIGGER {name} BEFORE {act} ON {table}
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: {act} refused'); END"""
@@ -76,15 +58,32 @@ def _guards() -> Iterator[tuple[str, str]]:
 DEFINITIONS: Final[Mapping[str, str]] = {
     "event": TABLE,
     "event_key": KEYS,
-    "event_kind": KINDS,
     "stream_began": BEGINNINGS,
+    "event_of_type": TYPES,
     "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
     **dict(_guards()),
-    **{view.name: view.statement for view in VIEWS},
 }
+"""What tourney makes beside views, which anybody may read and no tourney does."""
+
+# What the first format had in place of an index, with a view of it.
+RETIRED: Final[Mapping[str, str]] = {
+    "event_kind": "table",
+    "kind_is_never_updated": "trigger",
+    "kind_is_never_deleted": "trigger",
+    "events_by_type": "view",
+}
+UPGRADE: Final = (
+    "DROP VIEW IF EXISTS events_by_type",
+    "DROP TABLE event_kind",
+    TYPES,
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+# SQLite makes them itself, when it is asked to ANALYZE the file, as many a tool does.
+_STATISTICS: Final = frozenset({f"sqlite_stat{n}" for n in (1, 2, 3, 4)})
 
 # Before the first table: a 2 KB event wastes half of a page of 4 KiB.
 PAGE_BYTES: Final = 16_384
@@ -106,19 +105,45 @@ EVERY_CONNECTION: Final = (
     "PRAGMA cell_size_check = ON",
 )
 
-CONTENTS: Final = "SELECT type, name, sql FROM sqlite_schema"
+_CONTENTS: Final = "SELECT type, name, sql FROM sqlite_schema"
+_MADE_VIEWS: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'view'"
+
+Select: TypeAlias = Callable[[str], Iterable[tuple[Any, ...]]]
+"""Returns the rows of a query."""
 
 
-def differences(contents: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
-    """Describe how a file's schema differs from what tourney creates.
+def differences(select: Select) -> Iterator[str]:
+    """Describe how a file's schema differs from what tourney makes.
+
+    A view of ours may say anything: another version has made it, and none of ours reads it.
 
     Args:
-        contents: The rows of `CONTENTS`. SQLite keeps the text of each statement as it was given.
+        select: Of the file. SQLite keeps the text of each statement as it was given.
     """
+    [(file_format,)] = select("PRAGMA user_version")
+    is_outdated = file_format < FORMAT
     missing = dict(DEFINITIONS)
-    for kind, name, sql in contents:
-        if name not in missing:
-            yield f"{kind} {name!r} was not made by tourney"
-        elif missing[name] == sql:
+    if is_outdated:
+        del missing["event_of_type"]
+    for kind, name, sql in select(_CONTENTS):
+        if name in missing and missing[name] == sql:
             del missing[name]
+        elif name not in missing and not _is_known(kind, name, is_outdated=is_outdated):
+            yield f"{kind} {name!r} was not made by tourney"
     yield from (f"{name} is missing from the file's schema, or was changed" for name in missing)
+
+
+def _is_known(kind: str, name: str, *, is_outdated: bool) -> bool:
+    """Say whether a thing is a view of ours, of an earlier format, or SQLite's own."""
+    if kind == "view":
+        return name in _VIEW_NAMES or (is_outdated and RETIRED.get(name) == kind)
+    return (kind == "table" and name in _STATISTICS) or (is_outdated and RETIRED.get(name) == kind)
+
+
+_VIEW_NAMES: Final = frozenset(view.name for view in VIEWS)
+
+
+def has_own_views(select: Select) -> bool:
+    """Say whether a file has each view as this version makes it."""
+    made = {name: sql.partition(" AS ")[2] for name, sql in select(_MADE_VIEWS)}
+    return all(made.get(view.name) == view.select for view in VIEWS)

@@ -1,9 +1,8 @@
 """The end of a ledger, which the next append builds on, and what finds older events.
 
 To open a long ledger costs no more than a short one: the newest keys are read into memory, and all
-older ones are looked up in the table `event_key`. The events of a type are looked up in the table
-`event_kind`, all but the newest. Both tables grow by many events at once, in the order of the
-table, since each event alone would change a page of its own.
+older ones are looked up in the table `event_key`. It grows by many events at once, in the order of
+the table, since each event alone would change a page of its own.
 """
 
 import sqlite3
@@ -15,7 +14,6 @@ import msgspec
 
 from ledger.chain import GENESIS
 from ledger.storage import schema
-from ledger.storage.views import view
 
 KEY_BYTES: Final = 10  # the end of an id
 _encode: Final = msgspec.json.Encoder().encode
@@ -28,36 +26,23 @@ _ADD_KEYS: Final = (
     "INSERT INTO event_key SELECT substr(event_id, -10), position FROM event"
     " WHERE position > ? AND position <= ? ORDER BY 1"
 )
-_ADD_KINDS: Final = (
-    f"INSERT INTO event_kind SELECT stream, type, {schema.COUNTED}, position FROM event"  # noqa: S608 (a constant)
-    " WHERE position > ? AND position <= ? ORDER BY 1, 2, 3, 4"
-)
 _FIND: Final = "SELECT position FROM event_key WHERE key = ?"
 # Mostly one of the last events is the stream's; else its events are counted.
 _VERSION: Final = """\
 SELECT coalesce(
   (SELECT version FROM (SELECT stream, version FROM event ORDER BY position DESC LIMIT 1000)
    WHERE stream = ?1 LIMIT 1),
-  (SELECT count(*) FROM event_kind WHERE stream = ?1)
-  + (SELECT count(*) FROM event WHERE stream = ?1 AND position > ?2))"""
+  (SELECT count(*) FROM event WHERE stream = ?1))"""
 
-# In the table of kinds, and among the newest events.
 _IN_STREAMS: Final = (
-    "SELECT position FROM event_kind WHERE position > ?1 AND position <= min(?2, ?3) AND {0}"
-    " UNION ALL"
-    " SELECT position FROM event WHERE position > max(?1, ?3) AND position <= ?2 AND {0}"
+    "SELECT position FROM event WHERE position > ?1 AND position <= ?2"
+    " AND stream IN (SELECT value FROM json_each(?3)){}"
 ).format
-_OF_STREAMS: Final = "stream IN (SELECT value FROM json_each(?4))"
-_OF_TYPES: Final = "type IN (SELECT value FROM json_each(?5))"
-_STREAMS: Final = "SELECT stream FROM event AS first WHERE version = 1 {} ORDER BY +position".format
-_WITH_TYPES: Final = """\
-AND (
-  EXISTS (
-    SELECT 1 FROM event_kind
-    WHERE stream = first.stream AND type IN (SELECT value FROM json_each(?1)))
-  OR stream IN (
-    SELECT stream FROM event
-    WHERE position > ?2 AND type IN (SELECT value FROM json_each(?1))))"""
+_OF_TYPES: Final = " AND type IN (SELECT value FROM json_each(?4))"
+_STREAMS: Final = "SELECT stream FROM event WHERE version = 1{} ORDER BY +position".format
+_WITH_TYPES: Final = (
+    " AND stream IN (SELECT stream FROM event WHERE type IN (SELECT value FROM json_each(?)))"
+)
 
 
 def key_of(event_id: bytes) -> bytes:
@@ -75,20 +60,12 @@ def keys_until(position: int) -> int:
     return position - position % schema.KEYS_AT_ONCE
 
 
-def kinds_until(position: int) -> int:
-    """Return the last position in the table of kinds, of a ledger that ends at a position."""
-    return position - position % view.KINDS_AT_ONCE
-
-
-def add_to_tables(connection: sqlite3.Connection, before: int, position: int) -> int:
-    """Add the keys and kinds that are due since an earlier end; return how many rows."""
-    n_rows = 0
-    for last_in, add in ((keys_until, _ADD_KEYS), (kinds_until, _ADD_KINDS)):
-        known, due = last_in(before), last_in(position)
-        if known < due:
-            connection.execute(add, (known, due))
-        n_rows += due - known
-    return n_rows
+def add_keys(connection: sqlite3.Connection, before: int, position: int) -> int:
+    """Add the keys that are due since an earlier end; return how many."""
+    known, due = keys_until(before), keys_until(position)
+    if known < due:
+        connection.execute(_ADD_KEYS, (known, due))
+    return due - known
 
 
 Select: TypeAlias = Callable[..., list[tuple[Any, ...]]]
@@ -97,7 +74,6 @@ Select: TypeAlias = Callable[..., list[tuple[Any, ...]]]
 
 def positions_in(
     select: Select,
-    end: int,
     streams: Sequence[str],
     types: Collection[str] | None,
     after: int,
@@ -107,32 +83,30 @@ def positions_in(
 
     Args:
         select: Of a ledger.
-        end: Its last position.
         streams: The streams.
         types: The types; None: all.
         after: Only positions after this one.
         until: Only positions up to this one.
     """
-    chosen = [_OF_STREAMS] if types is None else [_OF_STREAMS, _OF_TYPES]
-    named = (streams, *([] if types is None else [sorted(types)]))
-    lists = [_encode(each).decode() for each in named]
-    found = select(_IN_STREAMS(" AND ".join(chosen)), after, until, kinds_until(end), *lists)
+    of_types, *lists = ("", streams) if types is None else (_OF_TYPES, streams, sorted(types))
+    found = select(_IN_STREAMS(of_types), after, until, *map(_json, lists))
     return sorted(position for (position,) in found)  # faster than by SQLite
 
 
-def streams_in(select: Select, end: int, types: Collection[str] | None) -> list[str]:
+def streams_in(select: Select, types: Collection[str] | None) -> list[str]:
     """Return the streams in the order in which they began, or those with events of some types.
 
     Args:
         select: Of a ledger.
-        end: Its last position.
         types: The types; None: all.
     """
-    if types is None:
-        found = select(_STREAMS(""))
-    else:
-        found = select(_STREAMS(_WITH_TYPES), _encode(sorted(types)).decode(), kinds_until(end))
+    chosen = [] if types is None else [_json(sorted(types))]
+    found = select(_STREAMS(_WITH_TYPES if chosen else ""), *chosen)
     return [stream for (stream,) in found]
+
+
+def _json(values: Sequence[str]) -> str:
+    return _encode(values).decode()
 
 
 class Tail:
@@ -177,8 +151,7 @@ class Tail:
     def version_of(self, connection: sqlite3.Connection, stream: str) -> int:
         """Return a stream's version; 0 if it has not begun."""
         if stream not in self._versions:
-            counted = stream, kinds_until(self.position)
-            [version] = connection.execute(_VERSION, counted).fetchone()
+            [version] = connection.execute(_VERSION, (stream,)).fetchone()
             self._versions[stream] = version
         return self._versions[stream]
 

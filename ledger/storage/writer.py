@@ -5,14 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ledger.chain import is_tombstone, leaf_hash, link_hash, payload_digest
-from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion
+from ledger.errors import (
+    FromTheFuture,
+    InvalidEvent,
+    KeyConflict,
+    StaleVersion,
+    UnreadableEvent,
+)
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
 from ledger.storage import schema
 from ledger.storage.redaction import redact_row
-from ledger.storage.tail import Tail, add_to_tables, key_named, key_of
+from ledger.storage.tail import Tail, add_keys, key_named, key_of
 
 ID_BYTES: Final = 16
 
@@ -59,7 +65,7 @@ class EventWriter:
         self._positions: dict[bytes, int] = {}  # by key, of what was placed here
         self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
         self._inserted_until = tail.position
-        self._n_added = 0  # rows of the tables of keys and kinds
+        self._n_added = 0  # rows of the table of keys
         self._n_bytes = 0  # of what was placed here
 
     def append(
@@ -131,10 +137,10 @@ class EventWriter:
         """Yield events after a position that were committed before this transaction."""
         later = "SELECT * FROM event WHERE position > ? ORDER BY position"
         for values in self._connection.execute(later, (position,)):
-            yield StoredEvent._make(values).decode()
+            yield StoredEvent.of(values).decode()
 
     def insert_pending(self) -> None:
-        """Insert the pending rows, and the keys and kinds that are due."""
+        """Insert the pending rows, and the keys that are due."""
         rows = list(self._pending.values())
         start = 0
         for n_rows, insert in _INSERTS.items():
@@ -144,7 +150,7 @@ class EventWriter:
                 start += n_rows
         self._pending.clear()
         before, self._inserted_until = self._inserted_until, self.position
-        self._n_added += add_to_tables(self._connection, before, self.position)
+        self._n_added += add_keys(self._connection, before, self.position)
 
     @property
     def has_recorded(self) -> bool:
@@ -219,7 +225,10 @@ class EventWriter:
         if position in self._pending:
             return self._pending[position]
         found = self._connection.execute("SELECT * FROM event WHERE position = ?", (position,))
-        return StoredEvent._make(found.fetchone())
+        row = found.fetchone()
+        if row is None:
+            raise UnreadableEvent(position, "the table of keys leads to it, and it is not there")
+        return StoredEvent.of(row)
 
 
 def draft(stream: StreamId, event: Event) -> Draft:

@@ -17,7 +17,6 @@ from ledger.recorded import Recorded, StoredEvent, microseconds
 from ledger.search import newest, with_id
 from ledger.storage import schema
 from ledger.storage.tail import key_named, key_of
-from ledger.storage.views import view
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
 from tests.support.faults.hostile import tamper
@@ -27,13 +26,6 @@ OTHER = StreamId("other")
 SET_TIME = "UPDATE event SET recorded_us = {} WHERE position = {}".format
 _N_STEPS_A_ROW = 20  # at most, for SQLite to go on from a row
 SECONDS = st.integers(min_value=0, max_value=9)
-
-
-@pytest.fixture(autouse=True, params=[3, 100, 4_096])
-def kinds_at_once(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> int:
-    """Find events in the table of kinds, among the newest, or in both."""
-    monkeypatch.setattr(view, "KINDS_AT_ONCE", request.param)
-    return int(request.param)
 
 
 def after_noon(seconds: float) -> datetime:

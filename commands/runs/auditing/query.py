@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from commands.errors import ConfigurationError
 from ledger.errors import CannotRead
 from ledger.identity import Json
+from ledger.storage.connection import is_corrupt
 from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 
@@ -50,6 +51,10 @@ def ask(ledger: Ledger, query: str) -> Answer:
         KeyboardInterrupt: It was stopped.
     """
     connection = ledger.connection
+    try:
+        _make_views(connection)
+    except sqlite3.Error as error:
+        raise CannotRead(ledger.path, str(error), is_damaged=is_corrupt(error)) from error
     connection.execute(_NESTED)
     connection.set_authorizer(_authorized)
     connection.set_progress_handler(_no_reason_to_stop, _LOOKS_EVERY)
@@ -69,6 +74,12 @@ def ask(ledger: Ledger, query: str) -> Answer:
     return Answer(_each_once(names), rows)
 
 
+def _make_views(connection: sqlite3.Connection) -> None:
+    """Make today's views for this connection: the file may have those of an earlier version."""
+    for view in VIEWS:
+        connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.select}")
+
+
 def _authorized(action: int, _first: object, name: object, *_: object) -> int:
     """Let a statement read, and call functions of SQLite that do not load code."""
     is_allowed = action in _ALLOWED and name != "load_extension"
@@ -86,7 +97,7 @@ def _explain(error: Exception, ledger: Ledger) -> None:
     if code == sqlite3.SQLITE_INTERRUPT:
         raise KeyboardInterrupt from error
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR}:
-        raise CannotRead(ledger.path, str(error)) from error
+        raise CannotRead(ledger.path, str(error), is_damaged=is_corrupt(error)) from error
 
 
 def _hint(error: Exception) -> str:

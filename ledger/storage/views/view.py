@@ -1,14 +1,14 @@
 """What a view is: columns over events, each with its meaning, written as one SQL statement.
 
 Each column's meaning is a comment in the statement, which SQLite keeps: who opens the file with any
-tool reads it there. Two views serve the others. Every connection parses all of them, so what they
+tool reads it there. One view serves the others. Every connection parses all of them, so what they
 have in common stands once.
 """
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-KINDS_AT_ONCE: Final = 4_096  # events that the table of kinds grows by; a view says it, too
+EVERY_EVENT: Final = "FROM event"
 
 
 class ViewColumn(NamedTuple):
@@ -29,14 +29,22 @@ class LedgerView(NamedTuple):
     common: str = ""  # what its source refers to: WITH ...
 
     @property
-    def statement(self) -> str:
-        """The statement that creates it, with its meanings as comments."""
+    def select(self) -> str:
+        """The statement that it is made of, with its meanings as comments.
+
+        Its rows are computed once a query: where two views are joined, SQLite would else compute
+        all rows of one for each row of the other.
+        """
         lines = "\n".join(self._lines())
+        rows = f"SELECT\n{lines}\n{self.source}"
+        if self.source == EVERY_EVENT:
+            return f"-- {self.meaning}\n{rows}"
+        common = f"{self.common.rstrip()},\n" if self.common else "WITH "
         return f"""\
-CREATE VIEW {self.name} AS -- {self.meaning}
-{self.common}SELECT
-{lines}
-{self.source}"""
+-- {self.meaning}
+{common}facts AS MATERIALIZED (
+{rows})
+SELECT * FROM facts"""
 
     def _lines(self) -> Iterator[str]:
         for column in self.columns:
@@ -65,7 +73,7 @@ def events(*types: str) -> str:
     names = ", ".join(f"'{each}'" for each in types)
     return f"""\
 events WHERE position IN (
-    SELECT position FROM events_by_type WHERE type IN ({names}))"""
+    SELECT position FROM event WHERE type IN ({names}))"""
 
 
 TOURNAMENT: Final = ViewColumn("tournament", "stream", "the tournament's id")
@@ -97,19 +105,6 @@ EVENTS: Final = (
                 "data of which texts are read: NULL once redacted, U+FFFD for NUL",
             ),
         ),
-        "FROM event",
-    ),
-    LedgerView(
-        "events_by_type",
-        "where the events of a type are, found without reading them",
-        (PLACE, known("stream", "as in events"), known("type", "what happened")),
-        f"""\
-FROM (
-    SELECT kind.position, kind.stream, kind.type
-    FROM event AS began CROSS JOIN event_kind AS kind ON kind.stream = began.stream
-    WHERE began.version = 1
-    UNION ALL
-    SELECT position, stream, type FROM event WHERE position > (
-      SELECT coalesce(max(position), 0) / {KINDS_AT_ONCE} * {KINDS_AT_ONCE} FROM event))""",
+        EVERY_EVENT,
     ),
 )

@@ -20,7 +20,6 @@ from commands.importing.formats.rows import BadRow, Record, Records
 from ledger.auditing.audit import audit
 from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn
 from ledger.storage import schema
-from ledger.storage.views import view
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
 from projections.battles.imported_sets import IMPORTED_BATTLES
@@ -103,7 +102,6 @@ def test_the_tables_of_keys_and_kinds_may_grow_in_the_middle_of_a_file(
     """Its events are inserted one by one, all in one transaction."""
     monkeypatch.setattr("ledger.events.imports.MAX_BATTLES", 1)
     monkeypatch.setattr(schema, "KEYS_AT_ONCE", 3)
-    monkeypatch.setattr(view, "KINDS_AT_ONCE", 2)
     write(file, *["x,y,model_a"] * 7)
 
     take_in(ledger, file)

@@ -21,7 +21,6 @@ from ledger.events.values import type_name
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
 from ledger.storage import schema
-from ledger.storage.views import view
 from ledger.store import Ledger
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery
@@ -211,7 +210,6 @@ def test_the_tables_of_keys_and_kinds_may_grow_in_the_middle_of_a_merge(
     """Events are inserted some at a time, all in one transaction."""
     monkeypatch.setattr("commands.importing.merge._FLUSHED_EVERY", 2)
     monkeypatch.setattr(schema, "KEYS_AT_ONCE", 5)
-    monkeypatch.setattr(view, "KINDS_AT_ONCE", 3)
     with Ledger.in_memory() as empty:
         merge_ledger(empty, pair.ours.rows())
 

@@ -1,4 +1,4 @@
-"""The tables that lead to events: each is audited against the events themselves."""
+"""The table that leads to events is audited against the events themselves."""
 
 import sqlite3
 from contextlib import closing
@@ -15,38 +15,26 @@ from ledger.auditing.tables import _VERSION_BEFORE, StreamVersions
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.storage import schema
-from ledger.storage.views import view
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, verdicts
-from tests.support.builders.worlds import cup, history
 from tests.support.faults.hostile import tamper
 from tests.support.strategies.events import histories
 
 OTHER: Final = StreamId("other")
 N_AT_ONCE: Final = 4
-N_KINDS_AT_ONCE: Final = 3
 N_EVENTS: Final = 14
-LOST: Final = "the table of {} does not lead to it".format
-KEY_LOST: Final = LOST("keys")
-KIND_LOST: Final = LOST("kinds")
-
-
-_NO_TEXT: Final = """\
-UPDATE event SET data = CAST(replace(CAST(data AS TEXT), '"outcome":"',
-  '"outcome":"' || CAST(x'ff' AS TEXT)) AS BLOB) WHERE position = {}""".format
-_COUNT_ANEW: Final = "UPDATE event_kind SET counted = {} WHERE position = {}".format
+KEY_LOST: Final = "the table of keys does not lead to it"
 
 
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let both tables grow often, and at different times."""
+    """Let the table grow often."""
     monkeypatch.setattr(schema, "KEYS_AT_ONCE", N_AT_ONCE)
-    monkeypatch.setattr(view, "KINDS_AT_ONCE", N_KINDS_AT_ONCE)
 
 
 @pytest.fixture
 def long(path: Path) -> Path:
-    """Give a ledger most of whose events are in the tables, of one event an append."""
+    """Give a ledger most of whose events are in the table, of one event an append."""
     with Ledger.open(path) as ledger:
         for event in verdicts(N_EVENTS):
             ledger.append(STREAM, [event])
@@ -76,24 +64,6 @@ ASTRAY: Final = {
         "INSERT INTO event_key VALUES (zeroblob(10), 14)",
         [(0, "the table of keys has 13 rows, expected 12")],
     ),
-    "kind taken away": (
-        "DELETE FROM event_kind WHERE position = 3",
-        [(0, "the table of kinds has 11 rows, expected 12"), (3, KIND_LOST)],
-    ),
-    "another type": (
-        "UPDATE event_kind SET type = 'ResponseGenerated' WHERE position = 3",
-        [(3, KIND_LOST)],
-    ),
-    "another stream": ("UPDATE event_kind SET stream = 'x' WHERE position = 3", [(3, KIND_LOST)]),
-    "another count": ("UPDATE event_kind SET counted = 1 WHERE position = 3", [(3, KIND_LOST)]),
-    "two kinds of one event": (
-        "UPDATE event_kind SET type = 'x', position = 4 WHERE position = 3",
-        [(3, KIND_LOST)],
-    ),
-    "kind added": (
-        "INSERT INTO event_kind SELECT stream, type, counted, 13 FROM event_kind LIMIT 1",
-        [(0, "the table of kinds has 13 rows, expected 12")],
-    ),
 }
 
 
@@ -106,39 +76,11 @@ def test_a_table_that_leads_astray_is_found(long: Path, what: str) -> None:
     assert faults_of(long) == faults
 
 
-@pytest.mark.parametrize(
-    ("type_", "counted"),
-    [("PairReconciled", "CAST('tie' AS BLOB)"), ("ResponseGenerated", "counted + 1")],
-)
-def test_what_is_counted_is_audited(path: Path, type_: str, counted: str) -> None:
-    """How pairs ended and how long responses are is answered from the table alone."""
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, history(cup(), "a", "b", "a", "b"))
-        [(position,)] = ledger.select("SELECT min(position) FROM event_kind WHERE type = ?", type_)
-    tamper(path, _COUNT_ANEW(counted, position))
-
-    assert faults_of(path) == [(position, KIND_LOST)]
-
-
-def test_an_outcome_that_is_no_text_is_a_fault_and_no_crash(path: Path) -> None:
-    """What is counted is read from tampered bytes, too."""
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, history(cup(), "a", "b"))
-        [at, *_] = ledger.positions([STREAM], {"PairReconciled"}, 0, ledger.head.position)
-    tamper(path, _NO_TEXT(at))
-
-    found = faults_of(path)
-
-    assert {position for position, _ in found} == {at}
-    assert (at, "its content is not what was recorded") in found
-    assert (at, KIND_LOST) in found
-
-
 @given(turns=st.lists(st.booleans(), max_size=20), data=st.data())
 def test_the_version_of_a_stream_is_known_from_any_position_on(
     turns: list[bool], data: st.DataObject
 ) -> None:
-    """Whether its last event is among the newest, or in the table alone."""
+    """Whether its last event is among the newest, or must be looked for."""
     until = data.draw(st.integers(0, len(turns)))
     looked_up = _VERSION_BEFORE.replace("LIMIT 1000", "LIMIT 1")
     with Ledger.in_memory() as ledger, pytest.MonkeyPatch.context() as patch:
@@ -153,48 +95,42 @@ def test_the_version_of_a_stream_is_known_from_any_position_on(
 
 @given(events=histories())
 def test_no_table_of_a_ledger_as_it_was_written_leads_astray(events: list[Event]) -> None:
-    """Whatever happened, and however much of it is in the tables."""
+    """Whatever happened, and however much of it is in the table."""
     with Ledger.in_memory() as ledger:
         ledger.append(STREAM, events)
 
         assert audit(ledger) == ()
 
 
-@pytest.mark.parametrize("thing", ["key", "kind"])
-def test_a_table_that_cannot_be_read_is_a_fault_and_no_crash(long: Path, thing: str) -> None:
+def test_a_table_that_cannot_be_read_is_a_fault_and_no_crash(long: Path) -> None:
     """The chain is audited all the same."""
     with closing(sqlite3.connect(long)) as connection:
-        connection.execute(f"DROP TABLE event_{thing}")
+        connection.execute("DROP TABLE event_key")
 
     *altered, (position, why) = faults_of(long)
 
     assert position == 0
     assert why == (
         "something behind it cannot be read: another program changed its tables:"
-        f" no such table: event_{thing}"
+        " no such table: event_key"
     )
     assert {each for _, each in altered} == {
         f"{name} is missing from the file's schema, or was changed"
-        for name in (f"event_{thing}", f"{thing}_is_never_updated", f"{thing}_is_never_deleted")
+        for name in ("event_key", "key_is_never_updated", "key_is_never_deleted")
     }
 
 
 def test_a_table_that_holds_something_else_is_a_fault_and_no_crash(long: Path) -> None:
-    """Another program made the tables anew, and their columns take anything."""
+    """Another program made the table anew, and its columns take anything."""
     with closing(sqlite3.connect(long)) as connection:
         connection.executescript("""\
             PRAGMA legacy_alter_table = ON;
             CREATE TABLE any_key AS SELECT * FROM event_key;
-            CREATE TABLE any_kind AS SELECT * FROM event_kind;
             DROP TABLE event_key;
-            DROP TABLE event_kind;
             ALTER TABLE any_key RENAME TO event_key;
-            ALTER TABLE any_kind RENAME TO event_kind;
             UPDATE event_key SET key = 'ten signs.' WHERE position = 3;
-            UPDATE event_key SET position = 5.5 WHERE position = 5;
-            UPDATE event_kind SET counted = x'' WHERE position = 4;
-            UPDATE event_kind SET position = 6.5 WHERE position = 6;""")
+            UPDATE event_key SET position = 5.5 WHERE position = 5;""")
 
     found = [each for each in faults_of(long) if each[0]]
 
-    assert found == [(3, KEY_LOST), (4, KIND_LOST), (5, KEY_LOST), (6, KIND_LOST)]
+    assert found == [(3, KEY_LOST), (5, KEY_LOST)]

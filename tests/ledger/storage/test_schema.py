@@ -34,7 +34,10 @@ ADDED = {
         "CREATE TABLE t (x INTEGER PRIMARY KEY AUTOINCREMENT)",
         "table 'sqlite_sequence'",
     ),
-    "statistics": ("ANALYZE", "table 'sqlite_stat1'"),
+    "statistics of theirs": (
+        "CREATE TABLE stat1 (x)",
+        "table 'stat1'",
+    ),
     "virtual table": ("CREATE VIRTUAL TABLE t USING rtree(x, a, b)", "table 't'"),
     "shadow table": ("CREATE VIRTUAL TABLE t USING rtree(x, a, b)", "table 't_node'"),
     "index": ("CREATE INDEX i ON event (type)", "index 'i'"),
@@ -42,6 +45,14 @@ ADDED = {
     "partial index": ("CREATE INDEX i ON event (type) WHERE version = 2", "index 'i'"),
     "index of an expression": ("CREATE INDEX i ON event (length(data))", "index 'i'"),
     "view": ("CREATE VIEW v AS SELECT * FROM event", "view 'v'"),
+    "view of an earlier format": (
+        "CREATE VIEW events_by_type AS SELECT * FROM event",
+        "view 'events_by_type'",
+    ),
+    "table in the place of a view": (
+        "DROP VIEW spend; CREATE TABLE spend (x)",
+        "table 'spend'",
+    ),
     "trigger that swallows": (SWALLOW, "trigger 'swallow'"),
     "trigger that undoes": (UNDO, "trigger 'undo'"),
     "trigger at some events": (
@@ -70,19 +81,11 @@ ADDED = {
 }
 CHANGED = {
     **{f"no {name}": (f"DROP TRIGGER {name}", name) for name in GUARDS},
-    **{f"no view {name}": (f"DROP VIEW {name}", name) for name in ("events", "outcomes")},
-    "another view of its name": (
-        "DROP VIEW verdicts; CREATE VIEW verdicts AS SELECT * FROM events",
-        "verdicts",
+    "another table of keys": (
+        "DROP TABLE event_key; CREATE TABLE event_key (key, position)",
+        "event_key",
     ),
-    "view with another comment": (
-        "DROP VIEW spend;" + schema.DEFINITIONS["spend"].replace("at worst", "perhaps"),
-        "spend",
-    ),
-    "another table of kinds": (
-        "DROP TABLE event_kind; CREATE TABLE event_kind (stream, type, counted, position)",
-        "event_kind",
-    ),
+    "no index of types": ("DROP INDEX event_of_type", "event_of_type"),
     "no index of beginnings": ("DROP INDEX stream_began", "stream_began"),
     "another index of its name": (
         "DROP INDEX stream_began; CREATE INDEX stream_began ON event (stream)",
@@ -157,6 +160,103 @@ def test_nothing_is_written_to_an_altered_file(filed: Path, kind: str) -> None:
     assert caught.value.path == filed
     assert f"{filed} was altered: " in str(caught.value)
     assert why in str(caught.value)
+    assert filed.read_bytes() == before
+
+
+VIEWS_OTHERWISE = {
+    "another word in a comment": "DROP VIEW spend; CREATE VIEW spend AS -- {}\nSELECT 1",
+    "another meaning": "DROP VIEW verdicts; CREATE VIEW verdicts AS SELECT * FROM events",
+    "missing": "DROP VIEW outcomes",
+    "one that the others read": "DROP VIEW events; CREATE VIEW events AS SELECT 1 AS data",
+    "spelt by another program": 'DROP VIEW runs; CREATE VIEW "runs" AS SELECT 1',
+}
+
+
+def views_of(path: Path) -> dict[str, str]:
+    """Return the text of each view in a file."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'view'")
+        return dict(found.fetchall())
+
+
+@pytest.mark.parametrize("what", VIEWS_OTHERWISE)
+def test_a_view_that_another_version_made_is_made_again(filed: Path, what: str) -> None:
+    """A word changed in a view must not make the ledgers of yesterday unwritable."""
+    before = views_of(filed)
+    alter(filed, VIEWS_OTHERWISE[what])
+
+    with Ledger.read_only(filed) as ledger:
+        assert audit(ledger) == ()
+        assert len([*ledger.read()]) == N_FILED
+    assert views_of(filed) != before
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+        assert audit(ledger) == ()
+
+    assert views_of(filed) == before
+
+
+def test_views_that_are_as_this_version_makes_them_are_left_alone(filed: Path) -> None:
+    """What makes views takes longer to import than most commands take."""
+    with closing(sqlite3.connect(filed)) as connection:
+        [(before,)] = connection.execute("PRAGMA schema_version")
+        with Ledger.open(filed):
+            [(after,)] = connection.execute("PRAGMA schema_version")
+
+    assert after == before
+
+
+def test_statistics_that_sqlite_keeps_are_no_foreign_tables(filed: Path) -> None:
+    """Datasette's and sqlite-utils' `analyze`, and `PRAGMA optimize` of many a tool, make them."""
+    alter(filed, "ANALYZE")
+
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+        assert audit(ledger) == ()
+
+
+FIRST_FORMAT = """\
+DROP INDEX event_of_type;
+CREATE TABLE event_kind (
+  stream TEXT NOT NULL, type TEXT NOT NULL, counted ANY NOT NULL, position INTEGER NOT NULL,
+  PRIMARY KEY (stream, type, counted, position)) STRICT, WITHOUT ROWID;
+INSERT INTO event_kind SELECT stream, type, '', position FROM event;
+CREATE TRIGGER kind_is_never_updated BEFORE UPDATE ON event_kind
+BEGIN SELECT RAISE(ABORT, 'refused'); END;
+CREATE TRIGGER kind_is_never_deleted BEFORE DELETE ON event_kind
+BEGIN SELECT RAISE(ABORT, 'refused'); END;
+CREATE VIEW events_by_type AS SELECT position, stream, type FROM event_kind;
+DROP VIEW outcomes;
+CREATE VIEW outcomes AS SELECT 1 FROM events_by_type;
+PRAGMA user_version = 1
+"""
+
+
+def test_a_file_of_the_first_format_is_read_as_it_is_and_brought_up_to_date_when_written(
+    filed: Path,
+) -> None:
+    """It had a table of what is in each stream, in the place of an index."""
+    alter(filed, FIRST_FORMAT)
+
+    with Ledger.read_only(filed) as ledger:
+        assert audit(ledger) == ()
+        assert ledger.positions([STREAM], {"VerdictReceived"}, 0, N_FILED) == [1, 2, 3]
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+        assert audit(ledger) == ()
+        assert ledger.select("PRAGMA user_version") == [(schema.FORMAT,)]
+        assert [*schema.differences(ledger.select)] == []
+    assert "events_by_type" not in views_of(filed)
+
+
+def test_what_was_added_to_a_file_of_the_first_format_is_refused(filed: Path) -> None:
+    """It is not brought up to date before somebody has removed it."""
+    alter(filed, f"{FIRST_FORMAT}; {SWALLOW}")
+    before = filed.read_bytes()
+
+    with pytest.raises(AlteredSchema, match="trigger 'swallow' was not made by tourney"):
+        Ledger.open(filed)
+
     assert filed.read_bytes() == before
 
 

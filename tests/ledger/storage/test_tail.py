@@ -14,21 +14,18 @@ from ledger.errors import StaleVersion
 from ledger.identity import StreamId
 from ledger.storage import schema
 from ledger.storage.tail import _PLACES, _VERSION, Tail, keys_until
-from ledger.storage.views import view
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, placed, verdicts
 
 N_AT_ONCE: Final = 4
-N_KINDS_AT_ONCE: Final = 3
 N_EVENTS: Final = 3 * N_AT_ONCE + 2
 OTHER: Final = StreamId("other")
 
 
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let both tables grow often, and at different times."""
+    """Let the table grow often."""
     monkeypatch.setattr(schema, "KEYS_AT_ONCE", N_AT_ONCE)
-    monkeypatch.setattr(view, "KINDS_AT_ONCE", N_KINDS_AT_ONCE)
 
 
 @pytest.fixture
@@ -113,7 +110,7 @@ def test_a_stream_that_was_idle_for_long_is_counted(
 @settings(max_examples=40)
 @given(batches=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 40), max_size=12))))
 def test_two_writers_record_each_fact_once(batches: list[tuple[bool, list[int]]]) -> None:
-    """Whatever each of them has read, and however much the tables grow by."""
+    """Whatever each of them has read, and however much the table grows by."""
     facts = verdicts(41)
     known: set[int] = set()
     connections = [Tail(), Tail()]

@@ -63,6 +63,11 @@ class Running:
         """What it has said on standard error so far."""
         return self._read("err")
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has come to its end."""
+        return bool(_asked(-self._pid))
+
     def until(self, is_so: Callable[[], bool]) -> None:
         """Look again and again until something is so, which must come before its end."""
         while not is_so():

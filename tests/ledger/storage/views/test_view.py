@@ -15,8 +15,8 @@ from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import EVENTS, Event
 from ledger.events.responses import ResponseGenerated
 from ledger.storage.connection import differences
-from ledger.storage.schema import KINDS, VIEWS
-from ledger.storage.views.view import KINDS_AT_ONCE, LedgerView
+from ledger.storage.schema import TYPES, VIEWS
+from ledger.storage.views.view import LedgerView
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.spend import spend_of
@@ -40,7 +40,6 @@ from tests.support.builders.events import (
     recorded,
     responses,
     verdict,
-    verdicts,
 )
 from tests.support.builders.money import OPUS, USED, paid, paid_in_vain, put, requests_of
 from tests.support.builders.scores import paid_score, put_answer, scored_plan, shared
@@ -353,9 +352,9 @@ def test_a_redacted_text_is_null_and_the_rest_stays() -> None:
     """A tombstone begins with the digest of what it stands for."""
     with closing(sqlite3.connect(":memory:")) as plain:
         plain.execute("CREATE TABLE event (position, stream, type, version, recorded_us, data)")
-        plain.execute(KINDS)
+        plain.execute(TYPES)
         for view in VIEWS:
-            plain.execute(view.statement)
+            plain.execute(f"CREATE VIEW {view.name} AS {view.select}")
         data = b'{"redacted":"00","prompt_id":"p1","text":"[redacted]","n_generated_tokens":3}'
         kind = ResponseGenerated.__name__
         plain.execute("INSERT INTO event VALUES (1, 's', ?, 1, 0, ?)", (kind, data))
@@ -366,25 +365,14 @@ def test_a_redacted_text_is_null_and_the_rest_stays() -> None:
 
 
 def test_events_of_a_type_are_found_without_reading_the_others(ledger: Ledger) -> None:
-    """Of a long ledger a view reads only its own events, and looks at the newest of all."""
+    """Of a long ledger a view reads only its own events."""
     steps = [
         str(step["detail"])
         for step in rows(ledger, "EXPLAIN QUERY PLAN SELECT entrant FROM responses")
     ]
 
-    assert "SEARCH kind USING PRIMARY KEY (stream=? AND type=?)" in steps
-    assert "SEARCH event USING INTEGER PRIMARY KEY (rowid>?)" in steps
+    assert "SEARCH event USING COVERING INDEX event_of_type (type=?)" in steps
     assert not [step for step in steps if step.startswith("SCAN event")]
-
-
-@pytest.mark.parametrize("n_more", [0, 1])
-def test_each_event_is_found_once_wherever_it_stands(ledger: Ledger, n_more: int) -> None:
-    """In the table of kinds, or among the newest that are not in it yet."""
-    ledger.append(STREAM, verdicts(KINDS_AT_ONCE + n_more))
-
-    found = rows(ledger, "SELECT position FROM events_by_type WHERE type = 'VerdictReceived'")
-
-    assert [each["position"] for each in found] == [*range(1, KINDS_AT_ONCE + n_more + 1)]
 
 
 def test_the_types_in_the_views_are_types_of_events() -> None:
@@ -392,7 +380,7 @@ def test_the_types_in_the_views_are_types_of_events() -> None:
     named = {
         name
         for view in VIEWS
-        for part in view.statement.split("type IN (")[1:]
+        for part in view.select.split("type IN (")[1:]
         for name in part.split(")")[0].replace("'", "").split(", ")
     }
 
