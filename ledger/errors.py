@@ -44,6 +44,7 @@ class TourneyError(Exception):
         return BaseException.__new__, (type(self), *self.args), self.__dict__
 
 
+_LONG: Final = 300  # characters: SQLite quotes whole texts
 _CHECK_OR_RESTORE: Final = "check its permissions, or restore an undamaged copy"
 
 
@@ -101,7 +102,7 @@ class CannotRead(LedgerError):
     def __init__(self, path: Path, why: str, *, is_damaged: bool = False) -> None:
         what = f"{path} is damaged" if is_damaged else f"cannot read {path}"
         remedy = "restore a backup" if is_damaged else _CHECK_OR_RESTORE
-        super().__init__(f"{what}: {' '.join(why.split())}; {remedy}")
+        super().__init__(f"{what}: {' '.join(why.split())[:_LONG]}; {remedy}")
         self.path, self.why = path, why
 
 

@@ -100,7 +100,9 @@ def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
     Raises:
         AlteredSchema: Its schema is not as tourney makes it.
     """
-    if altered := differences(connection):
+    with translated_errors(path, CannotRead):
+        altered = differences(connection)
+    if altered:
         raise AlteredSchema(path, altered)
 
 

@@ -36,8 +36,8 @@ CREATE TABLE event_key (
   position INTEGER NOT NULL) STRICT, WITHOUT ROWID"""
 KEYS_AT_ONCE: Final = 65_536
 
-# Where the events of a type are, or of a stream that have it.
-TYPES: Final = "CREATE INDEX event_of_type ON event (type, stream)"
+# Where the events of a stream are, or those of a type in it.
+TYPES: Final = "CREATE INDEX type_in_stream ON event (stream, type)"
 
 _GUARDED: Final = {"event": "event", "key": "event_key"}  # tables
 _GUARD: Final = """\
@@ -59,7 +59,7 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "event": TABLE,
     "event_key": KEYS,
     "stream_began": BEGINNINGS,
-    "event_of_type": TYPES,
+    "type_in_stream": TYPES,
     "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
@@ -124,7 +124,7 @@ def differences(select: Select) -> Iterator[str]:
     is_outdated = file_format < FORMAT
     missing = dict(DEFINITIONS)
     if is_outdated:
-        del missing["event_of_type"]
+        del missing["type_in_stream"]
     for kind, name, sql in select(_CONTENTS):
         if name in missing and missing[name] == sql:
             del missing[name]

@@ -73,7 +73,8 @@ def events(*types: str) -> str:
     names = ", ".join(f"'{each}'" for each in types)
     return f"""\
 events WHERE position IN (
-    SELECT position FROM event WHERE type IN ({names}))"""
+    SELECT position FROM event
+    WHERE stream IN (SELECT stream FROM event WHERE version = 1) AND type IN ({names}))"""
 
 
 TOURNAMENT: Final = ViewColumn("tournament", "stream", "the tournament's id")

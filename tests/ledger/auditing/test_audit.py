@@ -55,8 +55,8 @@ TAMPERED = {
         [(2, CONTENT), (2, "its stream or type is not UTF-8 text")],
     ),
     "schema version": (
-        "UPDATE event SET schema_version = 2 WHERE position = 2",
-        [(2, CONTENT), (2, "unknown version 2 of VerdictReceived (known: 1);")],
+        "UPDATE event SET schema_version = 99 WHERE position = 2",
+        [(2, CONTENT), (2, "unknown version 99 of VerdictReceived (known: 1")],
     ),
     "time": (
         "UPDATE event SET recorded_us = recorded_us + 1 WHERE position = 2",

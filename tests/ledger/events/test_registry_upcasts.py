@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 
 from ledger.auditing.audit import audit
 from ledger.errors import BrokenUpcasts, KeyConflict
-from ledger.events.registry import EVENTS, Event, Registry, Upcast
+from ledger.events.registry import EVENTS, UPCASTS, Event, Registry, Upcast
 from ledger.events.values import Fact
 from ledger.identity import Fields
 from ledger.store import Ledger
@@ -205,7 +205,7 @@ OLD = {
 @pytest.fixture(autouse=True)
 def _event_of_three_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the program know one event more."""
-    known = Registry[Fact]((*EVENTS.types.values(), Weighed), STEPS)
+    known = Registry[Fact]((*EVENTS.types.values(), Weighed), {**UPCASTS, **STEPS})
     monkeypatch.setattr(EVENTS, "types", known.types)
     monkeypatch.setattr(EVENTS, "decoders", known.decoders)
 

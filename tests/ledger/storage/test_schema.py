@@ -85,7 +85,7 @@ CHANGED = {
         "DROP TABLE event_key; CREATE TABLE event_key (key, position)",
         "event_key",
     ),
-    "no index of types": ("DROP INDEX event_of_type", "event_of_type"),
+    "no index of types": ("DROP INDEX type_in_stream", "type_in_stream"),
     "no index of beginnings": ("DROP INDEX stream_began", "stream_began"),
     "another index of its name": (
         "DROP INDEX stream_began; CREATE INDEX stream_began ON event (stream)",
@@ -216,7 +216,7 @@ def test_statistics_that_sqlite_keeps_are_no_foreign_tables(filed: Path) -> None
 
 
 FIRST_FORMAT = """\
-DROP INDEX event_of_type;
+DROP INDEX type_in_stream;
 CREATE TABLE event_kind (
   stream TEXT NOT NULL, type TEXT NOT NULL, counted ANY NOT NULL, position INTEGER NOT NULL,
   PRIMARY KEY (stream, type, counted, position)) STRICT, WITHOUT ROWID;
