@@ -26,7 +26,9 @@ A ledger is one SQLite file. Its views show the events as tables: to `tourney sq
 - Rows come in no particular order: add `ORDER BY position`.
 - A redacted text is NULL. A NUL in a text is shown as U+FFFD.
 - Times are in UTC. `->>` opens what is JSON, as in `configuration ->> '$.elo.k'`.
-- `tourney verify` reports views that were changed or added: keep your own queries elsewhere.
+- To see the verdicts of an outcome, join them: `outcomes JOIN verdicts ON query_key = forward`.
+- `tourney verify` reports views that were added, and the next command that writes makes changed
+  ones again: keep your own queries elsewhere.
 """
 
 

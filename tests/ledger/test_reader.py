@@ -1,6 +1,6 @@
 """Reading up to a place or a time, and finding events without reading all of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from ledger.storage import schema
 from ledger.storage.tail import key_named, key_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
-from tests.support.faults.hostile import tamper
+from tests.support.faults.hostile import loosen, tamper
 from tests.support.strategies.events import histories
 
 OTHER = StreamId("other")
@@ -377,3 +377,52 @@ def test_the_newest_of_all_streams_or_of_one_is_found(ledger: Ledger) -> None:
     found = [each and each.position for each in map(newest_at, range(4))]
 
     assert found == [None, opening.position, 2, 2]
+
+
+READS: dict[str, Callable[[Ledger], object]] = {
+    "events": lambda ledger: [*ledger.read()],
+    "events of a type": lambda ledger: [*ledger.read(types={"VerdictReceived"})],
+    "rows": lambda ledger: [*ledger.rows()],
+    "the newest": lambda ledger: newest(ledger, limit=None),
+    "an id": lambda ledger: with_id(ledger, ""),
+    "a key": lambda ledger: [*ledger.find([b"0123456789"])],
+    "streams": lambda ledger: ledger.streams(),
+    "the chain": lambda ledger: ledger.chain_at(1),
+}
+DAMAGED = {
+    "event_id": {"rows", "the newest", "an id", "a key"},
+    "stream": {"events", "rows", "the newest", "an id", "streams"},
+    "version": {"events", "rows", "the newest", "an id"},
+    "type": {"events", "rows", "the newest", "an id"},
+    "schema_version": {"events", "events of a type", "rows", "the newest", "an id"},
+    "recorded_us": {"events", "events of a type", "rows", "the newest", "an id"},
+    "data": {"events", "events of a type", "rows", "the newest", "an id"},
+    "leaf": {"rows", "the newest", "an id"},
+    "chain": {"events", "events of a type", "rows", "the newest", "an id", "the chain"},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "read"), [(field, read) for field, reads in DAMAGED.items() for read in sorted(reads)]
+)
+def test_a_row_with_a_field_that_is_gone_is_damage_and_no_crash(
+    ledger: Ledger, field: str, read: str
+) -> None:
+    """SQLite reads zeros in the head of a row as NULL, whatever the table forbids."""
+    ledger.append(STREAM, verdicts(3))
+    loosen(ledger.connection)
+    ledger.connection.execute(f"UPDATE event SET {field} = NULL WHERE position = 1")  # noqa: S608 (constants)
+    if field == "stream":
+        ledger.connection.execute("UPDATE event SET version = 1")
+
+    with pytest.raises((UnreadableEvent, CannotRead), match=r"damaged|unknown event type"):
+        READS[read](ledger)
+
+
+def test_positions_that_go_back_within_a_page_are_damage(ledger: Ledger) -> None:
+    """An audit that reads on after each bad row would go round for ever."""
+    ledger.append(STREAM, verdicts(3))
+    twice = "SELECT position FROM event WHERE position > ? ORDER BY -position LIMIT ?"
+
+    with pytest.raises(CannotRead, match="positions do not increase after 0"):
+        [*ledger.pages(twice, 0)]

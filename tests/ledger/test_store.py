@@ -397,7 +397,7 @@ def test_a_damaged_file_is_reported_not_a_traceback(filed: Path) -> None:
 
     with (
         Ledger.read_only(filed) as ledger,
-        pytest.raises(CannotRead, match=r"malformed; .*restore an undamaged copy"),
+        pytest.raises(CannotRead, match=r"is damaged: .* malformed; restore a backup"),
     ):
         list(ledger.rows())
 

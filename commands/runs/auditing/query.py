@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
+from commands.runs.auditing.soundness import require_sound
 from ledger.errors import CannotRead
 from ledger.identity import Json
 from ledger.storage.connection import is_corrupt
@@ -48,6 +49,7 @@ def ask(ledger: Ledger, query: str) -> Answer:
     Raises:
         ConfigurationError: It is no such statement; the message names the nearest table or column.
         CannotRead: The file is damaged.
+        AuditDisagrees: An event is.
         KeyboardInterrupt: It was stopped.
     """
     connection = ledger.connection
@@ -98,6 +100,9 @@ def _explain(error: Exception, ledger: Ledger) -> None:
         raise KeyboardInterrupt from error
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR}:
         raise CannotRead(ledger.path, str(error), is_damaged=is_corrupt(error)) from error
+    if "malformed JSON" in str(error) and ledger.path.exists():  # of the query, or of an event
+        with Ledger.read_only(ledger.path) as again:
+            require_sound(again)
 
 
 def _hint(error: Exception) -> str:

@@ -56,7 +56,7 @@ def test_opening_for_writing_creates_what_is_not_there(path: Path) -> None:
 
     assert settings == {
         "application_id": int.from_bytes(b"TOUR"),
-        "user_version": 1,
+        "user_version": schema.FORMAT,
         "journal_mode": "wal",
         "synchronous": 2,  # FULL: each commit is flushed
     }
@@ -134,15 +134,15 @@ def test_the_database_of_another_program_is_not_a_ledger(path: Path, opener: Ope
 def test_a_newer_format_is_refused_and_left_alone(filed: Path, opener: Opener) -> None:
     """An old tourney must not append to a ledger whose rules it does not know."""
     with closing(sqlite3.connect(filed)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
     before = filed.read_bytes()
 
-    with pytest.raises(NewerFormat, match="format 2, this tourney reads up to 1; upgrade") as (
+    with pytest.raises(NewerFormat, match=r"format 3, this tourney reads up to 2; upgrade") as (
         caught
     ):
         opener(filed)
 
-    assert (caught.value.path, caught.value.found, caught.value.known) == (filed, 2, 1)
+    assert (caught.value.path, caught.value.found, caught.value.known) == (filed, 3, 2)
     assert filed.read_bytes() == before
 
 

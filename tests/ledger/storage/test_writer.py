@@ -9,12 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.auditing.audit import audit
-from ledger.errors import CannotWrite, FromTheFuture
+from ledger.errors import CannotWrite, FromTheFuture, UnreadableEvent
 from ledger.events.judging import PairReconciled
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
 from ledger.recorded import LATEST_US, moment
+from ledger.storage import schema
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, key, placed, verdict, verdicts
+from tests.support.faults.hostile import tamper
 
 LATEST = moment(LATEST_US)
 
@@ -166,3 +168,16 @@ def test_an_event_of_the_far_future_is_not_merged(path: Path, recorded_at: datet
 def test_a_clock_that_goes_a_little_ahead_is_merged(path: Path, ahead: timedelta) -> None:
     """Two machines never agree, and an as-of time must split a ledger in two."""
     assert merged_at(NOON + ahead, path) == [NOON + ahead] * 2
+
+
+def test_a_key_that_leads_to_no_event_is_damage_and_no_crash(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that was lost must not be taken for one that was never recorded."""
+    monkeypatch.setattr(schema, "KEYS_AT_ONCE", 2)
+    with Ledger.open(path) as ledger:
+        ledger.append(STREAM, verdicts(4))
+    tamper(path, "DELETE FROM event WHERE position = 1")
+
+    with Ledger.open(path) as ledger, pytest.raises(UnreadableEvent, match="it is not there"):
+        ledger.append(STREAM, verdicts(1))
