@@ -118,6 +118,18 @@ def test_a_text_file_is_not_a_ledger(path: Path, opener: Opener) -> None:
 
 
 @both_ways
+@pytest.mark.parametrize("n_bytes", [20_000, 40_000])
+def test_a_ledger_that_was_cut_is_damaged_and_a_backup_is_asked_for(
+    filed: Path, opener: Opener, n_bytes: int
+) -> None:
+    """A download that broke off is no file of another program, and no matter of permissions."""
+    filed.write_bytes(filed.read_bytes()[:n_bytes])
+
+    with pytest.raises(CannotRead, match=r"run\.ledger is damaged: .*; restore a backup"):
+        opener(filed)
+
+
+@both_ways
 def test_the_database_of_another_program_is_not_a_ledger(path: Path, opener: Opener) -> None:
     """A browser's history is an SQLite file too, and not ours to change."""
     with closing(sqlite3.connect(path)) as connection:
