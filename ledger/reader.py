@@ -48,6 +48,7 @@ _NEWEST: Final = (
     " OR +stream = ? AND +type IN (SELECT value FROM json_each(?)))"
     " ORDER BY position DESC LIMIT 1"
 )
+_LAST_STREAM: Final = "SELECT stream FROM event ORDER BY position DESC LIMIT 1"
 _WITH_KEY: Final = "SELECT position FROM event_key WHERE key = ?"
 _IDS: Final = "SELECT position, event_id FROM event WHERE position > ? AND position <= ?"
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
@@ -221,8 +222,10 @@ class LedgerReader:
     def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began, or those with events of a type."""
         found = streams_in(self.select, types)
-        if not all(isinstance(stream, str) for stream in found):
-            raise CannotRead(self.path, "the name of a stream is damaged")
+        newest = [] if types is not None else [stream for (stream,) in self.select(_LAST_STREAM)]
+        is_sound = len(set(found)) == len(found) and all(isinstance(each, str) for each in found)
+        if not is_sound or not set(newest).issubset(found):  # the index is damaged, or a row
+            raise CannotRead(self.path, "its streams cannot be told apart", is_damaged=True)
         return tuple(map(StreamId, found))
 
     def position_at(self, at: datetime) -> int:

@@ -426,3 +426,15 @@ def test_positions_that_go_back_within_a_page_are_damage(ledger: Ledger) -> None
 
     with pytest.raises(CannotRead, match="positions do not increase after 0"):
         [*ledger.pages(twice, 0)]
+
+
+@pytest.mark.parametrize("names", [["main", "main"], ["other"], []])
+def test_an_index_that_hides_streams_is_damage(
+    ledger: Ledger, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a damaged ledger would hold no tournament, or one many times, and its user be blamed."""
+    ledger.append(STREAM, verdicts(1))
+    monkeypatch.setattr("ledger.reader.streams_in", lambda *_: names)
+
+    with pytest.raises(CannotRead, match="damaged: its streams cannot be told apart"):
+        ledger.streams()

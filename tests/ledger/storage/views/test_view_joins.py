@@ -11,9 +11,10 @@ import pytest
 
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
-from tests.support.builders.worlds import cup, history
+from tests.support.builders.worlds import Fate, cup, history
 
 N_PROMPTS = 24
+FATES: tuple[Fate, ...] = ("a", "b", "tie")  # of a prompt's pairs
 STEPS_AT_A_TIME = 1_000
 JOINS = {
     "an outcome's verdicts": "outcomes JOIN verdicts ON query_key = forward",
@@ -35,7 +36,7 @@ JOINS = {
 def tournament(path: Path, n_prompts: int) -> Path:
     """Record a tournament in which every pair was judged."""
     with Ledger.open(path) as ledger:
-        ledger.append(STREAM, history(cup(n_prompts), *["a", "b", "tie"] * n_prompts))
+        ledger.append(STREAM, history(cup(n_prompts), *FATES * n_prompts))
     return path
 
 
