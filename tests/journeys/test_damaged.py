@@ -2,10 +2,8 @@
 
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +11,8 @@ import pytest
 
 from ledger.storage.schema import FORMAT
 from tests.support.command_line.warm import Ended, begin
-from tests.support.faults.damage import damage
-from tests.support.faults.hostile import loosen, tamper
+from tests.support.faults.damage import damage, zero_a_row
+from tests.support.faults.hostile import tamper
 from tests.support.goldens.ledger_files import golden, unpack
 
 COMMANDS: Final = (
@@ -114,14 +112,11 @@ def test_a_copy_of_a_damaged_ledger_is_told_to_be_one(sound: Path, tmp_path: Pat
     assert "position 5: its content is not what was recorded" in ready.out
 
 
-def test_verify_ends_where_the_rows_of_a_page_go_round(sound: Path, tmp_path: Path) -> None:
-    """It read on after the position of the damaged row, which it had read before, for ever."""
+def test_verify_ends_where_the_beginning_of_a_row_is_zero(sound: Path, tmp_path: Path) -> None:
+    """Its position is read as 0, so whoever goes on after it begins again, for ever."""
     path = tmp_path / "tournament.db"
     shutil.copy(sound, path)
-    with closing(sqlite3.connect(path)) as connection:
-        loosen(connection)
-        connection.execute("UPDATE event SET position = 3, data = x'00' WHERE position = 9")
-        connection.commit()
+    zero_a_row(path, position=9)
 
     done = ended(tmp_path, ("verify",))
 

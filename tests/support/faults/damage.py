@@ -1,10 +1,10 @@
 """What a bad disk, a bad copy or a careless hand does to a ledger's file, from a seed."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
-from sqlite3 import DatabaseError
+from sqlite3 import DatabaseError, connect
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -103,6 +103,15 @@ def damage(path: Path, seed: int) -> str:
     name = [*DAMAGES][seed % len(DAMAGES)]
     DAMAGES[name](path, rng)
     return name
+
+
+def zero_a_row(path: Path, position: int) -> None:
+    """Write zeros over the beginning of an event's row, where its length and position stand."""
+    with closing(connect(path)) as connection:
+        query = "SELECT event_id FROM event WHERE position = ?"
+        [(event_id,)] = connection.execute(query, [position])
+    at = path.read_bytes().index(event_id)
+    _write(path, at - _SECTOR // 2, bytes(_SECTOR))
 
 
 def _read(path: Path, at: int) -> bytes:
