@@ -222,9 +222,10 @@ class LedgerReader:
     def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began, or those with events of a type."""
         found = streams_in(self.select, types)
-        newest = [] if types is not None else [stream for (stream,) in self.select(_LAST_STREAM)]
+        known = found if types is None else self.streams()
+        newest = [stream for (stream,) in self.select(_LAST_STREAM)]
         is_sound = len(set(found)) == len(found) and all(isinstance(each, str) for each in found)
-        if not is_sound or not set(newest).issubset(found):  # the index is damaged, or a row
+        if not is_sound or not set(newest).issubset(known):  # an index is damaged, or a row
             raise CannotRead(self.path, "its streams cannot be told apart", is_damaged=True)
         return tuple(map(StreamId, found))
 
