@@ -55,8 +55,9 @@ class PanelGroup(TyperGroup):
         """Find the command that the first word names.
 
         Raises:
-            click.UsageError: There is none, and the message suggests commands of that name elsewhere,
-                or else the nearest names, once; or an option that takes one value was given twice.
+            click.UsageError: There is none, and the message suggests commands of that name
+                elsewhere, or else the nearest names, once; or an option that takes one value was
+                given twice.
         """
         name = args[0]
         if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
