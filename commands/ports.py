@@ -12,7 +12,7 @@ from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.options import Messages
 from ledger.events.registration import Entrant, JudgeSettings
-from ledger.events.requests import Charge, ServerFacts
+from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
@@ -51,8 +51,8 @@ class GeneratedText:
     response_key: Digest
     text: str
     finish_reason: FinishReason
-    n_prompt_tokens: int
-    n_generated_tokens: int
+    n_prompt_tokens: int | None  # None: a server does not say it, or says what cannot be
+    n_generated_tokens: int | None  # likewise
     elapsed_s: float
     p_correct: float | None = None
     diagnostics: Diagnostics | None = None
@@ -75,6 +75,13 @@ class GenerationFailure:
 
 class Billing(Protocol):
     """Records the requests to endpoint entrants, which may cost money, and keeps the cap."""
+
+    @property
+    def refused(self) -> Sequence[ParameterRefused]:
+        """What servers were found not to take."""
+
+    def learn(self, refused: Sequence[ParameterRefused]) -> None:
+        """Record what a server was found not to take."""
 
     def sending(self) -> AbstractContextManager[Event]:
         """Yield an event that is set once nothing more may be sent; raise the reason at the end."""
@@ -166,6 +173,7 @@ class NoReply:
     detail: str
     fate: Fate = "refused"
     is_of_all: bool = False  # the account or the settings are at fault: stop, and ask again later
+    is_again: bool = False  # the server was busy: ask again now, as another attempt
 
 
 Answer: TypeAlias = Reply | NoReply
@@ -179,6 +187,9 @@ class Asking:
     """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
     stops: Event = field(default_factory=Event)  # set: nothing more is sent
     tell: "Tell" = lambda _: None  # reports long waits
+    refused: Sequence[ParameterRefused] = ()  # what servers were found not to take
+    learn: Callable[[Sequence[ParameterRefused]], None] = lambda _: None
+    """Records what a server was found not to take."""
 
 
 class Judge(Protocol):

@@ -1,6 +1,7 @@
 """`tourney apply`: generate, judge and evaluate. The only commands that call models."""
 
-from typing import Annotated
+from collections.abc import Collection
+from typing import Annotated, Final, TypeVar
 
 import typer
 
@@ -27,6 +28,7 @@ from commands.runs.register import selected_prompts
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
+from ledger.events.responses import ResponseFailureReason
 from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
 
 app = typer.Typer(no_args_is_help=True)
@@ -40,6 +42,19 @@ Retry = Annotated[
         " refused, truncated, unreadable or empty.",
     ),
 ]
+RetryResponses = Annotated[
+    str | None,
+    typer.Option(
+        "--retry",
+        metavar="REASONS",
+        help="Ask again for the responses that failed for these reasons, separated by commas:"
+        " rejected, refused, prompt_too_long or not_finite.",
+    ),
+]
+_RESPONSE_FAILURES: Final = frozenset[ResponseFailureReason](
+    {"rejected", "refused", "prompt_too_long", "not_finite"}  # out of memory: always
+)
+Reason = TypeVar("Reason", bound=str)
 
 
 @app.command()
@@ -49,6 +64,7 @@ def generate(
     mode: options.Mode = "headline",
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
+    retry: RetryResponses = None,
     limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
@@ -57,6 +73,7 @@ def generate(
 
     Example: tourney apply generate --limit 10
     """
+    reasons = _named(retry, _RESPONSE_FAILURES)
     place = workspace(paths)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
@@ -67,7 +84,9 @@ def generate(
         with place.recorder(say) as recorder, console() as talk:
             recorder.record(place.opening)
             make = backends.generator
-            done = generate_with_consent(recorder, prompts, make, book, spending, talk)
+            done = generate_with_consent(
+                recorder, prompts, make, book, spending, talk, retry=reasons
+            )
             responses = response_counts(recorder.state, prompts)
     say(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"
@@ -136,7 +155,11 @@ def failure_reasons(said: str | None) -> frozenset[FailureReason]:
     Raises:
         ConfigurationError: One of them is no failure that is final.
     """
-    known: dict[str, FailureReason] = {each: each for each in sorted(FINAL | MAY_CHANGE)}
+    return _named(said, FINAL | MAY_CHANGE)
+
+
+def _named(said: str | None, reasons: Collection[Reason]) -> frozenset[Reason]:
+    known: dict[str, Reason] = {each: each for each in sorted(reasons)}
     names = [] if said is None else [name.strip() for name in said.split(",")]
     if unknown := [name for name in names if name not in known]:
         fault = f"--retry {unknown[0]!r}: name some of {', '.join(known)}, separated by commas"

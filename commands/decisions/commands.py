@@ -11,7 +11,7 @@ from ledger.events.evaluations import SampleName
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
-from ledger.events.requests import Charge, ServerFacts
+from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, EntrantId, JudgeId
 from projections.tournament.matches import Match, PlannedResponse
@@ -67,6 +67,13 @@ class SettleRequests:
     model: str
     charges: tuple[Charge, ...]
     price_table: str | None = None
+
+
+@dataclass(frozen=True)
+class LearnParameter:
+    """Record that a server does not take a parameter."""
+
+    refused: ParameterRefused
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,7 @@ Command: TypeAlias = (
     | ImportResponse
     | SubmitRequests
     | SettleRequests
+    | LearnParameter
     | SubmitQuery
     | ReceiveAnswer
     | ReopenQuery

@@ -36,8 +36,8 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             return _record(command, state)
         case commands.ImportResponse(response=response):
             return () if response.response_key in state.responses else (response,)
-        case commands.SubmitRequests() | commands.SettleRequests():
-            return (_step(command, state),)
+        case commands.SubmitRequests() | commands.SettleRequests() | commands.LearnParameter():
+            return _step(command, state)
         case (
             commands.SubmitQuery()
             | commands.ReceiveAnswer()
@@ -133,10 +133,14 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.Respo
 
 
 def _step(
-    command: commands.SubmitRequests | commands.SettleRequests, state: Tournament
-) -> RequestsSubmitted | RequestsSettled:
+    command: commands.SubmitRequests | commands.SettleRequests | commands.LearnParameter,
+    state: Tournament,
+) -> tuple[Event, ...]:
+    if isinstance(command, commands.LearnParameter):
+        known = {each.natural_key for each in state.refused_parameters}
+        return () if command.refused.natural_key in known else (command.refused,)
     if isinstance(command, commands.SubmitRequests):
-        return RequestsSubmitted(
+        submitted = RequestsSubmitted(
             number=state.requests.n_submitted + 1,
             entrant=command.entrant,
             model=command.model,
@@ -144,13 +148,15 @@ def _step(
             worst_usd=tuple(command.worst_usd.values()),
             server=command.server or UNSET,
         )
-    return RequestsSettled(
+        return (submitted,)
+    settled = RequestsSettled(
         number=state.requests.n_settled + 1,
         entrant=command.entrant,
         model=command.model,
         charges=command.charges,
         price_table=command.price_table,
     )
+    return (settled,)
 
 
 def _reconcile(command: commands.ReconcilePair, state: Tournament) -> tuple[Event, ...]:

@@ -14,6 +14,7 @@ from commands.decisions.commands import (
     Command,
     DropBatch,
     EndBatch,
+    LearnParameter,
     ReceiveAnswer,
     ReconcilePair,
     RecordResponse,
@@ -176,7 +177,7 @@ def count_missing_verdicts(
 _STILL_VALID: Final = (
     # these have happened
     *(RecordResponse, ReceiveAnswer, SettleRequests, SubmitBatch, DropBatch, EndBatch),
-    *(ReconcilePair, ShareScore),  # more answers do not change it
+    *(ReconcilePair, ShareScore, LearnParameter),  # more answers do not change it
 )
 
 

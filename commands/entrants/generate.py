@@ -17,7 +17,7 @@ from commands.spending import consent, endpoints, pricing
 from commands.spending.billing import LedgerBilling, close_abandoned_requests
 from commands.spending.offer import SpendingOptions
 from ledger.events.registration import Entrant
-from ledger.events.responses import ResponseGenerated
+from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import EntrantId, PromptId
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.remaining import missing_responses
@@ -41,6 +41,7 @@ def generate_missing(
     *,
     on_progress: ports.OnProgress,
     limit: int | None = None,
+    retry: Collection[ResponseFailureReason] = (),
     halt: Callable[[NothingReadable], None] | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses at most the current batch.
@@ -53,12 +54,15 @@ def generate_missing(
         prompts: Whose responses are generated.
         on_progress: Called with the number of results so far.
         limit: How many responses to generate at most.
+        retry: One that failed for such a reason is missing; if it fails for the same reason again,
+            nothing new is recorded of it.
         halt: Lets endpoints be sent nothing more, and the generator raise why at the end.
 
     Raises:
         NothingReadable: An entrant gave one empty text after the other, and more are missing.
     """
-    missing = {cell.response_key: cell for cell in missing_responses(recorder.state, prompts)}
+    cells = missing_responses(recorder.state, prompts, retry)
+    missing = {cell.response_key: cell for cell in cells}
     tasks = [
         ports.GenerationTask(
             key, cell.entrant, cell.prompt.text, cell.seed, options_of(cell.entrant)
@@ -117,6 +121,8 @@ def generate_with_consent(
     book: pricing.PriceBook,
     spending: SpendingOptions,
     console: ports.Console,
+    *,
+    retry: Collection[ResponseFailureReason] = (),
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks, after asking for consent if it costs money.
 
@@ -125,7 +131,7 @@ def generate_with_consent(
         NothingReadable: An entrant gave one empty text after the other, and more are missing.
     """
     close_abandoned_requests(recorder)
-    missing = missing_responses(recorder.state, prompts)[: spending.limit]
+    missing = missing_responses(recorder.state, prompts, retry)[: spending.limit]
     requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
     consent.approve_requests(recorder, requests, book, spending, console)
     billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
@@ -135,6 +141,7 @@ def generate_with_consent(
         prompts,
         on_progress=console.on_progress,
         limit=spending.limit,
+        retry=retry,
         halt=billing.halt,
     )
     _tell_empty(recorder.state, missing, console.tell)

@@ -7,20 +7,27 @@ batches shares the task, the cap and the reconciliation.
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from threading import Event
 from typing import NamedTuple
 
-from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
+from commands.decisions.commands import (
+    LearnParameter,
+    ReceiveAnswer,
+    ReconcilePair,
+    SubmitQuery,
+)
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable, Refused
 from commands.judging.abandoned import close_abandoned, is_lost
 from commands.judging.unreadable import ReadingBrake
-from commands.ports import Answer, Asking, Judge, OnProgress, Reply, Tell
+from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Tell
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
+from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest, PromptId
 from projections.tournament import remaining
 from projections.tournament.matches import queries_to
@@ -137,7 +144,9 @@ class _DirectJudging:
         tell: Tell,
         stops: Event,
     ) -> None:
-        self._recorder, self._task, self._port = recorder, task, port
+        self._lost = dict(task.lost_before)  # what may be sent again although it was perhaps billed
+        self._recorder, self._task = recorder, replace(task, lost_before=self._lost)
+        self._port = port
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
         self._remaining: deque[remaining.Unanswered] = deque()
         self._sent: dict[Digest, remaining.Unanswered] = {}
@@ -161,7 +170,8 @@ class _DirectJudging:
         version, n_done, n_again = None, 0, 0
         while self._remaining and version != self._recorder.state.version:
             version, self._stopped_by = self._recorder.state.version, None
-            for group in self._port.answer(Asking(self._take, self._stops, self._tell)):
+            asking = Asking(self._take, self._stops, self._tell, self._refused, self._learn)
+            for group in self._port.answer(asking):
                 n_again += self._record(group)
                 n_done += len(group)
                 self._on_progress(phase, n_done, len(queries) + n_again)
@@ -171,6 +181,13 @@ class _DirectJudging:
             raise KeyboardInterrupt
         if self._stopped_by is not None:
             raise self._stopped_by
+
+    @property
+    def _refused(self) -> Sequence[ParameterRefused]:
+        return self._recorder.state.refused_parameters
+
+    def _learn(self, refused: Sequence[ParameterRefused]) -> None:
+        self._recorder.record(*map(LearnParameter, refused))
 
     def _take(self, n_at_most: int) -> Sequence[JudgeQuery]:
         """Return the next queries, recorded as sent; none if none may be sent now."""
@@ -203,7 +220,10 @@ class _DirectJudging:
         self._sent |= {each.asked.query_key: each for each in chunk}
 
     def _record(self, answers: Sequence[Answer]) -> int:
-        """Record answers; return how many queries are to be asked again at once."""
+        """Record answers; return how many queries are to be asked again.
+
+        That is at once for an unreadable reply, and later where the server was busy.
+        """
         judge, pricing = self._task.judge, self._task.pricing
         self._recorder.record(
             *(
@@ -214,12 +234,16 @@ class _DirectJudging:
         replied = [each.query_key for each in answers if isinstance(each, Reply)]
         again = still_open(self._recorder, self._task, map(self._sent.__getitem__, replied))
         self._remaining.extendleft(reversed(again))
+        busy = [each.query_key for each in answers if isinstance(each, NoReply) and each.is_again]
+        failures = self._recorder.state.query_failures
+        self._lost.update((key, failures[key].attempt) for key in busy if key in failures)
+        self._remaining.extend(map(self._sent.__getitem__, busy))
         self._brake.note(self._recorder.state, replied)
         if self._remaining and self._unreadable is None:
             self._unreadable = self._brake.why_stop()
         if self._unreadable is not None:
             self._stops.set()
-        return len(again)
+        return len(again) + len(busy)
 
 
 def still_open(
@@ -259,8 +283,13 @@ def affordable(
 def answer_command(
     judge: JudgeSettings, answer: Answer, pricing: Pricing, worst_usd: float | None
 ) -> ReceiveAnswer:
-    """Return the command to record an answer, with its price and what it costs at worst."""
+    """Return the command to record an answer, with its price and what it costs at worst.
+
+    More tokens than the judge was allowed are not believed, of batches either.
+    """
     usage = answer.usage if isinstance(answer, Reply) else None
+    if isinstance(answer, Reply) and usage and usage.n_output > (judge.max_tokens or inf):
+        answer, usage = replace(answer, usage=None), None
     price = None if usage is None else pricing.price_of(usage)
     return ReceiveAnswer(judge, answer, price, worst_usd)
 

@@ -16,9 +16,9 @@ from pydantic_core import PydanticCustomError
 
 from ledger.events.options import PLACE
 
+_LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _OF_THE_REQUEST: Final = frozenset(
-    {"model", "messages", "max_tokens", "max_completion_tokens", "temperature"}
-    | {"reasoning_effort", "response_format", "n", "stream"}
+    {"model", "messages", "temperature"} | {"reasoning_effort", "response_format", "n", "stream"}
 )
 _OF_AN_ENTRANT: Final = _OF_THE_REQUEST - {"reasoning_effort", "response_format"} | {
     *("prompt", "seed", "stop", "top_p", "top_k", "min_p", "repetition_penalty"),
@@ -30,21 +30,29 @@ _OF_THE_TEMPLATE: Final = frozenset(
 )
 
 
-def _adds_only(given: dict[str, JsonValue], taken: frozenset[str]) -> dict[str, JsonValue]:
+def _adds_only(
+    given: dict[str, JsonValue], taken: frozenset[str], length: str
+) -> dict[str, JsonValue]:
     """Return further keys of a request, after checking that tourney sets none of them."""
-    if twice := ", ".join(sorted(taken & given.keys())):
-        raise PydanticCustomError("taken", "tourney sets {twice} itself", {"twice": twice})
+    twice = sorted(taken & given.keys())
+    if _LENGTHS & given.keys():
+        why = "set {length} instead: tourney sends it under the name that the server takes"
+        raise PydanticCustomError("taken", why, {"length": length})
+    if twice:
+        raise PydanticCustomError(
+            "taken", "tourney sets {twice} itself", {"twice": ", ".join(twice)}
+        )
     return given
 
 
 def adds_to_query(body: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Check further keys of a judge's requests."""
-    return _adds_only(body, _OF_THE_REQUEST)
+    return _adds_only(body, _OF_THE_REQUEST, "max_tokens")
 
 
 def adds_to_prompt(body: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Check further keys of an entrant's requests."""
-    return _adds_only(body, _OF_AN_ENTRANT)
+    return _adds_only(body, _OF_AN_ENTRANT, "max_new_tokens")
 
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -96,7 +104,7 @@ class Prompting(BaseModel):
     @field_validator("template_arguments")
     @classmethod
     def _are_not_tourneys(cls, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        return _adds_only(arguments, _OF_THE_TEMPLATE)
+        return _adds_only(arguments, _OF_THE_TEMPLATE, "max_new_tokens")
 
     @field_validator("prompt_format")
     @classmethod

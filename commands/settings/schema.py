@@ -111,11 +111,11 @@ class JurorSection(Section):
     timeout_s: float = Field(default=600.0, gt=0)
     """Servers: longest wait for a part of an answer, in seconds."""
     max_tokens_key: MaxTokensKey | None = None
-    """Servers: the name under which `max_tokens` is sent. OpenAI's reasoning models want
-    `max_completion_tokens`. Default: that with `openai-batch`, else `max_tokens`."""
+    """Servers: the name under which `max_tokens` is sent at first; `endpoint` learns another from
+    the server. Default: `max_completion_tokens` with `openai-batch`, else `max_tokens`."""
     greedy: bool = True
-    """Servers: ask for temperature 0. Set it to false for models that accept no temperature, as
-    OpenAI's reasoning models."""
+    """Servers: ask for temperature 0. `endpoint` learns from the server that it takes none; with
+    `openai-batch` set it to false for such models, as OpenAI's reasoning models."""
     reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
     """Servers: how hard the model thinks, as the server calls it. Left out: its default."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from commands.decisions.commands import SettleRequests, SubmitRequests
+from commands.decisions.commands import LearnParameter, SettleRequests, SubmitRequests
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import GenerationTask, Tell
@@ -21,7 +21,7 @@ from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant
-from ledger.events.requests import Charge, ServerFacts
+from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from projections.tournament.requests import EntrantKey, RequestKey
 
 
@@ -39,6 +39,15 @@ class LedgerBilling:
     def halt(self, why: TourneyError) -> None:
         """Let nothing more be sent; `sending` raises why, once what is under way is recorded."""
         self._halted_by = self._halted_by or why
+
+    @property
+    def refused(self) -> Sequence[ParameterRefused]:
+        """What servers were found not to take, in this ledger."""
+        return self._recorder.state.refused_parameters
+
+    def learn(self, refused: Sequence[ParameterRefused]) -> None:
+        """Record what a server was found not to take."""
+        self._recorder.record(*map(LearnParameter, refused))
 
     @contextmanager
     def sending(self) -> Iterator[Event]:
@@ -121,7 +130,7 @@ class LedgerBilling:
     def _charged(self, entrant: Entrant, ending: Charge) -> Charge:
         """Return what became of a request, with what it cost."""
         match ending:
-            case Charge(fate="answered", usage=usage):
+            case Charge(fate="answered", usage=Usage() as usage):
                 return replace(ending, usd=self._usd(entrant, usage))
             case Charge(fate="perhaps billed", request=request):
                 awaited = self._recorder.state.requests.under_way
@@ -130,15 +139,20 @@ class LedgerBilling:
             case _:
                 return ending
 
-    def _usd(self, entrant: Entrant, usage: Usage | None) -> float | None:
+    def _usd(self, entrant: Entrant, usage: Usage) -> float | None:
         priced = self._prices.of(entrant.weights)
-        if usage is None or priced is None:
+        if priced is None:
             return None
         return cost_usd(usage, priced.price(usage, in_batch=False))
 
 
 class _NoBilling:
     """Allows every request, and records none."""
+
+    refused: Sequence[ParameterRefused] = ()
+
+    def learn(self, _: Sequence[ParameterRefused]) -> None:
+        """Record nothing."""
 
     def sending(self) -> AbstractContextManager[Event]:
         """Yield an event that nobody sets."""

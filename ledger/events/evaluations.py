@@ -198,8 +198,8 @@ class AnswerObserved(Value, frozen=True, kw_only=True, tag="answer"):
     score: float | None  # by the evaluation; None: it needs all samples, see EvaluationCompleted
     seed: Seed32 | None  # None: nothing was drawn
     finish_reason: FinishReason
-    n_prompt_tokens: Count
-    n_generated_tokens: Count
+    n_prompt_tokens: Count | None  # None: a server does not say it, or says what cannot be
+    n_generated_tokens: Count | None  # likewise
     is_truncated: bool  # of the prompt something was left out
 
     @property

@@ -118,6 +118,7 @@ Event: TypeAlias = (
     | responses.ResponseFailed
     | requests.RequestsSubmitted
     | requests.RequestsSettled
+    | requests.ParameterRefused
     | judging.JudgeBatchPlanned
     | judging.JudgeBatchSubmitted
     | judging.JudgeBatchNotCreated

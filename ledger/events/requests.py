@@ -46,8 +46,22 @@ class Charge(Value, frozen=True):
     request: Digest
     fate: Fate
     usage: Usage | None = None  # None: not told, or there was no answer
-    usd: Dollars | None = 0.0  # without an answer at worst; None: the price or usage is unknown
-    detail: str = ""  # why there is no answer
+    usd: Dollars | None = 0.0  # perhaps billed: at worst; None: the price is unknown
+    detail: str = ""  # why there is no answer, or no usage
+
+
+class ParameterRefused(Fact, frozen=True):
+    """A server does not take a parameter for a model: later requests go without it.
+
+    Judges and entrants share it. It changes no key of a query or response.
+    """
+
+    key_fields = ("base_url", "model", "parameter")  # learnt once
+    base_url: str
+    model: str  # the server's name for it
+    parameter: str
+    instead: str | None  # under which name its value is sent; None: it is left out
+    detail: str  # the server's words
 
 
 class RequestsSettled(Fact, frozen=True):

@@ -8,7 +8,9 @@ from ledger.events.money import Usage
 from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Value
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
 
-FinishReason = Literal["stop", "length"]
+FinishReason = str | None
+"""`stop`, or `length` if it was cut off; of servers whatever they say, None if they say nothing."""
+
 ResponseFailureReason = Literal[
     "prompt_too_long",
     "out_of_memory",
@@ -63,7 +65,7 @@ class ResponseGenerated(Fact, frozen=True):
     text: str
     finish_reason: FinishReason
     n_prompt_tokens: Count | None  # None: not known, as of what was imported
-    n_generated_tokens: Count
+    n_generated_tokens: Count | None  # None: a server does not say it, or says what cannot be
     elapsed_s: Duration | None  # wall time of the batch it was made in; None: as above
     p_correct: Probability | None = None  # by a Hydra's uncertainty head, where it is asked
     diagnostics: Diagnostics | None = None  # of a Hydra

@@ -37,7 +37,7 @@ from ledger.events.judging import (
 from ledger.events.redaction import EventRedacted
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import EVENTS, Event
-from ledger.events.requests import RequestsSettled
+from ledger.events.requests import ParameterRefused, RequestsSettled
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import REDACTED
 from ledger.identity import Digest, digest_of_bytes
@@ -138,7 +138,7 @@ def _without_texts(recorded: Recorded) -> Event:
             return replace(event, text=_masked(event.text), reasoning=event.reasoning and REDACTED)
         case VerdictReceived() | ScoreReceived() | JudgeQueryFailed():
             return _unsaid(event)
-        case ResponseFailed() | SampleUnscorable():
+        case ResponseFailed() | SampleUnscorable() | ParameterRefused():
             return replace(event, detail=_masked(event.detail))
         case JudgeBatchNotCreated():
             return replace(event, why=_masked(event.why))

@@ -19,7 +19,7 @@ from ledger.events.registration import (
     RubricRegistered,
     TournamentOpened,
 )
-from ledger.events.requests import RequestsSettled, RequestsSubmitted
+from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, StreamId
 from ledger.recorded import Recorded
@@ -39,6 +39,7 @@ Work: TypeAlias = (
 Beside: TypeAlias = (
     RequestsSubmitted
     | RequestsSettled
+    | ParameterRefused
     | RatingsPublished
     | judging.ScoreQuerySubmitted
     | judging.ScoreReceived
@@ -136,6 +137,7 @@ class _StateBuilder:
             case (
                 RequestsSubmitted()
                 | RequestsSettled()
+                | ParameterRefused()
                 | RatingsPublished()
                 | judging.ScoreQuerySubmitted()
                 | judging.ScoreReceived()
@@ -158,12 +160,15 @@ class _StateBuilder:
             self._settle(event)
 
     def _add_beside(self, event: Beside, *, is_own: bool) -> None:
-        """Add an event that changes no rating; another tournament's only if it is a score."""
+        """Add an event that changes no rating; another tournament's only if this one can use it."""
         match event:
             case judging.ScoreReceived(query_key=key):
                 self._put("scores", key, event, is_own=is_own)
                 if is_own:
                     self._settle(event)
+            case ParameterRefused():
+                refused = self._fields.get("refused_parameters", self._state.refused_parameters)
+                self._fields["refused_parameters"] = (*refused, event)
             case RatingsPublished() if is_own:
                 self._publications.append(event)
             case judging.ScoreQuerySubmitted() if is_own:

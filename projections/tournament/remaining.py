@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
-from ledger.events.responses import ResponseGenerated
+from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.tournament.compared import Account, account_of
 from projections.tournament.estimate import BYTES_PER_TOKEN
@@ -95,13 +95,24 @@ class Progress:
 
 
 def missing_responses(
-    tournament: Tournament, prompts: Collection[PromptId]
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    retry: Collection[ResponseFailureReason] = (),
 ) -> tuple[PlannedResponse, ...]:
-    """Return the responses to generate, each key once: equal settings give equal responses."""
+    """Return the responses to generate, each key once: equal settings give equal responses.
+
+    Args:
+        tournament: What is recorded.
+        prompts: Those to respond to.
+        retry: Failures for these reasons count as missing.
+    """
     missing: dict[Digest, PlannedResponse] = {}
     for cell in planned_responses(tournament, prompts):
-        if response_status(tournament, cell) == "missing":
-            missing.setdefault(cell.response_key, cell)
+        status, key = response_status(tournament, cell), cell.response_key
+        if status == "missing" or (
+            status == "failed" and tournament.response_failures[key].reason in retry
+        ):
+            missing.setdefault(key, cell)
     return tuple(missing.values())
 
 

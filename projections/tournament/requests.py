@@ -23,6 +23,7 @@ class Bill:
     n_unpriced: int = 0  # of the replies: nobody knows what they cost
     n_maybe_billed: int = 0  # beside the replies: perhaps paid for, and nobody knows the tokens
     maybe_usd: float = 0.0  # for those, at worst; those of unknown price cost nothing here
+    n_maybe_unpriced: int = 0  # of those: nobody knows what they cost
     tokens: Usage = NO_TOKENS
     usd: float = 0.0
     failed_usd: float = 0.0  # of the dollars: for replies that held no verdict
@@ -36,6 +37,7 @@ class Bill:
             self.n_unpriced + other.n_unpriced,
             self.n_maybe_billed + other.n_maybe_billed,
             self.maybe_usd + other.maybe_usd,
+            self.n_maybe_unpriced + other.n_maybe_unpriced,
             self.tokens + other.tokens,
             self.usd + other.usd,
             self.failed_usd + other.failed_usd,
@@ -48,6 +50,11 @@ class Bill:
         return self.uncached_usd - self.usd
 
     @property
+    def most_usd(self) -> float | None:
+        """What may have been paid beside the replies, at worst; None: some of it is unknown."""
+        return None if self.n_maybe_unpriced else self.maybe_usd
+
+    @property
     def fields(self) -> dict[str, Any]:
         """The bill as data; sums that include a reply of unknown price are None."""
         is_known = not self.n_unpriced
@@ -56,13 +63,20 @@ class Bill:
             "n_failed": self.n_failed,
             "n_unpriced": self.n_unpriced,
             "n_maybe_billed": self.n_maybe_billed,
-            "maybe_usd": self.maybe_usd,
+            "maybe_usd": self.most_usd,
             **self.tokens.fields,
             "usd": self.usd if is_known else None,
             "priced_usd": self.usd,
             "failed_usd": self.failed_usd if is_known else None,
             "cache_saved_usd": self.saved_usd if is_known else None,
         }
+
+
+def perhaps(worst_usd: float | None) -> Bill:
+    """Return the bill of a request that may have been billed; None: the price is unknown."""
+    return Bill(
+        n_maybe_billed=1, maybe_usd=worst_usd or 0.0, n_maybe_unpriced=int(worst_usd is None)
+    )
 
 
 class EntrantKey(NamedTuple):
@@ -102,7 +116,7 @@ class EntrantRequests:
         bills = dict(self.settled)
         for sent, (model, worst_usd) in self.under_way.items():
             key = EntrantKey(sent.entrant, model)
-            bills[key] = bills.get(key, Bill()) + Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
+            bills[key] = bills.get(key, Bill()) + perhaps(worst_usd)
         return bills
 
     @property
@@ -132,10 +146,10 @@ class EndpointSpend(NamedTuple):
     n_answers: int  # to prompts of the bank and of evaluations
     n_input: int
     n_output: int
-    usd: float | None  # None: the price of some answer was unknown
+    usd: float | None  # None: the price was unknown, of an answer or of all there is
     price_table: str | None  # where the newest price is from
-    n_maybe_billed: int  # requests without an answer
-    maybe_usd: float  # for those, at worst
+    n_maybe_billed: int  # requests without an answer, or without its tokens
+    maybe_usd: float | None  # for those, at worst; None: the price was unknown
 
 
 def endpoint_spend(requests: EntrantRequests) -> tuple[EndpointSpend, ...]:
@@ -147,13 +161,18 @@ def endpoint_spend(requests: EntrantRequests) -> tuple[EndpointSpend, ...]:
             n_answers=bill.n_replies,
             n_input=bill.tokens.n_input,
             n_output=bill.tokens.n_output,
-            usd=None if bill.n_unpriced else bill.usd,
+            usd=_usd(bill),
             price_table=requests.price_tables.get(key),
             n_maybe_billed=bill.n_maybe_billed,
-            maybe_usd=bill.maybe_usd,
+            maybe_usd=bill.most_usd,
         )
         for key, bill in sorted(requests.bills.items())
     )
+
+
+def _usd(bill: Bill) -> float | None:
+    is_unknown = bill.n_unpriced or (bill.n_maybe_unpriced and not bill.n_replies)
+    return None if is_unknown else bill.usd
 
 
 def evolve_requests(
@@ -193,14 +212,13 @@ def _settle(requests: EntrantRequests, step: RequestsSettled) -> EntrantRequests
 def _bill_of(charges: Sequence[Charge]) -> Bill:
     """Add up charges; a request that was refused or not sent is on no bill."""
     answered = [each for each in charges if each.fate == "answered"]
-    lost = [each for each in charges if each.fate == "perhaps billed"]
+    lost = (perhaps(each.usd) for each in charges if each.fate == "perhaps billed")
     usd = fsum(each.usd or 0.0 for each in answered)
-    return Bill(
+    bill = Bill(
         n_replies=len(answered),
         n_unpriced=sum(each.usd is None for each in answered),
-        n_maybe_billed=len(lost),
-        maybe_usd=fsum(each.usd or 0.0 for each in lost),
         tokens=sum((each.usage for each in answered if each.usage is not None), NO_TOKENS),
         usd=usd,
         uncached_usd=usd,
     )
+    return sum(lost, bill)

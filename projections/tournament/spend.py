@@ -38,6 +38,7 @@ from projections.tournament.requests import (
     Bill,
     EntrantRequests,
     evolve_requests,
+    perhaps,
 )
 
 _FREE: Final = frozenset({"reference", "hf"})  # they run on the user's machine
@@ -77,7 +78,7 @@ class Spend:
         """
         bills = dict(self.settled)
         for key, worst_usd in self.under_way.values():
-            bills[key] = bills.get(key, Bill()) + _perhaps(worst_usd)
+            bills[key] = bills.get(key, Bill()) + perhaps(worst_usd)
         return bills
 
     @property
@@ -175,7 +176,8 @@ class _Sum:
 
     def __init__(self, bill: Bill) -> None:
         self._before = bill
-        self._n_replies = self._n_failed = self._n_unpriced = self._n_perhaps = 0
+        self._n_replies = self._n_failed = self._n_unpriced = 0
+        self._n_perhaps = self._n_perhaps_unpriced = 0
         self._tokens = [0] * len(astuple(NO_TOKENS))
         self._perhaps_usd, self._usd = bill.maybe_usd, bill.usd
         self._failed_usd, self._uncached_usd = bill.failed_usd, bill.uncached_usd
@@ -198,6 +200,7 @@ class _Sum:
         """Add a request that may have been billed."""
         self._n_perhaps += 1
         self._perhaps_usd += worst_usd or 0.0
+        self._n_perhaps_unpriced += worst_usd is None
 
     @property
     def bill(self) -> Bill:
@@ -209,15 +212,12 @@ class _Sum:
             before.n_unpriced + self._n_unpriced,
             before.n_maybe_billed + self._n_perhaps,
             self._perhaps_usd,
+            before.n_maybe_unpriced + self._n_perhaps_unpriced,
             before.tokens + Usage(*self._tokens),
             self._usd,
             self._failed_usd,
             self._uncached_usd,
         )
-
-
-def _perhaps(worst_usd: float | None) -> Bill:
-    return Bill(n_maybe_billed=1, maybe_usd=worst_usd or 0.0)
 
 
 def _is_lost(reply: ReplyRead | JudgeQueryFailed) -> bool:

@@ -22,6 +22,7 @@ from ledger.events.registration import (
     ScoreScale,
     TournamentOpened,
 )
+from ledger.events.requests import ParameterRefused
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Value
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId, StreamId
@@ -70,6 +71,7 @@ class Tournament:
     lost_usd: float = 0.0  # likewise, at worst: for requests of unknown fate or unknown tokens
     under_way: Map[Digest, judging.QuerySubmitted] = Map()  # sent alone, and not answered yet
     requests: EntrantRequests = NO_REQUESTS  # to its endpoint entrants
+    refused_parameters: tuple[ParameterRefused, ...] = ()  # by servers, in any tournament
     outcomes: Map[judging.PairKey, judging.Outcome] = Map()
     publications: tuple[RatingsPublished, ...] = ()
     redactions: Redactions = NONE_REDACTED

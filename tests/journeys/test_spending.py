@@ -522,6 +522,38 @@ def test_a_sample_that_two_entrants_share_is_one_gap(
     assert "error: 1 sample could not be scored;" in done.stderr
 
 
+def test_rejected_responses_are_asked_for_again(
+    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
+) -> None:
+    """As judges' queries are, by the same words; a revision would pay for all of them."""
+    fake.inject(Fault("bad_request"))
+    first = tourney_at_endpoint("apply", "generate")
+    again = tourney_at_endpoint("apply", "generate")
+    wrong = tourney_at_endpoint("apply", "generate", "--retry", "unreadable")
+    retried = tourney_at_endpoint("apply", "generate", "--retry", "rejected,refused")
+
+    assert [each.returncode for each in (first, again, wrong, retried)] == [6, 6, 2, 0]
+    assert "name some of not_finite, prompt_too_long, refused, rejected" in wrong.stderr
+    assert "1 responses were missing: 1 generated, 0 failed" in retried.stderr
+    assert len(fake.traffic.asked) == 5
+    assert len(recorded(endpoint_folder)) == 4
+
+
+def test_what_an_unpriced_entrant_may_have_cost_is_unknown(
+    tourney_at_endpoint: Tourney, fake: FakeOpenAI
+) -> None:
+    """It is never $0.00 at most, and null in data."""
+    fake.inject(*[Fault("server_error")] * 4)
+    done = tourney_at_endpoint("apply", "generate")
+    words = tourney_at_endpoint("project", "spend").stdout
+
+    rows = at_entrants(tourney_at_endpoint)
+    assert done.returncode == 1
+    assert {(row["usd"], row["maybe_usd"]) for row in rows} == {(None, None)}
+    assert "may be billed: $? (the price was unknown)" in words
+    assert "$0.00 at most" not in words
+
+
 def at_entrants(tourney: Tourney, *options: str) -> list[dict[str, Any]]:
     """Return what entrants took, as data."""
     done = tourney("project", "spend", "--json", *options)

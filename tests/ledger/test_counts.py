@@ -48,7 +48,8 @@ def one_by_one(events: Sequence[Event]) -> StreamCounts:
     scored = {event.query_key for event in events if isinstance(event, ScoreQuerySubmitted)}
     failed = [event.query_key for event in events if isinstance(event, JudgeQueryFailed)]
     outcomes = [event.outcome for event in events if isinstance(event, PairReconciled)]
-    tokens = [each.n_generated_tokens for each in events if isinstance(each, ResponseGenerated)]
+    made = [each for each in events if isinstance(each, ResponseGenerated)]
+    tokens = [each.n_generated_tokens or 0 for each in made]
     return StreamCounts(
         responses=types.count("ResponseGenerated"),
         responses_failed=types.count("ResponseFailed"),
@@ -67,7 +68,7 @@ def one_by_one(events: Sequence[Event]) -> StreamCounts:
 def short(events: Sequence[Event]) -> list[Event]:
     """Return events whose responses are of a length that a model could generate."""
     return [
-        replace(event, n_generated_tokens=event.n_generated_tokens % 100_000)
+        replace(event, n_generated_tokens=(event.n_generated_tokens or 0) % 100_000)
         if isinstance(event, ResponseGenerated)
         else event
         for event in events

@@ -23,7 +23,13 @@ Json: TypeAlias = dict[str, object]
 MODEL: Final = "judges/steady-7b"
 _N_CHARS_PER_TOKEN: Final = 4
 _PATHS: Final = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
-_STATUS: Final = {"bad_request": 400, "rate_limited": 429, "server_error": 500, "too_large": 413}
+_FAILURES: Final = {
+    "bad_request": (400, "invalid_request_error"),
+    "too long": (400, "invalid_request_error"),
+    "rate_limited": (429, "rate_limit_exceeded"),
+    "server_error": (500, "server_error"),
+    "too_large": (413, "request_too_large"),
+}
 
 _UNPAID: Final[Mapping[str, tuple[int, Json]]] = {
     "no_credit": (400, {"error": {"message": "Your credit balance is too low"}}),
@@ -49,6 +55,7 @@ class Fault:
 
     kind: Literal[
         "bad_request",
+        "too long",  # likewise, and its words say why
         "too_large",
         "rate_limited",
         "server_error",
@@ -182,7 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.traffic.thinks and (unsupported := _unsupported(body)):
             return 400, {"error": {"message": unsupported, "type": "invalid_request_error"}}
         wrong = fault_of(body, _PATHS[self.path])
-        return (400, {"object": "error", "message": wrong, "code": 400}) if wrong else None
+        told: Json = {"object": "error", "message": wrong, "type": "BadRequestError", "code": 400}
+        return (400, told) if wrong else None
 
     def _fail(self, body: Json, fault: Fault) -> None:
         wait_until(lambda: self.traffic.n_now > fault.beside)
@@ -210,7 +218,9 @@ class _Handler(BaseHTTPRequestHandler):
             case "no_credit" | "usage_limit" | "no_quota" | "unpaid" as kind:
                 self._send(*_UNPAID[kind])
             case kind:
-                self._send(_STATUS[kind], {"error": {"message": f"told to fail: {kind}"}})
+                status, named = _FAILURES[kind]
+                told = {"message": f"told to fail: {kind}", "code": named}
+                self._send(status, {"error": told})
 
     def _completion(self, body: Json) -> Json:
         whole = completion(body, self.traffic.say(body))

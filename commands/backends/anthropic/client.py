@@ -6,7 +6,7 @@ errors, so their frames and causes are removed from each error.
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from http import HTTPStatus
@@ -30,6 +30,7 @@ from anthropic import (
 from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
+    decode_json,
     replace_surrogates,
     retry_after_s,
     was_not_sent,
@@ -133,10 +134,13 @@ def _limit_waits(request: APIRequest, call_next: CallNext) -> APIResponse[object
     """Stop the SDK from waiting so long that it looks like a hang."""
     response = call_next(request)
     headers = response.http_response.headers
-    if _is_too_long(retry_after_s(headers)):
+    asked_s = retry_after_s(headers)
+    if _is_too_long(asked_s):
         headers["x-should-retry"] = "false"
-    elif retry_after_s(headers) is None:
-        headers.pop("retry-after", None)  # a date by the server's clock
+    elif asked_s is None:
+        headers.pop("retry-after", None)
+    else:  # a date is by the provider's clock
+        headers["retry-after"] = f"{asked_s:g}"
     return response
 
 
@@ -232,9 +236,15 @@ _LONGEST_HOLD_S: Final = 60.0  # limits refill all the time, and clocks differ
 _LIMITED: Final = ("requests", "input-tokens", "output-tokens", "tokens")
 _OVERLOADED: Final = 529
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, _OVERLOADED})
-_UNANSWERED: Final = _BUSY | {
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    HTTPStatus.SERVICE_UNAVAILABLE,
+_STATUS_OF: Final[Mapping[str, int]] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "overloaded_error": _OVERLOADED,
 }
 
 
@@ -261,11 +271,33 @@ def is_busy(error: APIError) -> bool:
     return status_of(error) in _BUSY and fatal_error(error) is None
 
 
-def was_not_answered(error: APIError) -> bool:
-    """Return whether a message was certainly not answered, and so not billed."""
-    if isinstance(error, APIStatusError):
-        return error.status_code in _UNANSWERED and fatal_error(error) is None
-    return not may_have_arrived(error)
+def kinds_of(error: APIError) -> tuple[object, ...]:
+    """Return by which word the API's own error says what it is."""
+    return (error.type,) if isinstance(error, APIStatusError) else ()
+
+
+class _ApiError(msgspec.Struct, frozen=True):
+    type: str
+    message: str = ""
+
+
+class _ApiErrorWithin(msgspec.Struct, frozen=True):
+    error: _ApiError
+
+
+_ERROR_WITHIN: Final = msgspec.json.Decoder(_ApiErrorWithin)
+
+
+def error_within(body: bytes, answer: httpx2.Response) -> APIStatusError | None:
+    """Return the error that a successful answer holds in place of a message; None: it has none."""
+    try:
+        error = decode_json(body, _ERROR_WITHIN).error
+    except msgspec.DecodeError:
+        return None
+    status = _STATUS_OF.get(error.type, HTTPStatus.INTERNAL_SERVER_ERROR)
+    response = httpx2.Response(status, headers=answer.headers, request=answer.request)
+    told: dict[str, object] = {"error": msgspec.to_builtins(error)}
+    return APIStatusError(error.message, response=response, body=told)
 
 
 def asked_wait_s(error: APIError) -> float | None:

@@ -17,12 +17,15 @@ from commands.backends.remote.outcomes import (
     Stop,
     TryAgain,
     Unanswered,
+    fate_of,
 )
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.send import send_queries
 from commands.errors import ConfigurationError, ProviderError
 from commands.ports import Answer, Asking
 from commands.settings.schema import CacheTtl
+from ledger.errors import TourneyError
+from ledger.events.judging import Fate
 from ledger.events.registration import JudgeSettings
 from projections.verdicts.queries import JudgeQuery
 
@@ -65,6 +68,7 @@ class AnthropicJudge:
             asking,
             n_at_a_time=self._n_at_a_time,
             held=self._held,
+            max_tokens=self._judge.max_tokens,
         )
 
     def _ask(self, query: JudgeQuery) -> Answer | Unanswered:
@@ -77,6 +81,8 @@ class AnthropicJudge:
         try:
             return answer_of(query.query_key, body)
         except msgspec.DecodeError as error:
+            if (within := api.error_within(body, response.http_response)) is not None:
+                return self._unanswered(within)
             why = ProviderError(api.not_the_api(error))
             raise Stop(why, "perhaps billed", unless_proven=True) from error
 
@@ -84,33 +90,29 @@ class AnthropicJudge:
         """Return what became of a request that failed.
 
         Raises:
-            TryAgain: It was certainly not answered.
+            TryAgain: It was certainly not sent, or the provider is busy.
             Stop: The others would fail as well.
         """
         detail, status = api.describe_error(error), api.status_of(error)
-        if api.was_not_answered(error):
-            is_of_all = status is None or api.is_busy(error)
-            or_else = ProviderError(detail) if is_of_all else Unanswered(detail)
-            again = TryAgain(
-                or_else,
-                fate="not sent" if status is None else "refused",
-                is_limit=api.is_busy(error),
-                asked_s=api.asked_wait_s(error),
-            )
-            raise again from api.without_key(error)
-        if (fatal := api.fatal_error(error)) is not None:
-            raise Stop(fatal) from api.without_key(error)
-        if status in REJECTED:
-            return self._rejected(detail, is_certain=status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        if (
-            status is None
-            or status == HTTPStatus.REQUEST_TIMEOUT
-            or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        ):
+        if status is None and not api.may_have_arrived(error):
+            raise TryAgain(ProviderError(detail), fate="not sent") from api.without_key(error)
+        if status is None:
             return Unanswered(detail, "perhaps billed")
-        raise Stop(ProviderError(detail)) from api.without_key(error)
+        fate = fate_of(status, api.kinds_of(error))
+        if api.is_busy(error) or status == HTTPStatus.SERVICE_UNAVAILABLE:
+            asked_s = api.asked_wait_s(error)
+            again = TryAgain(ProviderError(detail), fate=fate, is_limit=True, asked_s=asked_s)
+            raise again from api.without_key(error)
+        fatal = api.fatal_error(error)
+        if fatal is not None and status != HTTPStatus.FORBIDDEN:
+            raise Stop(fatal, fate) from api.without_key(error)
+        if status == HTTPStatus.NOT_FOUND or status < HTTPStatus.BAD_REQUEST:
+            raise Stop(ProviderError(detail), fate) from api.without_key(error)
+        if status in REJECTED:
+            return self._rejected(detail, fate, fatal)
+        return Unanswered(detail, fate)  # perhaps of this request only
 
-    def _rejected(self, detail: str, *, is_certain: bool) -> Unanswered:
+    def _rejected(self, detail: str, fate: Fate, fatal: TourneyError | None) -> Unanswered:
         """Return a rejection.
 
         Raises:
@@ -120,6 +122,6 @@ class AnthropicJudge:
             fault = (
                 f'judge {self._judge.judge_id!r}: {detail}; set another effort, or effort = "none"'
             )
-            raise Stop(ConfigurationError([fault]))
-        is_certain = is_certain or _OF_THE_QUERY.search(detail) is not None
-        return Unanswered(detail, reason="rejected", is_certain=is_certain)
+            raise Stop(ConfigurationError([fault]), fate)
+        is_certain = _OF_THE_QUERY.search(detail) is not None
+        return Unanswered(detail, fate, "rejected", is_certain=is_certain, blames=fatal)

@@ -1,6 +1,7 @@
 """Decode and check completions, since OpenAI's client does not validate them."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Annotated, Final
 
 import msgspec
@@ -8,7 +9,6 @@ import msgspec
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import Unanswered
 from commands.ports import GeneratedText, GenerationFailure, Reply
-from commands.settings.api_keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count
 from ledger.identity import Digest
@@ -26,31 +26,59 @@ class _PromptTokenDetails(msgspec.Struct, frozen=True):
     cache_write_tokens: Count | None = None
 
 
-class _JudgeUsage(msgspec.Struct, frozen=True):
-    prompt_tokens: Count
-    completion_tokens: Count
-    total_tokens: Count = 0
+_Told = Annotated[float, msgspec.Meta(ge=0)]  # some servers write 20.0
+
+
+class _CompletionUsage(msgspec.Struct, frozen=True):
+    prompt_tokens: _Told
+    completion_tokens: _Told
+    total_tokens: _Told | None = None
     prompt_tokens_details: _PromptTokenDetails | None = None
     prompt_cache_hit_tokens: Count | None = None  # as DeepSeek says it
 
     @property
     def n_output(self) -> int:
         """The tokens billed as output; Google counts thinking in the total alone."""
-        return max(self.completion_tokens, self.total_tokens - self.prompt_tokens)
+        n_others = (self.total_tokens or 0.0) - self.prompt_tokens
+        return ceil(max(self.completion_tokens, n_others))
 
     @property
     def n_cached(self) -> int:
         """The prompt's tokens that were read from the server's cache."""
         details = self.prompt_tokens_details
         n_reported = (details.cached_tokens if details else None) or self.prompt_cache_hit_tokens
-        return min(n_reported or 0, self.prompt_tokens)
+        return min(n_reported or 0, ceil(self.prompt_tokens))
 
     @property
     def n_written(self) -> int:
         """The prompt's tokens that were written to the server's cache, for a surcharge."""
         details = self.prompt_tokens_details
         n_reported = (details.cache_write_tokens if details else None) or 0
-        return min(n_reported, self.prompt_tokens - self.n_cached)
+        return min(n_reported, ceil(self.prompt_tokens) - self.n_cached)
+
+
+_USAGE: Final[msgspec.json.Decoder[_CompletionUsage | None]] = msgspec.json.Decoder(
+    _CompletionUsage | None
+)
+
+
+def _usage(told: msgspec.Raw) -> Usage | None:
+    """Return the token usage; None: the server does not say it, or not all of it.
+
+    Tokens that a cache read or wrote do not count as input again.
+    """
+    try:
+        usage = _USAGE.decode(told)
+    except msgspec.DecodeError:
+        return None
+    if usage is None:
+        return None
+    return Usage(
+        n_input=ceil(usage.prompt_tokens) - usage.n_cached - usage.n_written,
+        n_output=usage.n_output,
+        n_cache_write_5m=usage.n_written,
+        n_cache_read=usage.n_cached,
+    )
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -84,54 +112,11 @@ class _ChatMessage(msgspec.Struct, frozen=True):
         return self.refusal or "".join(part.refusal or "" for part in parts)
 
 
-class _JudgeChoice(msgspec.Struct, frozen=True):
-    message: _ChatMessage
+class _Choice(msgspec.Struct, frozen=True):
     finish_reason: str | None = None
-
-
-class _JudgeCompletion(msgspec.Struct, frozen=True):
-    model: str
-    choices: Annotated[tuple[_JudgeChoice, ...], msgspec.Meta(min_length=1)]
-    usage: _JudgeUsage | None = None
-
-
-_JUDGE_COMPLETION: Final = msgspec.json.Decoder(_JudgeCompletion)
-
-
-def reply_of(query_key: Digest, body: bytes) -> Reply:
-    """Return the reply to a judge query, from a chat completion."""
-    completion = decode_json(body, _JUDGE_COMPLETION)
-    choice = completion.choices[0]
-    message, finish_reason = choice.message, choice.finish_reason or ""
-    stop_reason = _STOP_REASONS.get(finish_reason, finish_reason)
-    return Reply(
-        query_key=query_key,
-        text=message.text or message.refused,
-        stop_reason="refusal" if message.refused else stop_reason,
-        model=completion.model,
-        usage=None if completion.usage is None else _usage(completion.usage),
-    )
-
-
-def _usage(usage: _JudgeUsage) -> Usage:
-    """Return the token usage; tokens that a cache read or wrote do not count as input again."""
-    return Usage(
-        n_input=usage.prompt_tokens - usage.n_cached - usage.n_written,
-        n_output=usage.n_output,
-        n_cache_write_5m=usage.n_written,
-        n_cache_read=usage.n_cached,
-    )
-
-
-class _TextUsage(msgspec.Struct, frozen=True):
-    prompt_tokens: Count
-    completion_tokens: Count
-
-
-class _TextChoice(msgspec.Struct, frozen=True):
-    finish_reason: str
     message: _ChatMessage | None = None  # of a chat
-    text: str | None = None  # of a plain completion
+    text: str | msgspec.UnsetType | None = msgspec.UNSET  # of a plain completion
+    error: object = None  # in place of the rest of an answer
 
     @property
     def generated(self) -> str:
@@ -141,40 +126,74 @@ class _TextChoice(msgspec.Struct, frozen=True):
         return self.message.text or self.message.refused
 
 
-class _TextCompletion(msgspec.Struct, frozen=True):
-    choices: Annotated[tuple[_TextChoice, ...], msgspec.Meta(min_length=1)]
-    usage: _TextUsage  # the only source of a response's length
+class _Completion(msgspec.Struct, frozen=True):
+    choices: Annotated[tuple[_Choice, ...], msgspec.Meta(min_length=1)]
+    model: str | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def choice(self) -> _Choice:
+        """The only choice that was asked for.
+
+        Raises:
+            msgspec.ValidationError: It is an error, or holds no text of either kind.
+        """
+        choice = self.choices[0]
+        if choice.error is not None:
+            raise msgspec.ValidationError("the choice is an error")
+        if choice.message is None and choice.text is msgspec.UNSET:
+            raise msgspec.ValidationError("Object missing required field `message`")
+        return choice
 
 
-_TEXT_COMPLETION: Final = msgspec.json.Decoder(_TextCompletion)
+_COMPLETION: Final = msgspec.json.Decoder(_Completion)
+
+
+def reply_of(query_key: Digest, body: bytes) -> Reply:
+    """Return the reply to a judge query, from a chat completion."""
+    completion = decode_json(body, _COMPLETION)
+    choice = completion.choice
+    finish_reason = choice.finish_reason or ""
+    refused = "" if choice.message is None else choice.message.refused
+    return Reply(
+        query_key=query_key,
+        text=choice.generated,
+        stop_reason="refusal" if refused else _STOP_REASONS.get(finish_reason, finish_reason),
+        model=completion.model or "",
+        usage=_usage(completion.usage),
+    )
 
 
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float, stop: Sequence[str] = ()
 ) -> GeneratedText | GenerationFailure | Unanswered:
-    """Return the answer to a task that ends at a text of `stop`, from a completion of any kind."""
-    completion = decode_json(body, _TEXT_COMPLETION)
-    choice, usage = completion.choices[0], completion.usage
+    """Return the answer to a task that ends at a text of `stop`, from a completion of any kind.
+
+    Why it ended is kept as the server says it; one that was aborted is no answer.
+    """
+    completion = decode_json(body, _COMPLETION)
+    choice, usage = completion.choice, _usage(completion.usage)
     match choice.finish_reason:
-        case "stop" | "length" | "eos_token" | "stop_sequence" as finish_reason:  # the last: TGI
-            text = choice.generated
+        case "content_filter":
+            detail = "the server's content filter withheld the answer, or part of it"
+            return GenerationFailure(response_key, "refused", detail, usage)
+        case "abort" | "error" as reason:  # as vLLM and SGLang say it
+            return Unanswered(
+                f"the server ended the answer: finish reason {reason!r}", "perhaps billed"
+            )
+        case finish_reason:
+            text = choice.generated  # TGI leaves in it what ended it
             return GeneratedText(
                 response_key=response_key,
                 text=_before(stop, text) if finish_reason == "stop_sequence" else text,
-                finish_reason="length" if finish_reason == "length" else "stop",
-                n_prompt_tokens=usage.prompt_tokens,
-                n_generated_tokens=usage.completion_tokens,
+                finish_reason=finish_reason,
+                n_prompt_tokens=None if usage is None else usage.n_prompt,
+                n_generated_tokens=None if usage is None else usage.n_output,
                 elapsed_s=elapsed_s,
                 reasoning=choice.message.thought if choice.message else None,
             )
-        case "content_filter":
-            detail = "the server's content filter withheld the answer, or part of it"
-            used = Usage(n_input=usage.prompt_tokens, n_output=usage.completion_tokens)
-            return GenerationFailure(response_key, "refused", detail, used)
-        case other:
-            return Unanswered(redacted(f"unknown finish reason {other!r}"), "perhaps billed")
 
 
 def _before(stop: Sequence[str], text: str) -> str:
-    """Return a text without the one of `stop` that ended it, which TGI leaves in."""
+    """Return a text without the one of `stop` that ended it."""
     return next((text.removesuffix(each) for each in stop if text.endswith(each)), text)

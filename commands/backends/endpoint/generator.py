@@ -8,14 +8,20 @@ from functools import partial
 from itertools import islice
 from threading import Event
 from time import perf_counter
+from typing import Final, TypeAlias
 
 from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.about import AboutServer, ask_about
+from commands.backends.endpoint.learnt import LearntParameters, described
 from commands.backends.endpoint.post import Post, posting
-from commands.backends.endpoint.requests import PATH, PLAIN_PATH
+from commands.backends.endpoint.requests import (
+    PATH,
+    PLAIN_PATH,
+)
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
+from commands.backends.remote.send import UsageBounds
 from commands.backends.remote.sender import (
     LONGEST_REPORTED_WAIT_S,
     LONGEST_SILENT_WAIT_S,
@@ -38,6 +44,7 @@ from ledger.events.options import EntrantOptions, Messages
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge
 from ledger.identity import EntrantId, Json
+from projections.tournament.estimate import FRAME_TOKENS
 
 
 @dataclass(frozen=True)
@@ -120,59 +127,96 @@ class EndpointGenerator:
             return sent
 
         details: list[str] = []
+        tell = self.tell or (lambda _: None)
         with served.server.client() as client, posting(client) as post:
             url = served.server.base_url
             if url not in self._about:
                 self._about[url] = ask_about(served.server, client)
             facts = self._about[url].facts(entrant.weights)
+            learnt = LearntParameters(url, entrant.weights, self.billing.refused)
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
-                partial(_answer, served.server, post),
+                partial(_answer, served.server, learnt.adapt(post)),
                 self._paces.setdefault(url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),
                 stops=stops,
-                tell=self.tell or (lambda _: None),
+                tell=tell,
                 limits=WaitLimits(
                     LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_REPORTED_WAIT_S,
                     served.server.timeout_s,
                 ),
             )
+            bounds = UsageBounds(served.server.name, tell)
             for group in sender.run(take):
-                self.billing.settle(entrant, [_ending(*each) for each in group])
-                results = [_result(task, answer) for task, answer in group]
-                details += [each.detail for each in results if isinstance(each, Unanswered)]
+                if news := learnt.news():
+                    self.billing.learn(news)
+                for refused in news:
+                    tell(described(refused))
+                answers = [(task, _believed(task, answer, bounds)) for task, answer in group]
+                self.billing.settle(entrant, [_ending(*each) for each in answers])
+                results = [_result(task, answer) for task, answer in answers]
+                unanswered = [each for each in results if isinstance(each, Unanswered)]
+                details += [each.detail for each in unanswered if not each.is_again]
+                waiting.extend(task for task, each in answers if _is_again(each))
                 made = tuple(each for each in results if not isinstance(each, Unanswered))
                 if made:
                     yield made
         return details
 
 
-def _ending(task: GenerationTask, answer: GeneratedText | GenerationFailure | Unanswered) -> Charge:
+_Answer: TypeAlias = GeneratedText | GenerationFailure | Unanswered
+_NO_USAGE: Final = "answered, and the server does not say credibly how many tokens it took"
+
+
+def _is_again(answer: _Answer) -> bool:
+    return isinstance(answer, Unanswered) and answer.is_again
+
+
+def _believed(task: GenerationTask, answer: _Answer, bounds: UsageBounds) -> _Answer:
+    """Return an answer without the tokens that it reports if there cannot be so many."""
+    n_input = len(json.dumps(_body(task), ensure_ascii=False).encode()) + FRAME_TOKENS
+    if bounds.holds(_usage(answer), n_input, task.entrant.max_new_tokens):
+        return answer
+    match answer:
+        case GeneratedText():
+            return replace(answer, n_prompt_tokens=None, n_generated_tokens=None)
+        case GenerationFailure():
+            return replace(answer, usage=None)
+        case Unanswered():
+            return answer
+
+
+def _usage(answer: _Answer) -> Usage | None:
+    match answer:
+        case GeneratedText(n_prompt_tokens=int(n_input), n_generated_tokens=int(n_output)):
+            return Usage(n_input, n_output)
+        case GenerationFailure(usage=usage):
+            return usage
+        case _:
+            return None
+
+
+def _ending(task: GenerationTask, answer: _Answer) -> Charge:
     """Return what became of a request; its cost is not known here."""
     match answer:
-        case GeneratedText(n_prompt_tokens=n_input, n_generated_tokens=n_output):
-            return Charge(
-                request=task.response_key, fate="answered", usage=Usage(n_input, n_output)
-            )
-        case GenerationFailure(usage=usage):
-            return Charge(request=task.response_key, fate="answered", usage=usage)
+        case GeneratedText() | GenerationFailure():
+            usage, key = _usage(answer), task.response_key
+            if usage is None:  # it was billed, and nobody knows how much
+                return Charge(request=key, fate="perhaps billed", detail=_NO_USAGE)
+            return Charge(request=key, fate="answered", usage=usage)
         case Unanswered(detail=detail, fate=fate):
             return Charge(request=task.response_key, fate=fate, detail=detail)
 
 
-def _result(
-    task: GenerationTask, answer: GeneratedText | GenerationFailure | Unanswered
-) -> GeneratedText | GenerationFailure | Unanswered:
+def _result(task: GenerationTask, answer: _Answer) -> _Answer:
     """Return an answer; a rejection is a fact about its task."""
     if isinstance(answer, Unanswered) and answer.reason == "rejected":
         return GenerationFailure(task.response_key, "rejected", answer.detail)
     return answer
 
 
-def _answer(
-    server: Endpoint, post: Post, task: GenerationTask
-) -> GeneratedText | GenerationFailure | Unanswered:
+def _answer(server: Endpoint, post: Post, task: GenerationTask) -> _Answer:
     began_at = perf_counter()
     return server.answer(
         partial(post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),

@@ -5,8 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.learnt import LearntParameters, described
 from commands.backends.endpoint.post import Post, posting
-from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
+from commands.backends.endpoint.requests import (
+    PATH,
+    ChatForm,
+    remedy_of,
+)
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
@@ -32,6 +37,7 @@ class EndpointJudge:
         self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
         self._server = replace(server, remedy_of=remedy_of)
         self._n_at_a_time, self._pace = n_at_a_time, Pace()
+        self._model, self._max_tokens = judge.model, judge.max_tokens
         self._held: HeldRejections[JudgeQuery] = HeldRejections()
 
     def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
@@ -44,16 +50,23 @@ class EndpointJudge:
             ProviderError: The server cannot be reached, is another API, is too busy for too long,
                 or rejects every request.
         """
+        learnt = LearntParameters(self._server.base_url, self._model, asking.refused)
         with self._server.client() as client, posting(client) as post:
-            yield from send_queries(
+            for group in send_queries(
                 self._server.name,
-                partial(self._answer, post),
+                partial(self._answer, learnt.adapt(post)),
                 self._pace,
                 asking,
                 n_at_a_time=self._n_at_a_time,
                 held=self._held,
+                max_tokens=self._max_tokens,
                 timeout_s=self._server.timeout_s,
-            )
+            ):
+                if news := learnt.news():
+                    asking.learn(news)
+                for refused in news:
+                    asking.tell(described(refused))
+                yield group
 
     def _answer(self, post: Post, query: JudgeQuery) -> Answer | Unanswered:
         send = partial(post, PATH, self._form.body(query))

@@ -6,11 +6,20 @@ processor time alone. The SDK's headers, settings and errors are used all the sa
 """
 
 import select
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import (
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+    IncompleteRead,
+)
+from math import inf
+from time import monotonic
 from typing import Final, TypeAlias
 from urllib.request import getproxies, proxy_bypass
 
@@ -28,6 +37,10 @@ It raises openai.APIConnectionError if no answer came, and openai.APIStatusError
 refused or failed. Threads may share it.
 """
 
+_MOST_BYTES: Final = 8_000_000  # of an answer; the longest have some hundred thousand
+_PART_BYTES: Final = 1 << 16
+_PARTS: Final = 10  # an answer may take so many times as long as a part of it
+_GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 _encode: Final = msgspec.json.Encoder().encode  # a tenth of the standard library's time
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 _ERRORS: Final[Mapping[int, type[openai.APIStatusError]]] = {
@@ -92,20 +105,42 @@ class _Connections:
             connection.request("POST", target, content, self._headers)
             connection.flush()
             answer = connection.getresponse()
-            received = answer.read()
+            received = self._received(answer)
         except TimeoutError as error:
             connection.close()
             raise openai.APITimeoutError(self._request) from error
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, zlib.error) as error:
             connection.close()
             raise openai.APIConnectionError(request=self._request) from error
         self._keep(connection)
         if httpx2.codes.is_success(answer.status):
             return received
+        headers = [each for each in answer.getheaders() if each[0].lower() != "content-encoding"]
         refusal = httpx2.Response(
-            answer.status, headers=answer.getheaders(), content=received, request=self._request
+            answer.status, headers=headers, content=received, request=self._request
         )
         raise _error_of(redacted_response(refusal))
+
+    def _received(self, answer: HTTPResponse) -> bytes:
+        """Return the body of an answer.
+
+        Raises:
+            TimeoutError: It does not end.
+            HTTPException: It is longer than any answer.
+        """
+        ends_at = monotonic() + _PARTS * (self._timeout.read or inf)
+        parts, n_left = list[bytes](), _MOST_BYTES
+        while part := answer.read1(_PART_BYTES):
+            parts.append(part)
+            n_left -= len(part)
+            if n_left < 0:
+                raise HTTPException(f"the answer has more than {_MOST_BYTES:,} bytes")
+            if monotonic() > ends_at:
+                raise TimeoutError
+        answer.close()  # so that the connection can be used again
+        if answer.length:
+            raise IncompleteRead(b"", answer.length)
+        return _decoded(b"".join(parts), answer.getheader("content-encoding", "identity"))
 
     def close(self) -> None:
         """Close all connections; those in use, once they are not."""
@@ -152,6 +187,22 @@ class _Connections:
         return httpx2.Request("POST", self._url)
 
 
+def _decoded(content: bytes, encoding: str) -> bytes:
+    """Return content that some servers compress although nobody asked them to.
+
+    Raises:
+        HTTPException: It is longer than any answer, or breaks off.
+        zlib.error: It is not what it is said to be.
+    """
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        return content
+    decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
+    whole = decoder.decompress(content, _MOST_BYTES)
+    if not decoder.eof:
+        raise HTTPException("a compressed answer breaks off, or is too long")
+    return whole
+
+
 def _is_open(connection: _OpenConnection) -> bool:
     """Return whether a connection is open: the server may have closed it since its last answer."""
     if connection.sock is None:
@@ -167,6 +218,8 @@ def _error_of(response: httpx2.Response) -> openai.APIStatusError:
         body = response.json()
     except ValueError:
         body = response.text
+    if isinstance(body, list) and body:  # as Google's
+        body = body[0]
     data = body.get("error", body) if isinstance(body, dict) else body
     told = data.get("message") if isinstance(data, dict) else None
     if response.has_redirect_location:

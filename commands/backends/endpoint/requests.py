@@ -50,14 +50,14 @@ class ChatForm:
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-_REMEDIES: Final[Mapping[str, str]] = {
+REMEDIES: Final[Mapping[str, str]] = {
     "max_tokens": 'set max_tokens_key = "max_completion_tokens"',
     "max_completion_tokens": 'set max_tokens_key = "max_tokens"',
     "temperature": "set greedy = false",
     "reasoning_effort": "change or remove reasoning_effort",
     "response_format": 'set protocol = "line"',
 }
-_UNSUPPORTED: Final = re.compile(
+UNSUPPORTED: Final = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted", re.IGNORECASE
 )
 
@@ -68,7 +68,7 @@ def remedy_of(message: str) -> str | None:
     Such a rejection is of every request. One of a prompt that is too long may name a key, too, but
     not as unsupported.
     """
-    if not _UNSUPPORTED.search(message):
+    if not UNSUPPORTED.search(message):
         return None
     named = re.findall(r"\w+", message)
-    return next((_REMEDIES[word] for word in named if word in _REMEDIES), None)
+    return next((REMEDIES[word] for word in named if word in REMEDIES), None)

@@ -18,15 +18,17 @@ from commands.backends.remote.bodies import (
     retry_after_s,
     was_not_sent,
 )
-from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered
+from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered, fate_of
 from commands.backends.remote.redacting_client import RedactingClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.settings.api_keys import OPENAI_KEY, redacted, remember
+from ledger.errors import TourneyError
+from ledger.events.judging import Fate
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
-_BUSY: Final = frozenset({429, 503, 529})  # a full or starting server takes no request
+_BUSY: Final = frozenset({429, 503, 529})  # a full or starting server
 _OUT_OF_CREDIT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 )
@@ -35,7 +37,8 @@ _NO_CREDIT: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_REQUEST: Final = re.compile(
-    r"too long|context (?:length|window)|content management policy", re.IGNORECASE
+    r"too long|context (?:length|window)|content management policy|moderation|flagged",
+    re.IGNORECASE,
 )
 
 Answer = TypeVar("Answer")
@@ -135,7 +138,7 @@ class Endpoint:
                 API, lacks the model, does not know a setting, refuses the key or is out of credit.
         """
         try:
-            return read(send())
+            return self._read(send(), read)
         except msgspec.DecodeError as error:
             why = self.not_the_api(first_line(error))
             raise Stop(why, "perhaps billed", unless_proven=True) from error
@@ -148,26 +151,35 @@ class Endpoint:
         except openai.APIStatusError as error:
             return self._handle_status(error)
 
+    def _read(self, body: bytes, read: Callable[[bytes], Answer]) -> Answer | Unanswered:
+        """Decode an answer; an error inside of it is read as the error that it is."""
+        try:
+            return read(body)
+        except msgspec.DecodeError:
+            if (error := _error_within(body, self.base_url)) is None:
+                raise
+            return self._handle_status(error)
+
     def _handle_status(self, error: openai.APIStatusError) -> Unanswered:
         """Return what became of a request; what is raised has no cause, which might show a key."""
         detail, status = self.describe(error), error.status_code
-        if (fatal := self.fatal_error(error)) is not None:
-            raise Stop(fatal) from None
-        match error:
-            case _ if status in _BUSY:
-                asked_s = retry_after_s(error.response.headers)
-                busy = ProviderError(f"{self.base_url} replied {detail}")
-                raise TryAgain(busy, is_limit=True, asked_s=asked_s) from None
-            case openai.NotFoundError():
-                raise Stop(ConfigurationError([self._not_served(detail)])) from None
-            case openai.InternalServerError():  # perhaps of this request only
-                return Unanswered(detail, "perhaps billed")
-            case _ if status in REJECTED:
-                return self._rejected(detail, status)
-            case _:
-                raise Stop(ProviderError(f"{self.base_url} replied {detail}")) from None
+        fate = fate_of(status, kinds_of(error))
+        fatal = self.fatal_error(error)
+        if fatal is not None and status != HTTPStatus.FORBIDDEN:
+            raise Stop(fatal, fate) from None
+        if status in _BUSY:
+            asked_s = retry_after_s(error.response.headers)
+            busy = ProviderError(f"{self.base_url} replied {detail}")
+            raise TryAgain(busy, fate=fate, is_limit=True, asked_s=asked_s) from None
+        if status == HTTPStatus.NOT_FOUND:
+            raise Stop(ConfigurationError([self._not_served(detail)]), fate) from None
+        if status < HTTPStatus.BAD_REQUEST:
+            raise Stop(ProviderError(f"{self.base_url} replied {detail}"), fate) from None
+        if status in REJECTED:
+            return self._rejected(detail, fate, fatal)
+        return Unanswered(detail, fate)  # perhaps of this request only
 
-    def _rejected(self, detail: str, status: int) -> Unanswered:
+    def _rejected(self, detail: str, fate: Fate, fatal: TourneyError | None) -> Unanswered:
         """Return a rejection.
 
         Raises:
@@ -175,22 +187,24 @@ class Endpoint:
         """
         if (remedy := self.remedy_of(detail)) is not None:
             fault = f"{self.base_url} rejects {self.model} ({detail}); {remedy}"
-            raise Stop(ConfigurationError([fault]))
-        is_too_long = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-        is_certain = is_too_long or _OF_THE_REQUEST.search(detail) is not None
-        return Unanswered(detail, reason="rejected", is_certain=is_certain)
+            raise Stop(ConfigurationError([fault]), fate)
+        is_certain = _OF_THE_REQUEST.search(detail) is not None
+        return Unanswered(detail, fate, "rejected", is_certain=is_certain, blames=fatal)
 
     def fatal_error(self, error: openai.APIError) -> NoCredentials | SpendLimitReached | None:
         """Return an error if no further request can succeed; else None."""
-        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        if not isinstance(error, openai.APIStatusError):
+            return None
+        status = error.status_code
+        if is_out_of_credit(status, (error.code, error.type), _error_message(error)):
+            return SpendLimitReached(self.describe(error))
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
-            why = f"{self.base_url} {wrong} (HTTP {error.status_code})"
+            # with status 401 some servers repeat parts of the key
+            words = self.describe(error) if status == HTTPStatus.FORBIDDEN else f"HTTP {status}"
             instead = "set base_url to another server"
+            why = f"{self.base_url} {wrong} ({words})"
             return NoCredentials(why, self.key_variable, instead=instead)
-        if isinstance(error, openai.APIStatusError):
-            codes, message = (error.code, error.type), _error_message(error)
-            if is_out_of_credit(error.status_code, codes, message):
-                return SpendLimitReached(self.describe(error))
         return None
 
     def describe(self, error: openai.APIError) -> str:
@@ -221,6 +235,59 @@ class Endpoint:
         return ProviderError(
             f"{self.base_url} does not reply like OpenAI's API ({why}); correct base_url"
         )
+
+
+class _ToldError(msgspec.Struct, frozen=True):
+    """An error in the place of an answer, or of a choice of one, as gateways put it."""
+
+    message: str | None = None
+    code: int | str | None = None
+    type: str | None = None
+
+
+class _FailedChoice(msgspec.Struct, frozen=True):
+    error: _ToldError | str | None = None
+
+
+class _InnerError(msgspec.Struct, frozen=True):
+    error: _ToldError | str | None = None
+    choices: tuple[_FailedChoice, ...] | None = None
+
+    @property
+    def told(self) -> _ToldError | None:
+        """The error, wherever it stands."""
+        found = self.error or next((each.error for each in self.choices or ()), None)
+        return _ToldError(found) if isinstance(found, str) else found
+
+
+_ERROR_WITHIN: Final = msgspec.json.Decoder(_InnerError)
+
+
+def _error_within(body: bytes, url: str) -> openai.APIStatusError | None:
+    """Return the error that a successful answer holds in place of a text; None: it holds none.
+
+    A code that is a status counts as the answer's.
+    """
+    try:
+        error = decode_json(body, _ERROR_WITHIN).told
+    except msgspec.DecodeError:
+        return None
+    if error is None:
+        return None
+    is_status = str(error.code).isdecimal() and int(error.code or 0) in range(400, 600)
+    status = int(error.code or 0) if is_status else HTTPStatus.INTERNAL_SERVER_ERROR
+    response = httpx2.Response(status, request=httpx2.Request("POST", url))
+    return openai.APIStatusError(
+        error.message or "an error without words",
+        response=response,
+        body=msgspec.to_builtins(error),
+    )
+
+
+def kinds_of(error: openai.APIStatusError) -> tuple[object, ...]:
+    """Return by which words a server's error says what it is; Google's `status` is one."""
+    status = error.body.get("status") if isinstance(error.body, dict) else None
+    return (error.code, error.type, status)
 
 
 def _error_message(error: openai.APIStatusError) -> str:

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final, TypeVar
 
 import httpx2
 import msgspec
 
 from commands.settings.api_keys import redacted, without_keys
+from ledger.store import utc_now
 
 CONNECT_S: Final = 10.0
 FREE_CALL_S: Final = 60.0  # for each part of an answer that costs nothing: it can be asked again
@@ -63,7 +66,20 @@ def retry_after_s(headers: httpx2.Headers) -> float | None:
             return max(0.0, float(headers[name]) * unit_s)
         except (KeyError, ValueError):
             continue
-    return None
+    until = _date(headers.get("retry-after"))
+    if until is None:
+        return None
+    now = _date(headers.get("date")) or utc_now()  # the provider's clock goes before this one
+    return max(0.0, (until - now).total_seconds())
+
+
+def _date(text: str | None) -> datetime | None:
+    """Return the time in a header; None if it holds none."""
+    try:
+        moment = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def was_not_sent(error: BaseException | None) -> bool:

@@ -5,6 +5,8 @@ often with the status of an invalid request. Such rejections must not be recorde
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
@@ -18,11 +20,37 @@ from ledger.errors import TourneyError
 from ledger.events.judging import Fate
 from ledger.identity import Digest
 
-REJECTED: Final = frozenset({400, 413, 422})  # the statuses of an invalid request
-ORDER_REFUSED: Final = REJECTED | {404, 405, 415}  # and of a batch that is not taken
-_REQUEST_ID: Final = re.compile(r" \(request [\w-]+\)$")  # each rejection has its own
+REJECTED: Final = frozenset({400, 403, 405, 410, 411, 413, 414, 415, 422, 431, 451})
+"""The statuses of a request that would be rejected another time, too."""
+
+ORDER_REFUSED: Final = frozenset({400, 404, 405, 413, 415, 422})
+"""The statuses of an order for a batch that is not taken."""
+
+_REFUSALS: Final[Mapping[int, frozenset[str]]] = {
+    400: frozenset({"invalid_request_error", "BadRequestError", "INVALID_ARGUMENT"}),
+    401: frozenset({"authentication_error", "invalid_api_key", "UNAUTHENTICATED"}),
+    402: frozenset({"billing_error"}),
+    403: frozenset({"permission_error", "PERMISSION_DENIED"}),
+    404: frozenset({"not_found_error", "model_not_found", "NotFoundError", "NOT_FOUND"}),
+    413: frozenset({"request_too_large"}),
+    429: frozenset(
+        {"rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"}
+        | {"insufficient_quota", "tokens", "requests"}
+    ),
+    529: frozenset({"overloaded_error"}),
+}
+"""How an API itself says that it did nothing: the types and codes of Anthropic, OpenAI and Google,
+and those of vLLM and SGLang, by status."""
+
+_OWN_WORDS: Final = re.compile(
+    r"https?://\S+"  # URLs
+    r"|'[^']*'|\"[^\"]*\"|`[^`]*`"  # what is quoted of the request
+    r"|\(request [\w-]+\)|\breq[_-][\w-]+"  # ids
+    r"|\b[\w.:-]*\d[\w.:-]*"  # numbers, times, hexadecimal digits and further ids
+)
 _PASSING: Final = frozenset({408, 425, 429})  # of a client's faults
-MOST_ALIKE: Final = 8  # rejections in the same words and in a row: the server is at fault
+MOST_ALIKE: Final = 8  # rejections in the same words without an answer: the server is at fault
+_MOST_UNLIKE: Final = 2 * MOST_ALIKE  # likewise in whatever words
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
@@ -35,6 +63,18 @@ class Unanswered:
     fate: Fate = "refused"
     reason: Literal["errored", "rejected"] = "errored"
     is_certain: bool = True  # False: a rejection whose cause may be the server
+    blames: TourneyError | None = None  # of a rejection: what is wrong if it comes to everything
+    is_again: bool = False  # the server was busy: send it again, as another request
+
+
+def fate_of(status: int, kinds: Iterable[object]) -> Fate:
+    """Return the fate of a request that was answered with an error.
+
+    A status tells nothing of the bill: a gateway may answer each of them after the work was done.
+    A request is certainly refused only if the API itself says so, by a type or code of its own.
+    """
+    is_told = not _REFUSALS.get(status, frozenset[str]()).isdisjoint(map(str, kinds))
+    return "refused" if is_told else "perhaps billed"
 
 
 def uncertain(why: str) -> BatchUncertain:
@@ -111,23 +151,23 @@ class HeldRejections(Generic[Request]):
     """Keeps rejections back until it is known whether the requests or the server are at fault.
 
     The requests are, once the server answers a request that was sent after the first rejection
-    came, or rejects another for a different reason. The server is, once so many are alike.
+    came. The server is, once too many came without such an answer, in the same words or in any.
     """
 
     def __init__(self) -> None:
+        self.has_answered = False  # the server has answered a request
         self._held: list[tuple[Request, Unanswered]] = []
         self._n_sent = 0  # when the first of them came
-        self._message, self._n_alike = "", 0  # of all in a row, held or not
+        self._n_alike = Counter[str]()  # of all in a row, held or not, by their words
 
     @property
     def blames_server(self) -> bool:
-        """Whether so many rejections are alike that the server is at fault."""
-        return self._n_alike >= MOST_ALIKE
+        """Whether so many were rejected in a row that the server is at fault."""
+        most = max(self._n_alike.values(), default=0)
+        return most >= MOST_ALIKE or self._n_alike.total() >= _MOST_UNLIKE
 
-    def add(
-        self, request: Request, rejection: Unanswered, n_sent: int
-    ) -> list[tuple[Request, Unanswered]]:
-        """Hold a rejection; return those that turn out to be final by it.
+    def add(self, request: Request, rejection: Unanswered, n_sent: int) -> None:
+        """Hold a rejection.
 
         Args:
             request: What was rejected.
@@ -137,23 +177,36 @@ class HeldRejections(Generic[Request]):
         if not self._held:
             self._n_sent = n_sent
         self._held.append((request, rejection))
-        message = _REQUEST_ID.sub("", rejection.detail)
-        if self._n_alike and message != self._message and not self.blames_server:
-            return self._clear()
-        self._message, self._n_alike = message, self._n_alike + 1
-        return []
+        self._count(rejection)
+
+    def note(self, rejection: Unanswered) -> None:
+        """Count a rejection that speaks of its request; it is believed of a server that answers."""
+        if not self.has_answered:
+            self._count(rejection)
 
     def answered(self, number: int) -> list[tuple[Request, Unanswered]]:
         """Return the rejections that are final since the request of a number was answered."""
-        return self._clear() if number > self._n_sent else []
+        self.has_answered = True
+        if number <= self._n_sent or self.blames_server:
+            return []
+        self._n_alike.clear()
+        return self._taken()
 
     def at_end(self, *, has_failed: bool) -> list[tuple[Request, Unanswered]]:
         """Return what is still held: final if the run went well, else left for another time."""
-        held, self._held, self._n_sent = self._held, [], 0
+        held, self._n_sent = self._taken(), 0
         if has_failed:
             held = [(request, replace(each, reason="errored")) for request, each in held]
         return held
 
-    def _clear(self) -> list[tuple[Request, Unanswered]]:
-        held, self._held, self._n_alike = self._held, [], 0
+    def blame(self) -> TourneyError | None:
+        """Return what is wrong with a server that rejected all and answered nothing, if known."""
+        blames = [each.blames for _, each in self._held]
+        return blames[0] if blames and None not in blames and not self.has_answered else None
+
+    def _count(self, rejection: Unanswered) -> None:
+        self._n_alike[_OWN_WORDS.sub("", rejection.detail)] += 1
+
+    def _taken(self) -> list[tuple[Request, Unanswered]]:
+        held, self._held = self._held, []
         return held

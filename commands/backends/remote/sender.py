@@ -1,7 +1,8 @@
 """The one sender of paid requests: several at a time, each sent again only if nobody was billed.
 
-A client says what became of a request: it returns the answer or an `Unanswered`, or it raises
-`TryAgain` or `Stop`. Pace, retries, the end and the drain are the same for every server.
+A request that a busy server may have billed goes back to whoever took it, to be counted and taken
+again as another. A client says what became of a request: it returns the answer or an `Unanswered`,
+or it raises `TryAgain` or `Stop`. Pace, retries, the end and the drain are the same for all.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -91,8 +92,8 @@ class Sender(Generic[Request, Answer]):
         self._turns = count()
         self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
         self._limited_since: datetime | None = None
+        self._is_knocking = False  # it was busy and may have billed: one at a time until it answers
         self._may_take = True  # False: none was to be taken the last time
-        self._is_proven = False  # it has answered a request
         self._error: Exception | None = None
 
     def run(
@@ -108,12 +109,15 @@ class Sender(Generic[Request, Answer]):
                 sent now. It is called again after each group, and at the end of all once more.
 
         Raises:
-            TourneyError: The server fails, whatever it is asked.
+            TourneyError: The server fails, whatever it is asked; or no thread can be started.
         """
+        self._start_threads(1)  # before a request is recorded as sent
         try:
             while self._send(take):
                 if group := self._settle():
                     yield group
+            if not self._is_ending:
+                self._error = self._held.blame()
             if rest := self._held.at_end(has_failed=self._is_ending):
                 yield tuple(Settled(*each) for each in rest)
         finally:
@@ -126,12 +130,16 @@ class Sender(Generic[Request, Answer]):
     def _is_ending(self) -> bool:
         return self._error is not None or self._stops.is_set()
 
+    @property
+    def _n_most(self) -> int:
+        return 1 if self._is_knocking else self._n_at_a_time
+
     def _send(self, take: Callable[[int], Sequence[Request]]) -> bool:
         """Send what may be sent now; return False when all is done."""
         if self._is_ending:
             return bool(self._n_under_way or self._again)
-        n_free = self._n_at_a_time - self._n_under_way
-        n_granted = self._pace.grant(n_free) if n_free else 0
+        n_free = self._n_most - self._n_under_way
+        n_granted = self._pace.grant(n_free) if n_free > 0 else 0
         while n_granted and self._again and self._again[0][0] <= self._pace.now():
             self._put(heappop(self._again)[-1])
             n_granted -= 1
@@ -151,11 +159,25 @@ class Sender(Generic[Request, Answer]):
         self._todo.put(sent._replace(number=self._n_sent))
 
     def _start_threads(self, n: int) -> None:
-        """Let there be n threads, before they have something to do: so they start sooner."""
-        while self._n_threads < n:
-            self._n_threads += 1
+        """Let there be n threads, before they have something to do: so they start sooner.
+
+        Where the system allows fewer, these do all of the work.
+
+        Raises:
+            ProviderError: It allows none.
+        """
+        while self._n_threads < min(n, self._n_at_a_time):
             # a daemon: an ending process must not wait for answers that it would not record
-            Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
+            thread = Thread(target=self._work, name=THREAD_NAME, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                if not self._n_threads:
+                    why = f"no request can be sent: {error}; free some memory"
+                    raise ProviderError(why) from error
+                self._n_at_a_time = self._n_threads
+                return
+            self._n_threads += 1
 
     def _work(self) -> None:
         while (sent := self._todo.get()) is not None:
@@ -191,7 +213,7 @@ class Sender(Generic[Request, Answer]):
 
     def _wait_s(self) -> float:
         """Return the seconds until a further request may be sent."""
-        if self._is_ending or self._n_under_way == self._n_at_a_time:
+        if self._is_ending or self._n_under_way >= self._n_most:
             return inf
         if self._may_take:
             return self._pace.wait_s
@@ -210,7 +232,7 @@ class Sender(Generic[Request, Answer]):
                 return self._later(sent, result)
             case Stop(why=why, fate=fate):
                 what = Unanswered(str(why), fate)
-                if result.unless_proven and self._is_proven:
+                if result.unless_proven and self._held.has_answered:
                     return self._unanswered(sent.request, what)
                 return self._failed(sent.request, why, what)
             case Exception():
@@ -218,12 +240,12 @@ class Sender(Generic[Request, Answer]):
                     f"{type(result).__name__}: {redacted(str(result))}", "perhaps billed"
                 )
                 return self._failed(sent.request, result, lost)
-            case Unanswered(reason="rejected", is_certain=False):
-                return self._doubt(sent.request, result)
+            case Unanswered(reason="rejected"):
+                return self._rejected(sent.request, result)
             case Unanswered():
                 return self._unanswered(sent.request, result)
             case answer:
-                self._n_lost, self._limited_since, self._is_proven = 0, None, True
+                self._n_lost, self._limited_since, self._is_knocking = 0, None, False
                 self._pace.answered()
                 final = [Settled(*each) for each in self._held.answered(sent.number)]
                 return [*final, Settled(sent.request, answer)]
@@ -236,23 +258,32 @@ class Sender(Generic[Request, Answer]):
 
     def _unanswered(self, request: Request, what: Unanswered) -> list[Settled[Request, Answer]]:
         """Stop if request after request gets no answer: each may be billed."""
-        self._n_lost += what.reason == "errored"
+        self._n_lost += 1
         if self._n_lost >= MOST_LOST:
             why = f"{MOST_LOST} requests in a row got no answer, last error: {what.detail!r}"
             return self._failed(request, ProviderError(why), what)
         return [Settled(request, what)]
 
-    def _doubt(self, request: Request, what: Unanswered) -> list[Settled[Request, Answer]]:
-        """Hold a rejection; stop if the server rejects request after request in the same words."""
-        released = self._held.add(request, what, self._n_sent)
-        final: list[Settled[Request, Answer]] = [Settled(*each) for each in released]
+    def _rejected(self, request: Request, what: Unanswered) -> list[Settled[Request, Answer]]:
+        """Hold a rejection unless it is certain; stop if the server rejects request after request.
+
+        A certain one is of its request alone.
+        """
+        if what.is_certain:
+            self._held.note(what)
+        else:
+            self._held.add(request, what, self._n_sent)
         if self._held.blames_server:
-            self._error = self._error or ProviderError(
-                f"{self._server} rejected request after request with the same message,"
-                f" {what.detail!r}; correct the server, the account or the settings: all of them"
-                " can be sent again"
+            self._error = (
+                self._error
+                or self._held.blame()
+                or ProviderError(
+                    f"{self._server} rejected request after request in a row, the last by"
+                    f" {what.detail!r}; correct the server, the account or the settings: what is"
+                    " not recorded as rejected is sent again"
+                )
             )
-        return final
+        return [Settled(request, what)] if what.is_certain else []
 
     def _later(self, sent: _Sent[Request], again: TryAgain) -> list[Settled[Request, Answer]]:
         """Put a request back, unless it or the server has failed for too long."""
@@ -264,6 +295,11 @@ class Sender(Generic[Request, Answer]):
             is_patient = sent.n_failed + 1 < _ATTEMPTS and wait_s <= self._longest_wait_s
             if not isinstance(again.or_else, Unanswered):  # the others would fail as well
                 self._pace.hold(wait_s)
+        if is_patient and is_limit and again.fate == "perhaps billed":
+            self._is_knocking = self._may_take = True
+            return [
+                Settled(sent.request, Unanswered(str(again.or_else), again.fate, is_again=True))
+            ]
         if is_patient:
             due_at = self._pace.now() + timedelta(seconds=wait_s)
             tried = sent._replace(n_failed=sent.n_failed + (not is_limit))

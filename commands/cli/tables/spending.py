@@ -152,7 +152,7 @@ def _notes(total: Bill) -> Iterator[str]:
     if total.n_replies:
         yield from _on_replies(total)
     if total.n_maybe_billed:
-        yield _maybe_billed(total.n_maybe_billed, total.maybe_usd)
+        yield _maybe_billed(total.n_maybe_billed, total.most_usd)
 
 
 def _on_replies(total: Bill) -> Iterator[str]:
@@ -187,11 +187,11 @@ def _on_served(served: Iterable[EndpointSpend]) -> Iterator[str]:
             yield f"{who}: {_maybe_billed(each.n_maybe_billed, each.maybe_usd)}"
 
 
-def _maybe_billed(n_requests: int, usd: float) -> str:
+def _maybe_billed(n_requests: int, usd: float | None) -> str:
     requests = counted(n_requests, "request")
     return (
         f"{requests} without an answer, or without its tokens, may be billed:"
-        f" {dollars(usd)} at most"
+        f" {'$? (the price was unknown)' if usd is None else f'{dollars(usd)} at most'}"
     )
 
 

@@ -199,7 +199,7 @@ class SpendRow(NamedTuple):
     n_failed: int  # of the replies: without a verdict
     n_unpriced: int  # of the replies: at an unknown price
     n_maybe_billed: int  # requests that may have been billed; their tokens are not known
-    maybe_usd: float  # for those, at most
+    maybe_usd: float | None  # for those, at most; None: the price of some was unknown
     n_input: int
     n_output: int
     n_cache_write_5m: int
@@ -222,7 +222,7 @@ class EntrantSpendRow(NamedTuple):
     usd: float | None  # None: the price of some answer was unknown
     price_table: str | None
     n_maybe_billed: int
-    maybe_usd: float  # for those, at worst
+    maybe_usd: float | None  # for those, at worst; None: the price of some was unknown
 
 
 class MetricRow(NamedTuple):

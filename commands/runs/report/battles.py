@@ -43,7 +43,7 @@ class Side(NamedTuple):
     entrant: str
     pieces: tuple[Piece, ...]
     n_left_out: int  # characters
-    n_tokens: int
+    n_tokens: int | None  # None: the server did not say
 
 
 class JudgeReply(NamedTuple):

@@ -85,7 +85,7 @@ def _of_judge(judge: str, dimension: str, bill: Bill) -> SpendLine:
         bill.tokens.n_prompt,
         bill.tokens.n_output,
         dollars(None if bill.n_unpriced else bill.usd),
-        dollars(bill.maybe_usd) if bill.n_maybe_billed else "",
+        dollars(bill.most_usd) if bill.n_maybe_billed else "",
     )
 
 

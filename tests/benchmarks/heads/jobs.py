@@ -48,7 +48,7 @@ class Job(NamedTuple):
         took_s = time.process_time() - began
         answers = [each for each in made if isinstance(each, GeneratedText)]
         assert len(answers) == len(self.tasks)
-        return sum(each.n_generated_tokens for each in answers) / took_s
+        return sum(each.n_generated_tokens or 0 for each in answers) / took_s
 
 
 def main(folder: Path) -> None:

@@ -345,3 +345,39 @@ def test_faults_of_local_weights_come_before_the_answers_of_servers() -> None:
     with pytest.raises(WeightsError, match="unfit"):
         next(GeneratorByLoader(Unfit, lambda: server).generate(tasks))
     assert not server.asked
+
+
+def test_failed_responses_are_asked_again_for_the_reasons_that_are_named(
+    recorder: Recorder,
+) -> None:
+    """A server was mended since, and a new revision would pay for all of them."""
+    generate(recorder, ScriptedGenerator(fails_on_p2))
+    others, again = echoing(), echoing()
+
+    left = generate_missing(
+        recorder, lambda: others, [P1, P2], on_progress=no_progress, retry=["rejected"]
+    )
+    done = generate_missing(
+        recorder, lambda: again, [P1, P2], on_progress=no_progress, retry=["prompt_too_long"]
+    )
+
+    assert (left.n_missing, others.asked) == (0, [])
+    assert done == GenerationSummary(n_missing=2, n_generated=2, n_failed=0)
+    assert asked(again) == [("base", "Question p2?"), ("tuned", "Question p2?")]
+
+
+def test_a_response_that_fails_for_the_same_reason_again_is_no_news(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """It can be asked for a third time."""
+    for _ in range(3):
+        done = generate_missing(
+            recorder,
+            lambda: ScriptedGenerator(fails_on_p2),
+            [P1, P2],
+            on_progress=no_progress,
+            retry=["prompt_too_long"],
+        )
+
+    assert done == GenerationSummary(n_missing=2, n_generated=0, n_failed=2)
+    assert types_of(ledger).count("ResponseFailed") == 2

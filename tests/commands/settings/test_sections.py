@@ -302,6 +302,10 @@ def test_an_entrant_that_is_no_table_is_told(tmp_path: Path) -> None:
         ("template_arguments = { tokenize = true }", "tourney sets tokenize itself"),
         ("extra_body = { seed = 1, stream = true }", "tourney sets seed, stream itself"),
         (
+            "extra_body = { max_completion_tokens = 256 }",
+            "set max_new_tokens instead: tourney sends it under the name that the server takes",
+        ),
+        (
             'system = "be short"\ntemplate = "none"',
             "without a chat template nothing reads system",
         ),

@@ -29,7 +29,7 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.registry import EVENTS, UPCASTS, Event
-from ledger.events.responses import Diagnostics, ResponseGenerated
+from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, StreamId
 from ledger.store import Ledger
@@ -168,6 +168,13 @@ def registered(**fields: object) -> EntrantRegistered:
     return EntrantRegistered(digest=key("entrant"), entrant=replace(entrant(), **fields))
 
 
+FAILED = ResponseFailed(
+    response_key=RESPONSE.response_key,
+    entrant_id=RESPONSE.entrant_id,
+    prompt_id=RESPONSE.prompt_id,
+    reason="rejected",
+    detail="HTTP 400",
+)
 INVALID: dict[str, tuple[Event, str]] = {
     "NaN": (response(elapsed_s=NAN), "elapsed_s"),
     "infinite": (response(elapsed_s=INFINITE), "elapsed_s"),
@@ -205,7 +212,8 @@ INVALID: dict[str, tuple[Event, str]] = {
         "prompt.text",
     ),
     "unknown verdict": (replace(verdict(key("q")), verdict="C"), "'C'"),
-    "unknown reason": (response(finish_reason="bored"), "bored"),
+    "unknown reason": (replace(FAILED, reason="bored"), "bored"),
+    "a number for a reason": (response(finish_reason=7), "int"),
     "truth for a count": (response(sample=True), "bool"),
     "fraction for a count": (response(sample=1.5), "float"),
     "nothing for a text": (response(text=None), "null"),

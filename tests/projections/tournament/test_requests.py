@@ -136,3 +136,16 @@ def test_requests_without_an_answer_are_told_at_their_worst() -> None:
 
     assert (spend.n_answers, spend.usd) == (0, 0.0)
     assert (spend.n_maybe_billed, spend.maybe_usd) == (2, 0.75)
+
+
+def test_a_request_of_unknown_price_may_cost_anything() -> None:
+    """A sum that leaves it out would look like a bound; a price may be named later."""
+    lost = settled(charge("lost", "perhaps billed", usd=None), table=None)
+    priced = settled(charge("answered", usd=0.5), number=2)
+
+    (unpriced,) = endpoint_spend(after(submitted(lost=None), lost))
+    (mixed,) = endpoint_spend(after(submitted(lost=None), lost, priced))
+
+    assert (unpriced.n_maybe_billed, unpriced.usd, unpriced.maybe_usd) == (1, None, None)
+    assert (mixed.n_answers, mixed.usd, mixed.maybe_usd) == (1, 0.5, None)
+    assert after(submitted(lost=None), lost).bills[BY_BASE].fields["maybe_usd"] is None

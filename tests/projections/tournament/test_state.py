@@ -18,6 +18,7 @@ from ledger.events.judging import (
 from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
+from ledger.events.requests import ParameterRefused
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, JudgeId, StreamId
 from projections.fold import fold
@@ -481,3 +482,20 @@ def is_answer(event: Event) -> bool:
         event,
         ResponseGenerated | ResponseFailed | VerdictReceived | JudgeQueryFailed | PairReconciled,
     )
+
+
+def test_what_a_server_does_not_take_holds_for_every_tournament_of_a_ledger() -> None:
+    """It is the server's way, whoever found it out; and no rating changes by it."""
+    refused = ParameterRefused(
+        base_url="http://localhost:8000/v1",
+        model="org/judge",
+        parameter="temperature",
+        instead=None,
+        detail="HTTP 400",
+    )
+
+    own = known(refused)
+    foreign = fold(tournament_of(StreamId("another")), recorded([refused]))
+
+    assert own.refused_parameters == foreign.refused_parameters == (refused,)
+    assert own.newest is None

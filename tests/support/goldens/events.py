@@ -73,7 +73,12 @@ from ledger.events.registration import (
     TournamentOpened,
 )
 from ledger.events.registry import EVENTS, Event
-from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
+from ledger.events.requests import (
+    Charge,
+    ParameterRefused,
+    RequestsSettled,
+    RequestsSubmitted,
+)
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from ledger.events.values import type_name
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
@@ -253,6 +258,13 @@ SAMPLES: Final[tuple[Event, ...]] = (
             ),
         ),
         price_table="shipped prices of 2026-04-27",
+    ),
+    ParameterRefused(
+        base_url="https://api.openai.com/v1",
+        model="gpt-5.6",
+        parameter="max_tokens",
+        instead="max_completion_tokens",
+        detail="HTTP 400: Unsupported parameter: 'max_tokens'",
     ),
     JudgeBatchPlanned(
         batch_key=key("batch"),

@@ -45,6 +45,7 @@ from tests.support.strategies.registration import (
     tournament_opened,
 )
 from tests.support.strategies.responses import (
+    parameter_refused,
     requests_settled,
     requests_submitted,
     response_failed,
@@ -77,6 +78,7 @@ BY_TYPE: Final[Mapping[str, SearchStrategy[Event]]] = {
     "ResponseFailed": response_failed(),
     "RequestsSubmitted": requests_submitted(),
     "RequestsSettled": requests_settled(),
+    "ParameterRefused": parameter_refused(),
     "JudgeBatchPlanned": judge_batch_planned(),
     "JudgeBatchSubmitted": judge_batch_submitted(),
     "JudgeBatchNotCreated": judge_batch_not_created(),

@@ -5,7 +5,13 @@ from hypothesis.strategies import SearchStrategy
 from msgspec import UNSET
 
 from ledger.events.judging import Fate
-from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted, ServerFacts
+from ledger.events.requests import (
+    Charge,
+    ParameterRefused,
+    RequestsSettled,
+    RequestsSubmitted,
+    ServerFacts,
+)
 from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
 from tests.support.strategies.values import (
     COUNTS,
@@ -95,3 +101,8 @@ def requests_settled() -> SearchStrategy[RequestsSettled]:
         usd=st.none() | DOLLARS,
     )
     return built(RequestsSettled, number=ORDINALS, entrant=LABELS, charges=tuples(charges))
+
+
+def parameter_refused() -> SearchStrategy[ParameterRefused]:
+    """Return what a server was found not to take."""
+    return built(ParameterRefused)

@@ -170,8 +170,9 @@ class _Drawing:
 def _heading(side: BattleSide) -> str:
     if side.response is None:
         return one_line(side.entrant_id)
-    n_tokens = side.response.n_generated_tokens
-    return one_line(f"{side.entrant_id} ({n_tokens} tokens, {side.response.finish_reason})")
+    n_tokens, ended = side.response.n_generated_tokens, side.response.finish_reason
+    known = [] if n_tokens is None else [f"{n_tokens} tokens"]
+    return one_line(f"{side.entrant_id} ({', '.join([*known, ended or 'end unknown'])})")
 
 
 def _marked(details: BattleDetails) -> tuple[Text, Text]:

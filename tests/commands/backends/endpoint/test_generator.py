@@ -123,7 +123,7 @@ def test_a_server_that_rejects_everything_has_no_sample_given_up(ledger: Ledger)
 def test_prompts_that_are_all_too_long_are_no_fault_of_the_server(ledger: Ledger) -> None:
     """The last chunk may be of prompts that are all too long."""
     with FakeOpenAI() as fake:
-        fake.inject(*[Fault("slow")] * 10, *[Fault("too_large")] * 10)
+        fake.inject(*[Fault("slow")] * 10, *[Fault("too long")] * 10)
         evaluate(ledger, fake.url, [Capitals(*items(20, "a"))])
 
     [run] = EvaluationRecorder(ledger, STREAM).state.runs
@@ -409,7 +409,7 @@ def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
     """A server that is stopped ends what it is at, and says so."""
     aborting, what = (
         FakeOpenAI(lambda _: Said("Par", finish_reason="abort")),
-        "unknown finish reason 'abort'",
+        "finish reason 'abort'",
     )
 
     with aborting as fake, pytest.raises(ProviderError, match=what):

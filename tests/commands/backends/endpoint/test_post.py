@@ -1,8 +1,10 @@
 """What is posted by hand is what the SDK would post, and fails as it would."""
 
+import gzip
 import json
 import socket
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from threading import Barrier, Event, Thread
 
@@ -14,6 +16,7 @@ from commands.backends.endpoint.post import posting
 from commands.backends.endpoint.requests import PATH
 from commands.backends.endpoint.server import Endpoint
 from ledger.identity import Json
+from tests.providers.billing_gateway import Gateway, Sent
 from tests.providers.loopback import LoopbackFake
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Said
 from tests.support.patience import PATIENCE_S, wait_until
@@ -24,6 +27,60 @@ BODY: Mapping[str, Json] = {
     "messages": ({"role": "user", "content": "Wie heiß?"},),
 }
 NOBODY = "http://127.0.0.1:1/v1"  # where nobody listens
+
+
+def posted(gateway: Gateway, timeout_s: float = PATIENCE_S) -> bytes:
+    """Return the body of an answer."""
+    server = Endpoint(gateway.url, "m", None, timeout_s=timeout_s)
+    with server.client() as client, posting(client) as post:
+        return post(PATH, BODY)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress)]
+)
+def test_an_answer_that_is_compressed_all_the_same_is_read(
+    encoding: str, compress: Callable[[bytes], bytes]
+) -> None:
+    """Nobody asked for it, and some gateways do it."""
+    headers = {"content-encoding": encoding}
+    for status in (200, 400):
+        with Gateway(lambda _, __: Sent(status, compress(b'{"a": "x"}'), headers)) as gateway:  # noqa: B023  # called at once
+            if status == 200:
+                assert posted(gateway) == b'{"a": "x"}'
+            else:
+                with pytest.raises(openai.APIStatusError, match=r"400 - \{'a': 'x'\}"):
+                    posted(gateway)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"x" * 999)[:-9], b"no gzip", gzip.compress(b"x" * 9_000_000), b""],
+)
+def test_a_compressed_answer_that_cannot_be_read_is_none(content: bytes) -> None:
+    """It breaks off, is something else, or would fill the memory."""
+    answer = Sent(200, content, {"content-encoding": "gzip"})
+    with Gateway(lambda _, __: answer) as gateway, pytest.raises(openai.APIConnectionError):
+        posted(gateway)
+
+
+def test_an_answer_that_is_too_large_is_not_kept() -> None:
+    """Two at a time took gigabytes."""
+    answer = Sent(200, b"x" * 9_000_000)
+    with (
+        Gateway(lambda _, __: answer) as gateway,
+        pytest.raises(openai.APIConnectionError) as caught,
+    ):
+        posted(gateway)
+
+    assert "more than 8,000,000 bytes" in str(caught.value.__cause__)
+
+
+def test_an_answer_that_never_ends_times_out() -> None:
+    """Each byte comes in time, and the whole would take for ever."""
+    dripping = Sent(200, None)
+    with Gateway(lambda _, __: dripping) as gateway, pytest.raises(openai.APITimeoutError):
+        posted(gateway, timeout_s=0.2)
 
 
 def test_the_server_is_asked_in_the_clients_name() -> None:

@@ -156,4 +156,4 @@ def test_a_text_that_ended_a_response_of_tgi_is_no_part_of_it(
     )
 
     assert isinstance(answer, GeneratedText)
-    assert (answer.text, answer.finish_reason) == (text, "stop")
+    assert (answer.text, answer.finish_reason) == (text, finish_reason)

@@ -140,6 +140,7 @@ def test_who_is_rated_is_asked_about_the_prompt_that_was_shown(
     (answer,) = answers([task])
 
     assert answer.is_truncated
+    assert answer.n_prompt_tokens is not None
     assert answer.n_prompt_tokens < 160 - 12
     assert answer.p_correct is not None
 

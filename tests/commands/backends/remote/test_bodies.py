@@ -61,12 +61,20 @@ def test_the_first_replies_may_come_at_the_same_time() -> None:
         ({"retry-after": "7"}, 7.0),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": "-1"}, 0.0),
-        ({"retry-after": "Fri, 01 Jan 2027 00:00:00 GMT"}, None),
+        (
+            {
+                "retry-after": "Fri, 01 Jan 2027 00:00:08 GMT",
+                "date": "Fri, 01 Jan 2027 00:00:00 GMT",
+            },
+            8.0,
+        ),
+        ({"retry-after": "Fri, 01 Jan 1999 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
         ({}, None),
     ],
 )
 def test_the_wait_that_a_server_asks_for_is_read(
     headers: dict[str, str], seconds: float | None
 ) -> None:
-    """A date is by the server's clock, and says nothing."""
+    """A date is by the server's clock, which the server tells, too."""
     assert retry_after_s(httpx2.Headers(headers)) == seconds

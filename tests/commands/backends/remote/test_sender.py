@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import count
-from threading import Barrier, Event
+from threading import Barrier, Event, Thread
 from threading import enumerate as threads
 
 import pytest
@@ -353,13 +353,10 @@ def test_a_server_that_is_blamed_stays_so_while_the_rest_comes_in() -> None:
         return Unanswered("limit", reason="rejected", is_certain=False)
 
     class Blaming(HeldRejections[int]):
-        def add(
-            self, request: int, rejection: Unanswered, n_sent: int
-        ) -> list[tuple[int, Unanswered]]:
-            released = super().add(request, rejection, n_sent)
+        def add(self, request: int, rejection: Unanswered, n_sent: int) -> None:
+            super().add(request, rejection, n_sent)
             if self.blames_server:
                 blamed.set()
-            return released
 
     work = Work(MOST_ALIKE + 1)
     with pytest.raises(ProviderError, match="rejected request after request"):
@@ -394,12 +391,19 @@ def test_an_answer_to_an_earlier_request_proves_nothing() -> None:
 
 
 def test_rejections_for_reasons_of_their_own_are_final() -> None:
-    """Prompts that are all too long are no fault of the server."""
-    work = Work(20).run(
-        lambda n: Unanswered(f"{5000 + n} tokens", reason="rejected", is_certain=False)
-    )
+    """A few prompts may each have a fault; twice as many as are alike are the server's."""
+    wrong = [f"{word} is not allowed" for word in "abcdefghijklmnopqrst"]
 
-    assert work.reasons == ["rejected"] * 20
+    def ask(number: int) -> Unanswered:
+        return Unanswered(wrong[number], reason="rejected", is_certain=False)
+
+    few = Work(2 * MOST_ALIKE - 1).run(ask)
+    many = Work(20)
+    with pytest.raises(ProviderError, match="rejected request after request"):
+        many.run(ask)
+
+    assert few.reasons == ["rejected"] * (2 * MOST_ALIKE - 1)
+    assert many.reasons == ["errored"] * 2 * MOST_ALIKE
 
 
 def test_a_few_rejections_are_believed_and_remembered() -> None:
@@ -412,6 +416,39 @@ def test_a_few_rejections_are_believed_and_remembered() -> None:
         Work(5).run(no, held=held)
 
     assert first.reasons == ["rejected"] * 5
+
+
+def allow_threads(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    """Let the system start so many threads, and refuse more as Linux does."""
+    left, start = [None] * n, Thread.start
+
+    def start_if_allowed(thread: Thread) -> None:
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", start_if_allowed)
+
+
+def test_a_system_with_few_threads_sends_with_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was recorded as sent is sent, and nothing ends in a traceback."""
+    allow_threads(monkeypatch, 3)
+
+    work = Work(40).run(str, n_at_a_time=16)
+
+    assert list(work.fates.values()) == ["answered"] * 40
+
+
+def test_a_system_without_threads_records_nothing_as_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request would count as perhaps billed, and none would be."""
+    allow_threads(monkeypatch, 0)
+    work = Work(40)
+
+    with pytest.raises(ProviderError, match="can't start new thread; free some memory"):
+        work.run(str, n_at_a_time=16)
+
+    assert work.took == []
 
 
 class HurriedTime(FakeTime):

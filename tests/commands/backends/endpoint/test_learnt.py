@@ -1,0 +1,234 @@
+"""What OpenAI's reasoning models do not take is learnt from their first rejection, and recorded."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.server import Endpoint
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import generate_missing
+from commands.errors import ConfigurationError
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import no_progress
+from commands.spending.billing import LedgerBilling
+from commands.spending.price_table import price_table
+from ledger.events.requests import ParameterRefused
+from ledger.identity import EntrantId
+from ledger.store import Ledger
+from projections.tournament.remaining import AskingRules
+from projections.tournament.state import Tournament
+from tests.providers.billing_gateway import Gateway, Sent, well
+from tests.providers.openai import MODEL, Json
+from tests.support.builders.commands import open_tournament, record_answers, types_of
+from tests.support.builders.events import STREAM, entrant, key, opened, prompt
+from tests.support.builders.events import judge as judge_settings
+from tests.support.builders.money import FlatRate
+
+USUAL: Mapping[str, object] = {"type": "invalid_request_error"}
+WANTS_ANOTHER_NAME: Json = {
+    "message": "Unsupported parameter: 'max_tokens' is not supported with this model."
+    " Use 'max_completion_tokens' instead.",
+    "param": "max_tokens",
+    "code": "unsupported_parameter",
+    **USUAL,
+}
+DOES_NOT_SAMPLE: Json = {
+    "message": "Unsupported value: 'temperature' does not support 0 with this model."
+    " Only the default (1) value is supported.",
+    "param": "temperature",
+    "code": "unsupported_value",
+    **USUAL,
+}
+DOES_NOT_THINK: Json = {
+    "message": "Unrecognized request argument supplied: reasoning_effort",
+    "param": None,
+    "code": None,
+    **USUAL,
+}
+
+
+def reasoning(_: int, body: Json) -> Sent:
+    """Answer as OpenAI does for a reasoning model."""
+    if "max_tokens" in body:
+        return Sent(400, {"error": WANTS_ANOTHER_NAME})
+    if body.get("temperature", 1) != 1:
+        return Sent(400, {"error": DOES_NOT_SAMPLE})
+    return well(body)
+
+
+def plain(_: int, body: Json) -> Sent:
+    """Answer as a server without reasoning models and seeds, whose framework checks the keys."""
+    if "reasoning_effort" in body:
+        return Sent(400, {"error": DOES_NOT_THINK})
+    if "seed" in body:
+        words = "Extra inputs are not permitted"
+        return Sent(422, {"detail": [{"loc": ["body", "seed"], "msg": words}]})
+    return well(body)
+
+
+def generate(
+    gateway: Gateway,
+    ledger: Ledger,
+    *,
+    model: str = MODEL,
+    n_at_a_time: int = 1,
+    **fields: object,
+) -> tuple[Tournament, list[str]]:
+    """Generate an entrant's responses; return the state, and what was told."""
+    fields |= {"loader": "endpoint", "weights": model, "weights_digest": key(model), "dtype": None}
+    hosted = entrant("base", **fields)
+    prompts = [prompt(f"p{each}") for each in range(4)]
+    recorder, told = Recorder(ledger, STREAM), list[str]()
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
+    billing = LedgerBilling(recorder, price_table(None), None, told.append)
+    served = EntrantEndpoint(Endpoint(gateway.url, "entrant", None), n_at_a_time)
+    generator = EndpointGenerator({EntrantId("base"): served}, told.append).billed_by(billing)
+    wanted = [each.prompt_id for each in prompts]
+    generate_missing(recorder, lambda: generator, wanted, on_progress=no_progress)
+    return recorder.state, told
+
+
+def judge(gateway: Gateway, ledger: Ledger, **parameters: str | float) -> Tournament:
+    """Judge pairs of responses that are on record."""
+    given = {"max_tokens": 64.0, **parameters}
+    asked = judge_settings("o", provider="endpoint", model=MODEL, parameters=(*given.items(),))
+    prompts = [prompt(f"p{each}") for each in range(4)]
+    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
+    wanted = [each.prompt_id for each in prompts]
+    task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0))
+    port = EndpointJudge(asked, Endpoint(gateway.url, "judge", None), n_at_a_time=1)
+    judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    return recorder.state
+
+
+def learnt(state: Tournament) -> list[tuple[str, str | None]]:
+    """Return what a server was found not to take, and what is sent instead."""
+    return [(each.parameter, each.instead) for each in state.refused_parameters]
+
+
+NAMES = [("max_tokens", "max_completion_tokens"), ("temperature", None)]
+
+
+@pytest.mark.parametrize("n_at_a_time", [1, 4])
+def test_a_reasoning_model_competes_without_a_setting(ledger: Ledger, n_at_a_time: int) -> None:
+    """Its first request is rejected twice, and nothing else is."""
+    with Gateway(reasoning) as gateway:
+        state, told = generate(gateway, ledger, n_at_a_time=n_at_a_time)
+
+    answered = [each for each in gateway.asked if reasoning(1, each).status == 200]
+    assert len(state.responses) == len(answered) == 4
+    assert {(each["max_completion_tokens"], "temperature" in each) for each in answered} == {
+        (32, False)
+    }
+    assert len(gateway.asked) <= 4 + 2 * n_at_a_time
+    assert learnt(state) == NAMES
+    assert [each.partition(f"{gateway.url} ")[2].partition(", in all")[0] for each in told] == [
+        "does not take max_tokens: max_completion_tokens is sent instead",
+        "does not take temperature: it is left out",
+    ]
+
+
+def test_a_reasoning_model_judges_without_a_setting(ledger: Ledger) -> None:
+    """Its queries keep their keys: what was learnt stands beside them."""
+    with Gateway(reasoning) as gateway:
+        state = judge(gateway, ledger)
+
+    assert len(state.verdicts) == 8
+    assert len(gateway.asked) == 8 + 2
+    assert learnt(state) == NAMES
+    assert state.lost_usd == 0.0
+
+
+def test_what_is_learnt_is_recorded_before_the_first_answer(ledger: Ledger) -> None:
+    """Whatever changes a request is on the ledger, with the server's words."""
+    with Gateway(reasoning) as gateway:
+        judge(gateway, ledger)
+
+    types = types_of(ledger)
+    first = next(each.event for each in ledger.read() if isinstance(each.event, ParameterRefused))
+    assert types.index("ParameterRefused") < types.index("VerdictReceived")
+    assert (first.base_url, first.model) == (gateway.url, MODEL)
+    assert "Use 'max_completion_tokens' instead" in first.detail
+
+
+def test_a_judge_and_an_entrant_of_one_server_learn_from_each_other(ledger: Ledger) -> None:
+    """And so does every later command."""
+    with Gateway(reasoning) as gateway:
+        judge(gateway, ledger)
+        n_before = len(gateway.asked)
+        state, told = generate(gateway, ledger)
+
+    assert len(gateway.asked) == n_before + 4
+    assert (learnt(state), told) == (NAMES, [])
+
+
+def test_another_model_of_the_server_learns_by_itself(ledger: Ledger) -> None:
+    """An older one of the same maker takes a temperature."""
+    with Gateway(reasoning) as gateway:
+        generate(gateway, ledger)
+        generate(gateway, ledger, model="another")
+
+    found = [each.event for each in ledger.read() if isinstance(each.event, ParameterRefused)]
+    assert [each.model for each in found] == [MODEL, MODEL, "another", "another"]
+
+
+def test_a_judges_effort_and_an_entrants_seed_are_learnt_likewise(ledger: Ledger) -> None:
+    """A framework that checks keys names them in a way of its own."""
+    with Gateway(plain) as gateway:
+        state = judge(gateway, ledger, reasoning_effort="low")
+        assert learnt(state) == [("reasoning_effort", None)]
+        state, _ = generate(gateway, ledger, temperature=0.7)
+
+    assert learnt(state) == [("reasoning_effort", None), ("seed", None)]
+    assert [each.get("temperature") for each in gateway.asked[-4:]] == [0.7] * 4
+
+
+def test_a_server_that_takes_neither_name_is_not_asked_for_ever(ledger: Ledger) -> None:
+    """Then it is a setting, or the server, that must change."""
+
+    def neither(_: int, body: Json) -> Sent:
+        name = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
+        words = f"Unsupported parameter: '{name}' is not supported."
+        return Sent(400, {"error": {"message": words, "param": name, **USUAL}})
+
+    with (
+        Gateway(neither) as gateway,
+        pytest.raises(ConfigurationError, match="set max_tokens_key"),
+    ):
+        judge(gateway, ledger)
+
+    assert len(gateway.asked) == 2
+
+
+def test_a_value_that_is_too_large_is_not_taken_for_an_unknown_name(ledger: Ledger) -> None:
+    """Its rejection names the parameter, too."""
+    words = "max_tokens is too large: 32. This model supports at most 16 completion tokens."
+    with Gateway(lambda _, __: Sent(400, {"error": {"message": words, **USUAL}})) as gateway:
+        state, _ = generate(gateway, ledger)
+
+    assert learnt(state) == []
+    assert all("max_tokens" in each for each in gateway.asked)
+
+
+def test_a_protocol_that_a_server_does_not_know_stays_a_setting(ledger: Ledger) -> None:
+    """Without it the judge would be told of JSON that nobody enforces."""
+    words = "Unsupported parameter: 'response_format' is not supported with this model."
+    with (
+        Gateway(lambda _, __: Sent(400, {"error": {"message": words, **USUAL}})) as gateway,
+        pytest.raises(ConfigurationError, match='set protocol = "line"'),
+    ):
+        judge(gateway, ledger, protocol="schema")
+
+
+def test_a_request_is_never_changed_before_it_is_rejected(ledger: Ledger) -> None:
+    """A server that takes everything is sent everything."""
+    with Gateway(lambda _, body: well(body)) as gateway:
+        state, _ = generate(gateway, ledger)
+
+    assert learnt(state) == []
+    assert {json.dumps(sorted(each)) for each in gateway.asked} == {
+        '["max_tokens", "messages", "model", "temperature"]'
+    }

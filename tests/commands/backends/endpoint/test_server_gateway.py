@@ -1,0 +1,451 @@
+"""What a gateway bills is on the ledger and within the cap, whatever it answers."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.server import Endpoint
+from commands.backends.remote.outcomes import MOST_ALIKE
+from commands.decisions.recorder import Recorder
+from commands.entrants.generate import generate_missing
+from commands.errors import NoCredentials
+from commands.judging.judge import JudgeTask, judge_open
+from commands.ports import no_progress
+from commands.spending.billing import LedgerBilling
+from commands.spending.price_table import PriceTable, price_table
+from ledger.errors import TourneyError
+from ledger.events.judging import JudgeQueryFailed, VerdictReceived
+from ledger.events.requests import RequestsSettled
+from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.identity import EntrantId
+from ledger.store import Ledger
+from projections.tournament.remaining import AskingRules
+from tests.providers.billing_gateway import STATUSES, Gateway, Sent, first_by, well
+from tests.providers.openai import MODEL, PRICES, Json
+from tests.support.builders.commands import open_tournament, record_answers
+from tests.support.builders.events import STREAM, entrant, opened, prompt
+from tests.support.builders.events import judge as judge_settings
+from tests.support.builders.money import FlatRate
+
+Answer = Callable[[int, Json], Sent]
+
+
+def judge_through(
+    gateway: Gateway,
+    ledger: Ledger,
+    *,
+    n_prompts: int = 2,
+    n_at_a_time: int = 1,
+    max_usd: float | None = None,
+    retry: int = 3,
+) -> list[str]:
+    """Judge pairs at a dollar a query, as often as a patient user; return the errors."""
+    asked = judge_settings(
+        "steady", provider="endpoint", model=MODEL, parameters=(("max_tokens", 64.0),)
+    )
+    prompts = [prompt(f"p{each}") for each in range(n_prompts)]
+    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
+    wanted, errors = [each.prompt_id for each in prompts], list[str]()
+    task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0), max_usd=max_usd)
+    for _ in range(retry):
+        server = Endpoint(gateway.url, "judge", None)
+        make = partial(EndpointJudge, asked, server, n_at_a_time=n_at_a_time)
+        try:
+            judge_open(recorder, task, make, on_progress=no_progress)
+        except TourneyError as error:
+            errors.append(f"{type(error).__name__}: {error}")
+    return errors
+
+
+def failures_in(ledger: Ledger) -> list[JudgeQueryFailed]:
+    """Return the queries without a verdict on record."""
+    return [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]
+
+
+def fates_of_queries(ledger: Ledger) -> Counter[str]:
+    """Count what became of queries; "answered" if a reply came."""
+    events = [each.event for each in ledger.read()]
+    failed = Counter(str(each.fate) for each in failures_in(ledger))
+    return failed + Counter(answered=sum(isinstance(each, VerdictReceived) for each in events))
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_judge_behind_a_gateway_that_bills_and_fails_is_known_to_the_cent(
+    ledger: Ledger, status: int
+) -> None:
+    """A status tells nothing of the bill, whichever it is."""
+    with Gateway(first_by(status)) as gateway:
+        judge_through(gateway, ledger, n_at_a_time=4)
+
+    fates = fates_of_queries(ledger)
+    assert fates.total() == len(gateway.asked)
+    assert fates.keys() <= {"answered", "perhaps billed"}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_no_status_of_a_gateway_passes_a_judges_cap(ledger: Ledger, status: int) -> None:
+    """Each request may be billed at its worst, a dollar here."""
+    with Gateway(lambda _, __: Sent(status, {"error": {"message": "no"}})) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=8, max_usd=5.5)
+
+    assert len(gateway.asked) <= 5
+    assert fates_of_queries(ledger) == {"perhaps billed": len(gateway.asked)}
+    assert errors
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_a_judge_that_is_busy_is_asked_again_in_the_same_command(
+    ledger: Ledger, status: int
+) -> None:
+    """An outage of seconds must not end an evening's run."""
+    with Gateway(lambda n, body: Sent(status, {}) if n < 4 else well(body)) as gateway:
+        errors = judge_through(gateway, ledger, n_at_a_time=8, retry=1)
+
+    assert errors == []
+    assert fates_of_queries(ledger) == {"answered": 4, "perhaps billed": 12}
+
+
+def test_a_busy_server_is_asked_one_request_at_a_time_until_it_answers(ledger: Ledger) -> None:
+    """Each of them may be billed."""
+    n_before_it_works = 20
+
+    def answer(_: int, body: Json) -> Sent:
+        is_busy = len(gateway.asked) <= n_before_it_works
+        return Sent(503, {}) if is_busy else well(body)
+
+    with Gateway(answer) as gateway:
+        judge_through(gateway, ledger, n_prompts=4, n_at_a_time=8, retry=1)
+
+    assert fates_of_queries(ledger) == {"answered": 8, "perhaps billed": n_before_it_works}
+    first, later = gateway.asked[:8], gateway.asked[8:n_before_it_works]
+    assert len({str(each) for each in first}) == 8  # all under way at once
+    assert len(later) == 12
+
+
+def test_a_limit_that_an_api_itself_tells_of_costs_nothing(ledger: Ledger) -> None:
+    """Every run meets one; its type and code are documented as a refusal."""
+    limit = Sent(429, {"error": {"message": "Slow down.", "code": "rate_limit_exceeded"}})
+    with Gateway(lambda n, body: limit if n == 1 else well(body)) as gateway:
+        judge_through(gateway, ledger, retry=1)
+
+    assert fates_of_queries(ledger) == {"answered": 4}
+
+
+def failing_for(word: str, sent: Sent) -> Answer:
+    """Return what fails each request with a word in it, and answers all others."""
+    return lambda _, body: sent if word in str(body) else well(body)
+
+
+MODERATED = {"error": {"message": "Input was flagged by moderation", "code": 403}}
+
+
+@pytest.mark.parametrize("status", [403, 408, 409, 424, 498, 499, 451])
+def test_one_requests_own_status_ends_no_run(ledger: Ledger, status: int) -> None:
+    """It says nothing of the key, and the server's words are on record."""
+    failure = Sent(status, {"error": {"message": f"not this one, says {status}"}})
+    with Gateway(failing_for("p1", failure)) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=4, retry=1)
+
+    failed = failures_in(ledger)
+    assert errors == []
+    assert fates_of_queries(ledger)["answered"] == 6
+    assert {each.detail for each in failed} == {f"HTTP {status}: not this one, says {status}"}
+
+
+def test_a_prompt_that_is_flagged_first_is_no_missing_key(ledger: Ledger) -> None:
+    """A run that is resumed may begin with it each time."""
+    with Gateway(failing_for("p0", Sent(403, MODERATED))) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=4)
+
+    reasons = {each.reason for each in failures_in(ledger)}
+    assert (errors, reasons) == ([], {"rejected"})
+
+
+def test_a_403_to_everything_is_the_keys_fault(ledger: Ledger) -> None:
+    """And nothing is given up for good."""
+    with Gateway(lambda _, __: Sent(403, {"error": {"message": "no access"}})) as gateway:
+        few = judge_through(gateway, ledger, n_prompts=2, retry=1)
+        many = judge_through(gateway, ledger, n_prompts=20, retry=1)
+
+    assert [each.partition(":")[0] for each in few + many] == [NoCredentials.__name__] * 2
+    assert all("HTTP 403: no access" in each for each in few + many)
+    assert len(gateway.asked) == 4 + MOST_ALIKE
+    assert fates_of_queries(ledger) == {"perhaps billed": 4 + MOST_ALIKE}
+    assert {each.reason for each in failures_in(ledger)} == {"errored"}
+
+
+def rejecting(words: Callable[[int], str], *, status: int = 400, n_answered: int = 0) -> Answer:
+    """Return what rejects everything after a number of answers, in words of each request."""
+    numbers = iter(range(10_000))
+
+    def answer(_: int, body: Json) -> Sent:
+        number = next(numbers)
+        if number < n_answered:
+            return well(body)
+        return Sent(status, {"error": {"message": words(number)}})
+
+    return answer
+
+
+@pytest.mark.parametrize("n_answered", [0, 20])
+@pytest.mark.parametrize(
+    "words",
+    [
+        lambda n: f"quota of project 7 is used up (request req_{n:x}f)",
+        lambda n: f"limit reached at 2026-11-28T03:{n % 60:02}:07.{n}Z",
+        lambda n: f"see https://errors.example.org/trace/{'abcdefghij'[n % 10]}",
+        lambda n: f"trace 0x{n * 7919:08x}, id {n:032x}",
+        lambda n: f"invalid value: '{'xyzuvw'[n % 6]}'",
+        lambda n: ["no quota", "no budget", "no more"][n % 3],
+        lambda n: "".join("abcdefghij"[int(each)] for each in str(n)),
+    ],
+)
+def test_a_rejection_of_everything_burns_nothing(
+    ledger: Ledger, words: Callable[[int], str], n_answered: int
+) -> None:
+    """Each has an id, a time or a trace of its own; a server may vary its words, too."""
+    with Gateway(rejecting(words, n_answered=n_answered)) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=40, retry=1)
+
+    reasons = Counter(each.reason for each in failures_in(ledger))
+    assert "rejected request after request" in errors[0]
+    assert reasons["rejected"] == 0
+    assert len(gateway.asked) <= n_answered + 2 * MOST_ALIKE
+
+
+def test_a_413_to_everything_burns_nothing_even_after_many_answers(ledger: Ledger) -> None:
+    """A proxy's limit is not the prompts' fault."""
+    page = rejecting(lambda _: "Request Entity Too Large", status=413, n_answered=20)
+    with Gateway(page) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=40, retry=1)
+
+    assert "rejected request after request" in errors[0]
+    assert len(gateway.asked) == 20 + MOST_ALIKE
+    assert {each.reason for each in failures_in(ledger)} == {"errored"}
+
+
+def test_a_server_whose_context_is_too_small_gives_up_few(ledger: Ledger) -> None:
+    """Its words speak of the request, but no request is answered."""
+    with Gateway(rejecting(lambda n: f"maximum context length is 16, not {n}")) as gateway:
+        errors = judge_through(gateway, ledger, n_prompts=40, retry=1)
+
+    assert "rejected request after request" in errors[0]
+    assert len(gateway.asked) == MOST_ALIKE
+
+
+def test_an_error_in_a_success_is_read_as_the_error_that_it_is(ledger: Ledger) -> None:
+    """A free plan's limit is waited for, and an upstream's fault is told in its words."""
+    limit = {"error": {"message": "Rate limit exceeded: free-models-per-day", "code": 429}}
+    fault = {"error": {"message": "Upstream is ill", "code": "upstream"}, "choices": None}
+
+    def answer(n: int, body: Json) -> Sent:
+        if "p1" in str(body):
+            return Sent(200, fault)
+        return Sent(200, limit) if n == 1 else well(body)
+
+    with Gateway(answer) as gateway:
+        errors = judge_through(gateway, ledger, retry=1)
+
+    failed = failures_in(ledger)
+    assert errors == []
+    assert fates_of_queries(ledger) == {"answered": 2, "perhaps billed": 4}
+    assert {each.detail for each in failed if "Upstream" in each.detail} == {
+        "HTTP 500: Upstream is ill"
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "is_believed"),
+    [
+        ({"prompt_tokens": 20, "completion_tokens": 5}, True),
+        ({"prompt_tokens": 20.0, "completion_tokens": 5.0}, True),
+        ({"prompt_tokens": 20, "completion_tokens": 10**30}, False),
+        ({"prompt_tokens": 10**15, "completion_tokens": 5}, False),
+        ({"prompt_tokens": -1, "completion_tokens": 5}, False),
+        ({"prompt_tokens": 20}, False),
+        (None, False),
+    ],
+)
+def test_a_judges_odd_usage_counts_at_its_worst(
+    ledger: Ledger, told: object, *, is_believed: bool
+) -> None:
+    """The verdict counts; nothing above what was asked for is believed."""
+    with Gateway(lambda _, body: Sent(200, {**completed(body), "usage": told})) as gateway:
+        errors = judge_through(gateway, ledger, retry=1)
+
+    given = [each.event for each in ledger.read() if isinstance(each.event, VerdictReceived)]
+    assert errors == []
+    assert [(each.usage is not None, each.worst_usd) for each in given] == [
+        (True, 0.0) if is_believed else (False, 1.0)
+    ] * 4
+
+
+def completed(body: Json) -> Json:
+    """Return the JSON of an answer."""
+    answer = well(body).body
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.fixture
+def prices(tmp_path_factory: pytest.TempPathFactory) -> PriceTable:
+    """Give a table in which the model has a price."""
+    path = tmp_path_factory.mktemp("prices") / "prices.toml"
+    path.write_text(PRICES, encoding="utf-8")
+    return price_table(path)
+
+
+def generate_through(
+    gateway: Gateway,
+    ledger: Ledger,
+    prices: PriceTable,
+    *,
+    n_prompts: int = 4,
+    max_usd: float | None = None,
+    retry: int = 3,
+    told: list[str] | None = None,
+) -> list[str]:
+    """Generate responses, as often as a patient user; return the errors."""
+    hosted = entrant("base", loader="endpoint", weights=MODEL, dtype=None)
+    prompts = [prompt(f"p{each}") for each in range(n_prompts)]
+    recorder = Recorder(ledger, STREAM)
+    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
+    wanted, errors = [each.prompt_id for each in prompts], list[str]()
+    heard = list[str]() if told is None else told
+    for _ in range(retry):
+        billing = LedgerBilling(recorder, prices, max_usd, heard.append)
+        served = {EntrantId("base"): EntrantEndpoint(Endpoint(gateway.url, "entrant", None), 2)}
+        make = EndpointGenerator(served, heard.append).billed_by
+        try:
+            generate_missing(recorder, partial(make, billing), wanted, on_progress=no_progress)
+        except TourneyError as error:
+            errors.append(f"{type(error).__name__}: {error}")
+    return errors
+
+
+def fates_of_requests(ledger: Ledger) -> Counter[str]:
+    """Count what became of requests to an entrant."""
+    settled = [each.event for each in ledger.read() if isinstance(each.event, RequestsSettled)]
+    return Counter(str(charge.fate) for each in settled for charge in each.charges)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_an_entrant_behind_a_gateway_that_bills_and_fails_is_known_to_the_cent(
+    ledger: Ledger, prices: PriceTable, status: int
+) -> None:
+    """It is the same wire."""
+    with Gateway(first_by(status)) as gateway:
+        generate_through(gateway, ledger, prices)
+
+    fates = fates_of_requests(ledger)
+    assert fates.total() == len(gateway.asked)
+    assert fates.keys() <= {"answered", "perhaps billed"}
+
+
+def test_no_gateway_passes_an_entrants_cap(ledger: Ledger, prices: PriceTable) -> None:
+    """Its bill for 503s would be as long as the outage."""
+    with Gateway(lambda _, __: Sent(503, {})) as gateway:
+        errors = generate_through(gateway, ledger, prices, max_usd=0.01)
+
+    known_usd = Recorder(ledger, STREAM).state.requests.at_risk_usd
+    assert all(each.startswith("BudgetReached") for each in errors)
+    assert 0 < known_usd <= 0.01
+    assert fates_of_requests(ledger) == {"perhaps billed": len(gateway.asked)}
+
+
+@pytest.mark.parametrize("reason", ["eos", "end_turn", "STOP", "model_length", "tool_calls", None])
+def test_an_entrants_answer_is_kept_with_whatever_ended_it(
+    ledger: Ledger, prices: PriceTable, reason: str | None
+) -> None:
+    """It is paid for, and no list of such words is ever complete."""
+
+    def answer(_: int, body: Json) -> Sent:
+        whole = completed(body)
+        choice = {**whole["choices"][0], "finish_reason": reason}  # type: ignore[index]  # JSON
+        return Sent(200, {**whole, "choices": [choice]})
+
+    with Gateway(answer) as gateway:
+        errors = generate_through(gateway, ledger, prices, retry=1)
+
+    made = [each.event for each in ledger.read() if isinstance(each.event, ResponseGenerated)]
+    assert errors == []
+    assert [each.finish_reason for each in made] == [reason] * 4
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        *("missing", None, {}, {"prompt_tokens": 7}),
+        *({"prompt_tokens": 7, "completion_tokens": None}, {"prompt_tokens": "7"}),
+        {"prompt_tokens": 10**30, "completion_tokens": 10**30},
+        {"prompt_tokens": 7, "completion_tokens": 33},  # of 32 that were asked for
+    ],
+)
+def test_an_entrants_answer_without_credible_usage_counts_at_its_worst(
+    ledger: Ledger, prices: PriceTable, usage: object
+) -> None:
+    """Its text is as good as any; how many tokens it took is not known."""
+
+    def answer(_: int, body: Json) -> Sent:
+        whole = {name: value for name, value in completed(body).items() if name != "usage"}
+        return Sent(200, whole if usage == "missing" else {**whole, "usage": usage})
+
+    with Gateway(answer) as gateway:
+        errors = generate_through(gateway, ledger, prices, retry=1)
+
+    made = [each.event for each in ledger.read() if isinstance(each.event, ResponseGenerated)]
+    requests = Recorder(ledger, STREAM).state.requests
+    assert errors == []
+    assert [(each.n_prompt_tokens, each.n_generated_tokens) for each in made] == [(None, None)] * 4
+    assert (requests.usd, fates_of_requests(ledger)) == (0.0, {"perhaps billed": 4})
+    assert 0 < requests.at_risk_usd < 0.02
+
+
+def test_floats_are_tokens_too(ledger: Ledger, prices: PriceTable) -> None:
+    """Some servers divide before they count."""
+    usage = {"prompt_tokens": 7.0, "completion_tokens": 20.0}
+    with Gateway(lambda _, body: Sent(200, {**completed(body), "usage": usage})) as gateway:
+        generate_through(gateway, ledger, prices, retry=1)
+
+    made = [each.event for each in ledger.read() if isinstance(each.event, ResponseGenerated)]
+    assert {(each.n_prompt_tokens, each.n_generated_tokens) for each in made} == {(7, 20)}
+
+
+def test_odd_usage_is_told(ledger: Ledger, prices: PriceTable) -> None:
+    """Once: whoever runs such a server should hear of it."""
+    usage, told = {"prompt_tokens": 7, "completion_tokens": 10**15}, list[str]()
+    with Gateway(lambda _, body: Sent(200, {**completed(body), "usage": usage})) as gateway:
+        generate_through(gateway, ledger, prices, retry=1, told=told)
+
+    (line,) = [each for each in told if "the most that there can be" in each]
+    assert f"7 tokens in and {10**15} out" in line
+
+
+def test_a_flagged_prompt_of_an_entrant_fails_alone(ledger: Ledger, prices: PriceTable) -> None:
+    """And is not asked again, at every run."""
+    with Gateway(failing_for("p0", Sent(403, MODERATED))) as gateway:
+        errors = generate_through(gateway, ledger, prices)
+
+    failed = [each.event for each in ledger.read() if isinstance(each.event, ResponseFailed)]
+    assert errors == []
+    assert [(each.reason, each.detail) for each in failed] == [
+        ("rejected", "HTTP 403: Input was flagged by moderation")
+    ]
+    assert len(gateway.asked) == 4
+
+
+def test_an_entrants_failure_in_a_choice_is_told_in_its_words(
+    ledger: Ledger, prices: PriceTable
+) -> None:
+    """A router's upstream broke in the middle of an answer."""
+    error = {"code": 502, "message": "Upstream broke"}
+    choice = {"message": {"content": "Hal"}, "finish_reason": "error", "error": error}
+    with Gateway(failing_for("p0", Sent(200, {"choices": [choice]}))) as gateway:
+        errors = generate_through(gateway, ledger, prices, retry=1)
+
+    assert "HTTP 502: Upstream broke" in errors[0]
+    assert fates_of_requests(ledger) == {"answered": 3, "perhaps billed": 1}

@@ -1,0 +1,110 @@
+"""A gateway before a model, which bills whatever it is asked, and answers as a test says.
+
+`with Gateway(answer) as gateway: ... gateway.url ...`
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from threading import Event
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from tests.providers.loopback import LoopbackFake
+from tests.providers.openai import Json, Said, completion
+
+_USUAL_STATUSES: Final = (
+    *(400, 401, 402, 403, 404, 405, 407, 408, 409, 413, 418, 422, 424, 425, 429, 451, 498, 499),
+    *(500, 502, 503, 504, 520, 529, 599),
+)
+STATUSES: Final = [
+    each if each in _USUAL_STATUSES else pytest.param(each, marks=pytest.mark.nightly)
+    for each in range(400, 600)
+]
+"""All that a gateway may fail by; the unusual ones at night."""
+
+
+class Sent(NamedTuple):
+    """An answer; a body that is no bytes is sent as JSON, None byte by byte without an end."""
+
+    status: int
+    body: object
+    headers: Mapping[str, str] = {}
+
+
+def well(body: Json, said: Said = Said()) -> Sent:  # noqa: B008  # it is frozen
+    """Return the answer of a model that works."""
+    return Sent(200, completion(body, said))
+
+
+def first_by(status: int, words: str = "told to fail") -> Callable[[int, Json], Sent]:
+    """Return what answers each request by a status the first time, and well the next."""
+    failure = {"error": {"message": f"{words}: {status}", "type": "gateway_error"}}
+    return lambda n, body: Sent(status, failure) if n == 1 else well(body)
+
+
+class Gateway(LoopbackFake):
+    """The gateway, in this process, as long as its block lasts."""
+
+    def __init__(self, answer: Callable[[int, Json], Sent]) -> None:
+        """Take what answers a request for the first, second ... time."""
+        self.asked: list[Json] = []
+        self._answer = answer
+        self.closing = Event()
+        super().__init__(type("BoundHandler", (_Handler,), {"gateway": self}))
+
+    def let_go(self) -> None:
+        """End answers that have no end."""
+        self.closing.set()
+
+    def answer(self, body: Json) -> Sent:
+        """Bill a request, and answer it."""
+        self.asked.append(body)
+        return self._answer(self.asked.count(body), body)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    gateway: Gateway
+
+    def do_GET(self) -> None:
+        """List no models."""
+        self._send(Sent(404, {"detail": "Not Found"}))
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        body: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self._send(self.gateway.answer(body))
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing: a test's output is its own."""
+
+    def _send(self, sent: Sent) -> None:
+        if sent.body is None:
+            self._drip()
+            return
+        content = sent.body if isinstance(sent.body, bytes) else json.dumps(sent.body).encode()
+        self.send_response(sent.status)
+        for name, value in {**_USUAL, **sent.headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(content)))
+        with suppress(ConnectionError):  # the client may have gone first
+            self.end_headers()
+            self.wfile.write(content)
+
+    def _drip(self) -> None:
+        self.send_response(200)
+        self.send_header("transfer-encoding", "chunked")
+        self.close_connection = True
+        with suppress(ConnectionError):
+            self.end_headers()
+            while not self.gateway.closing.wait(0.02):
+                self.wfile.write(b"1\r\nx\r\n")
+
+
+_USUAL: Final[Mapping[str, str]] = {"content-type": "application/json", "retry-after-ms": "1"}
