@@ -44,6 +44,13 @@ class PairName(NamedTuple):
     policy: str
 
 
+class OutcomeOnRecord(NamedTuple):
+    """An outcome, and its pair's key, which names both queries."""
+
+    key: PairKey
+    outcome: Outcome
+
+
 @dataclass(frozen=True)
 class Redactions:
     """The redacted events that a tournament can use, and what was asked about them."""
@@ -83,14 +90,14 @@ class Redactions:
         """Say whether the reply to a query was redacted; another tournament may still have it."""
         return reply == REDACTED and query_key in self.replies
 
-    def outcome(self, name: PairName, of: Responses) -> Outcome | None:
+    def outcome(self, name: PairName, of: Responses) -> OutcomeOnRecord | None:
         """Return the outcome on record of two responses; None: there is none.
 
         An outcome of the same name is not theirs if its queries were sent about other responses.
         """
         for key, outcome in self.outcomes.items():
             if key[: len(name)] == name and self.asked.get(key.forward, of) == of:
-                return outcome
+                return OutcomeOnRecord(key, outcome)
         return None
 
     @cached_property

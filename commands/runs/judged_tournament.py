@@ -116,11 +116,10 @@ class JudgedTournament(_OfTournament):
         """The settlements in columns, by dimension."""
         return {name: comparisons_of(group) for name, group in self.settlements.items()}
 
-    def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:  # noqa: ARG002
-        """Return the battles to rate, by dimension; each outcome is a whole one."""
+    def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:
+        """Return the battles to rate, by dimension."""
         return {
-            dimension: settled_battles(group, ties="half")
-            for dimension, group in self.settlements.items()
+            dimension: settled_battles(group, ties) for dimension, group in self.settlements.items()
         }
 
     def folded(self, projection: Projection[State]) -> State:

@@ -26,8 +26,9 @@ from ledger.storage.tail import key_named
 from ledger.store import Ledger
 from projections.battles.on_record import OutcomesOnRecord, outcomes_on_record, queries_on_record
 from projections.fold import fold
-from projections.tournament.folding import advance, tournament_of
-from projections.tournament.matches import Pairing, planned_responses
+from projections.tournament.folding import advance, tournament_of, with_answers
+from projections.tournament.matches import Pairing, keep_matches, planned_responses
+from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament
 
 
@@ -42,6 +43,7 @@ _SETTLING: Final = _SETTING | _OUTCOMES | _FAILURES | _names(ResponseGenerated)
 _UPSETTING: Final = _names(LedgerMerged, EventRedacted)
 _RESULTS: Final = _names(ResponseGenerated, judging.VerdictReceived)  # of use to all tournaments
 _FAILED: Final = _names(judging.JudgeQueryFailed)
+_VERDICT: Final = type_name(judging.VerdictReceived)
 _BATCHES: Final = _names(judging.BatchFact)
 _RATING: Final = _SETTLING | _names(judging.JudgeQuerySubmitted, judging.JudgeQueryReopened)
 """With results, what a tournament records that can change a rating."""
@@ -50,7 +52,8 @@ _RATING: Final = _SETTLING | _names(judging.JudgeQuerySubmitted, judging.JudgeQu
 def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None) -> Tournament:
     """Return a tournament that settles by recorded outcomes as the one of all events does.
 
-    It lacks verdicts, unless the query failed, too; and costs, publications, and its version.
+    It has verdicts on the pairs whose orders reached no common outcome, and on queries that failed,
+    too; it lacks all others, costs, publications, and its version.
 
     Raises:
         UnreadableEvent: An event's type, version, shape or time is unknown.
@@ -68,7 +71,27 @@ def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None
     state = replace(state, newest=_newest(ledger, stream, last))
     if not is_upset:
         state.trust(queries_on_record(state))
-    return state
+    return _with_verdicts(ledger, state, last)
+
+
+def _with_verdicts(ledger: Ledger, state: Tournament, last: int) -> Tournament:
+    """Add the verdicts on pairs whose orders reached no common outcome: each counts by itself."""
+    prompts = frozenset(prompt.prompt_id for prompt in state.bank)
+    judging_now = {key.judge for key in state.outcomes}
+    panel = [each for each in state.panel if each.judge_id in judging_now] or state.panel
+    settled = chain.from_iterable(settle(state, prompts, judge) for judge in panel)
+    open_matches = (each.match for each in settled if each.score is None and each.match)
+    keys = {key for match in open_matches for _, key in match.keys}
+    of_redacted = state.redactions.outcomes.items()
+    keys |= {key for pair, out in of_redacted if out == "inconsistent" for key in pair[-2:]}
+    streams = ledger.streams(types={_VERDICT})
+    found = ledger.find(
+        (key_named(stream, _VERDICT, [key]) for stream in streams for key in keys), until=last
+    )
+    after = with_answers(state, sorted(found, key=lambda each: each.position))
+    keep_matches(state, after)
+    after.trust(state.trusted_queries)
+    return after
 
 
 def _outcomes(ledger: Ledger, stream: StreamId, last: int) -> Map[judging.PairKey, judging.Outcome]:
@@ -142,7 +165,7 @@ def _of_all(
     failed = {*own.query_failures, *filter(None, map(_failed_for_good, found))}
     keys = chain(
         (key_named(stream, "ResponseGenerated", [key]) for stream in streams for key in responses),
-        (key_named(stream, "VerdictReceived", [key]) for stream in streams for key in failed),
+        (key_named(stream, _VERDICT, [key]) for stream in streams for key in failed),
     )
     return sorted((*found, *ledger.find(keys, until=last)), key=lambda each: each.position)
 

@@ -11,6 +11,7 @@ TieRule = Literal["drop", "half"]
 TieModel = Literal["half", "davidson"]
 IntervalKind = Literal["sandwich", "bayesian", "multinomial"]
 IntervalUnit = Literal["prompts", "battles"]
+RatedBy = Literal["outcomes", "verdicts"]
 
 
 class EloParameters(values.Value, frozen=True):
@@ -40,7 +41,12 @@ class BradleyTerryParameters(values.Value, frozen=True):
 
 
 class PublicationTerms(values.Value, frozen=True):
-    """What a publication covers: judge, policy, entrants, prompts and rating parameters."""
+    """What a publication covers: judge, policy, entrants, prompts and rating parameters.
+
+    Bradley-Terry ratings and battles count each order's verdict by itself. Earlier ones are rated
+    by outcomes: a pair on which the orders disagree is left out, and prompts are told apart by id,
+    not by text.
+    """
 
     mode: Mode
     judge: JudgeId
@@ -49,6 +55,7 @@ class PublicationTerms(values.Value, frozen=True):
     entrants: tuple[EntrantId, ...]
     prompts: tuple[PromptId, ...]
     bradley_terry: BradleyTerryParameters
+    rated_by: RatedBy = "verdicts"
 
 
 class Publication(values.Value, frozen=True):
@@ -71,6 +78,7 @@ class ArtifactDigest(values.Value, frozen=True):
 class RatingsPublished(values.Fact, frozen=True):
     """A run's ratings were published; a later replay must reproduce them."""
 
+    schema_version = 2
     publication: Publication
     artifacts: tuple[ArtifactDigest, ...]
 

@@ -143,6 +143,14 @@ Event: TypeAlias = (
     | redaction.EventRedacted
 )
 
-UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {}  # every event is in its first version
+
+def _rated_by_outcomes(fields: Fields) -> Fields:
+    """Say of a publication of version 1 that it rated outcomes, as all did."""
+    publication: Any = fields["publication"]
+    terms = {**publication["terms"], "rated_by": "outcomes"}
+    return {**fields, "publication": {**publication, "terms": terms}}
+
+
+UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {("RatingsPublished", 1): _rated_by_outcomes}
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

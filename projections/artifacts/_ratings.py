@@ -11,7 +11,7 @@ from projections.artifacts.judgearena import rating_records
 from projections.artifacts.results import RatedRun
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.elo.uncertainty import INTERVAL
-from projections.ratings.standings import WinRate, win_rates_on
+from projections.ratings.standings import WinRate, win_rates_by_outcome
 
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
@@ -95,9 +95,10 @@ def elo_per_perm(results: RatedRun) -> bytes:
 
 
 def pairwise_winrates(results: RatedRun) -> bytes:
-    """Return a CSV of each pair's counts, and of a's share with its interval."""
+    """Return a CSV of each pair's counts, and of a's share of decided and tied pairs."""
     stream = io.StringIO()
-    rows = [row for name, group in results.comparisons.items() for row in win_rates_on(name, group)]
+    groups = results.comparisons.items()
+    rows = [row for name, group in groups for row in win_rates_by_outcome(name, group)]
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow((*WinRate._fields[:-1], "win_rate", "ci95_low", "ci95_high"))
     writer.writerows((*row[:-1], row.win_rate, *(row.interval or (None, None))) for row in rows)

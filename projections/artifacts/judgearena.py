@@ -11,19 +11,16 @@ from typing import Final
 from ledger.events.imports import BattlesImported, ImportedBattle, RatingSource, Winner
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Fields, Json
+from projections.battles.columns import TIE
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
 from projections.tournament.settlement import Settlement
 
-_SAID: Final[Mapping[str, tuple[Winner, float]]] = {
-    "a": ("model_a", 0.0),
-    "b": ("model_b", 1.0),
-    "tie": ("tie", 0.5),
-}
-"""The winner by outcome, and how probably b is better."""
-
 
 def of_settlements(settlements: Iterable[Settlement], judge_model: str | None) -> Iterator[Fields]:
-    """Yield a battle for each pairing, or each order of one, that was decided or tied.
+    """Yield a battle for each pairing, or each order of one, with a verdict.
+
+    The preference is the mean of both orders' verdicts: 1/4 where a won beside a tie. With a
+    verdict in one order only, a battle has half the weight.
 
     Args:
         settlements: In order; where each order counts separately, a battle names the entrants in
@@ -31,19 +28,27 @@ def of_settlements(settlements: Iterable[Settlement], judge_model: str | None) -
         judge_model: The judge; None for a jury.
     """
     for settlement in settlements:
-        if settlement.status in _SAID:
-            winner, pref = _SAID[settlement.status]
+        share = settlement.share
+        if share is not None:
             yield _record(
                 ImportedBattle(
                     settlement.pairing.a.entrant.entrant_id,
                     settlement.pairing.b.entrant.entrant_id,
-                    winner,
-                    pref,
+                    winner_by(share),
+                    1 - share,
                     settlement.pairing.prompt.prompt_id,
                     "llm-judge",
                     judge_model,
+                    settlement.weight,
                 )
             )
+
+
+def winner_by(share: float) -> Winner:
+    """Return who won by what a took."""
+    if share == TIE:
+        return "tie"
+    return "model_a" if share > TIE else "model_b"
 
 
 def of_imported(events: Iterable[BattlesImported]) -> Iterator[Fields]:

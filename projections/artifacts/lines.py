@@ -16,7 +16,6 @@ from ledger.identity import Dimension
 from ledger.recorded import moment
 from projections.artifacts.judgearena import of_settlements
 from projections.artifacts.results import SettledPairs
-from projections.tournament.compared import SCORES
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 from projections.verdicts.queries import RecordedVerdict
@@ -104,7 +103,7 @@ class PairLines:
         """Yield every reconciled pair of a dimension, with both complete replies."""
         given = self._results.tournament.verdicts
         for settlement in self._results.settlements[dimension]:
-            pairing, match, status, _ = settlement
+            pairing, match, status, *_ = settlement
             if match is None or status not in _JUDGED:
                 continue
             _, prompt_id, a, b = names = pairing.names
@@ -140,12 +139,12 @@ class PairLines:
         )
 
     def battles(self) -> Iterator[Pieces]:
-        """Yield decided and tied pairs in JudgeArena's battle format."""
+        """Yield the pairs with a verdict in JudgeArena's battle format."""
         known: dict[Hashable, tuple[bytes, bytes]] = {}
         for each in self._in_match_order:
-            if each.status in SCORES:
+            if each.share is not None:
                 dimension, prompt_id, a, b = each.pairing.names
-                alike = dimension, a, b, each.status
+                alike = dimension, a, b, each.share, each.weight
                 if alike not in known:
                     known[alike] = self._around_prompt(each)
                 before, after = known[alike]

@@ -1,11 +1,12 @@
 """The results of a run, from which every artifact is written: settlements and ratings."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 
-from ledger.events.ratings import Publication
+from ledger.events.ratings import Publication, PublicationTerms
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, PromptId
 from projections.battles.comparisons import Comparisons, comparisons_of
@@ -85,15 +86,29 @@ def results_of(tournament: Tournament, publication: Publication) -> Results:
     """Settle the pairings of a publication and compute its ratings."""
     judge = tournament.judge(publication.terms.judge)
     terms = publication.terms
-    groups = settlements_of(tournament, frozenset(terms.prompts), judge, terms.policy)
+    groups = settlements_of(tournament, frozenset(terms.prompts), judge, terms)
     return rated_results(tournament, publication, judge, groups)
 
 
 def settlements_of(
-    tournament: Tournament, prompts: Collection[PromptId], judge: JudgeSettings, policy: str
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    terms: PublicationTerms,
 ) -> dict[Dimension, tuple[Settlement, ...]]:
     """Settle the pairings on some prompts as a run publishes them, by dimension."""
-    return by_dimension(tournament, settle(tournament, prompts, judge, Rule(policy=policy)))
+    settled = settle(tournament, prompts, judge, Rule(policy=terms.policy))
+    if terms.rated_by == "outcomes":
+        settled = tuple(each._replace(said=()) for each in settled)
+    return by_dimension(tournament, settled)
+
+
+def published_comparisons(
+    groups: Mapping[Dimension, Iterable[Settlement]], terms: PublicationTerms
+) -> dict[Dimension, Comparisons]:
+    """Return settlements in columns, as a run rates them."""
+    cluster = attrgetter("cluster" if terms.rated_by == "verdicts" else "prompt_id")
+    return {dimension: comparisons_of(group, cluster) for dimension, group in groups.items()}
 
 
 def rated_results(
@@ -104,7 +119,7 @@ def rated_results(
     start: Starter = partial,
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
-    comparisons = {dimension: comparisons_of(group) for dimension, group in groups.items()}
+    comparisons = published_comparisons(groups, publication.terms)
     rated = rated_run(tournament, publication, judge, comparisons, start)
     return Results(**vars(rated), settlements=groups)
 

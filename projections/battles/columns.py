@@ -1,6 +1,6 @@
 """Battles as arrays: entrants, scores, prompts and weights; the input of every rating."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
@@ -103,6 +103,19 @@ class Battles:
             cluster=self.cluster[chosen],
             weight=self.weight[chosen],
         )
+
+    def grouped(self, same: Mapping[Hashable, Hashable]) -> "Battles":
+        """Make one cluster of prompts that are the same.
+
+        Args:
+            same: By a prompt's id that of the first such prompt; others stand for themselves.
+        """
+        names = [same.get(each, each) for each in self.prompts]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        n_more = int(self.cluster.max(initial=-1)) + 1 - len(names)
+        places = [*map(numbers.__getitem__, names), *range(len(numbers), len(numbers) + n_more)]
+        cluster = np.array(places, dtype=np.intp)[self.cluster]
+        return replace(self, cluster=cluster, prompts=tuple(numbers))
 
 
 def battles_of(rows: Iterable[BattleRow]) -> Battles:

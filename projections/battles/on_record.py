@@ -19,7 +19,8 @@ from ledger.events.judging import PairReconciled
 from ledger.events.registration import Instructions, JudgeSettings, Reference, Rubric
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId
 from ledger.recorded import Recorded
-from projections.battles.comparisons import CODES, Comparisons
+from projections.battles.comparisons import CODES, TOOK, Comparisons
+from projections.tournament.compared import IDENTICAL
 from projections.tournament.matches import Pairing, is_eligible, pairings
 from projections.tournament.settlement import recorded_settlement
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
@@ -100,7 +101,8 @@ def outcomes_on_record(setting: Tournament, events: Iterable[Recorded]) -> Outco
         codes = known[event.judge, event.policy]
         if codes[place] != _OPEN:
             return None
-        codes[place] = CODES[event.outcome]
+        is_identical = event.outcome == "tie" and event.forward == event.swapped
+        codes[place] = CODES[IDENTICAL if is_identical else event.outcome]
     return OutcomesOnRecord(axes, known, tuple(doubtful), frozenset(judges))
 
 
@@ -188,7 +190,7 @@ def comparisons_on_record(
     codes = found.codes(judge.judge_id, policy)
     flat = codes.ravel()
     for each in unknown:
-        status = recorded_settlement(state, each, judge, policy).status
+        status = recorded_settlement(state, each, judge, policy).exact_status
         flat[found.axes.place_of(each)] = CODES[status]
     return {
         each.dimension: _on_dimension(state, each, codes[found.axes.dimensions[each.dimension]])
@@ -197,16 +199,24 @@ def comparisons_on_record(
 
 
 def _on_dimension(state: Tournament, rubric: Rubric, codes: Codes) -> Comparisons:
-    """Return the comparisons of a dimension; codes: (n_prompts, n_pairs)."""
+    """Return the comparisons of a dimension; codes: (n_prompts, n_pairs).
+
+    What verdicts say is not read: of pairs without a common outcome no share is known.
+    """
     eligible = np.flatnonzero([is_eligible(rubric, prompt) for prompt in state.bank])
     first, second = np.triu_indices(len(state.roster), 1)  # as `combinations` has them
     status = codes[eligible].ravel()
+    prompts = {each.text: each.prompt_id for each in reversed(state.bank)}
+    numbers = {text: number for number, text in enumerate(prompts)}
+    cluster = np.array([numbers[each.text] for each in state.bank], dtype=np.intp)[eligible]
     return Comparisons(
         entrants=tuple(each.entrant_id for each in state.roster),
-        clusters=tuple(each.prompt_id for each in state.bank),
+        clusters=tuple(prompts),
+        prompts=tuple(prompts.values()),
         a=np.tile(first, len(eligible)),
         b=np.tile(second, len(eligible)),
-        cluster=np.repeat(eligible, len(first)),
+        cluster=np.repeat(cluster, len(first)),
         status=status,
+        share=np.asarray(TOOK[status]),
         weight=np.ones(len(status)),
     )

@@ -4,14 +4,14 @@ Where people voted on the same prompts and pairs, the temperature of soft scores
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ledger.events.judging import Order
-from ledger.events.ratings import TieRule
-from projections.battles.columns import Battles
+from ledger.events.ratings import TieModel
+from projections.battles.columns import Battle, Battles, battles_of
 from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import (
@@ -24,7 +24,7 @@ from projections.battles.soft_scores import (
     margin_of,
 )
 from projections.intervals import Floats
-from projections.tournament.compared import Compared, decided_or_tied
+from projections.tournament.compared import SCORES, Compared, decided_or_tied
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, reply_of
 from projections.tournament.state import Tournament
@@ -32,9 +32,10 @@ from projections.verdicts.parsers import SCORE_PARSER, parse_judge_scores
 from projections.verdicts.policies import CONCATENATE, Rule
 
 
-def settled_battles(compared: Iterable[Compared] | Comparisons, *, ties: TieRule) -> Battles:
-    """Return the battles that count for a rating: the decided, and ties if they count half."""
-    return comparisons_of(compared).battles(ties=ties)
+def settled_battles(compared: Iterable[Compared] | Comparisons, ties: TieModel = "half") -> Battles:
+    """Return the battles of Bradley-Terry: each order's verdict counts by itself."""
+    battles, _ = comparisons_of(compared).verdict_battles(ties)
+    return battles
 
 
 BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
@@ -42,7 +43,7 @@ BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
 
 
 def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> ScoredBattles:
-    """Return the orders that the judge's scores decided or tied.
+    """Return the orders that the judge's scores decided or tied; their clusters are prompts' ids.
 
     Two identical responses that the judge was not asked about have equal scores.
 
@@ -54,7 +55,11 @@ def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> 
     margin = [
         _margin(tournament, each.match, each.order) for each in battles if each.match is not None
     ]
-    return ScoredBattles(settled_battles(battles, ties="half"), np.array(margin, dtype=np.float64))
+    rows = (
+        Battle(each.entrant_a, each.entrant_b, SCORES[each.status], each.prompt_id)
+        for each in battles
+    )
+    return ScoredBattles(battles_of(rows), np.array(margin, dtype=np.float64))
 
 
 def scored_preferences(table: BattleTable, *, made_at: float) -> ScoredBattles:
@@ -90,13 +95,25 @@ class JudgeCalibration(NamedTuple):
     log_likelihood_usual: float  # at JudgeArena's
 
 
-def calibrate_judge(name: str, judged: ScoredBattles, votes: Battles) -> JudgeCalibration:
+def calibrate_judge(
+    name: str,
+    judged: ScoredBattles,
+    votes: Battles,
+    same: Mapping[Hashable, Hashable] | None = None,
+) -> JudgeCalibration:
     """Calibrate a judge's scores against people's votes.
+
+    Args:
+        name: Of the dimension or set.
+        judged: What the judge scored.
+        votes: What people said.
+        same: By a prompt's id that of the first prompt of the same text, if known.
 
     Raises:
         CannotCalibrate: As for `votes_with_margins` and `soft_scores.calibrate`.
     """
     shared = votes_with_margins(judged, votes)
+    shared = shared._replace(battles=shared.battles.grouped(same or {}))
     found = calibrate(*shared)
     usual = log_likelihood(*shared, temperature=TEMPERATURE)
     return JudgeCalibration(name, found, log_likelihood(*shared, temperature=found.value), usual)

@@ -1,7 +1,7 @@
 """A judge's battles, with human scores where people voted on the same battles."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
@@ -67,11 +67,18 @@ class Vote(NamedTuple):
     weight: float
 
 
-def with_votes(judged: Battles, votes: Battles) -> VotedBattles:
+def with_votes(
+    judged: Battles, votes: Battles, same: Mapping[Hashable, Hashable] | None = None
+) -> VotedBattles:
     """Look up people's votes on what a judge judged: same prompt id, same two entrants.
 
     Several votes on a battle become their weighted mean. Where the judge's orders count each, a
     vote is on both.
+
+    Args:
+        judged: What the judge judged.
+        votes: What people said.
+        same: By a prompt's id that of the first prompt of the same text, if known.
     """
     given: dict[Meeting, list[Vote]] = defaultdict(list)
     for place, a, meeting in named_battles(votes):
@@ -83,7 +90,9 @@ def with_votes(judged: Battles, votes: Battles) -> VotedBattles:
             met.add(meeting)
             human[place] = _mean_score(given[meeting], first)
     n_votes = sum(len(given[meeting]) for meeting in met)
-    return VotedBattles(judged, human, n_votes, n_unmatched=len(votes) - n_votes)
+    return VotedBattles(
+        judged.grouped(same or {}), human, n_votes, n_unmatched=len(votes) - n_votes
+    )
 
 
 def _mean_score(votes: Sequence[Vote], entrant: str) -> float:
@@ -92,19 +101,21 @@ def _mean_score(votes: Sequence[Vote], entrant: str) -> float:
 
 
 def judged_battles(settlements: Iterable[Settlement]) -> Battles:
-    """Return the battles that a judge judged, an inconsistent pair as half a win for each.
+    """Return the battles that a judge judged, by verdicts; their clusters are prompts' ids.
 
-    Left out, as in a rating by the judge alone, the pairs that it finds hard would be missing.
-    Identical responses are left out: nobody votes on them, and votes are to be a sample of these.
+    A pair on which a panel has no majority is half a win for each: left out, the pairs that judges
+    find hard would be missing. Identical responses are left out: nobody votes on them, and votes
+    are to be a sample of these.
     """
     return battles_of(
         Battle(
             settlement.entrant_a,
             settlement.entrant_b,
-            TIE if settlement.score is None else settlement.score,
+            TIE if settlement.share is None else settlement.share,
             settlement.prompt_id,
+            settlement.weight,
         )
         for settlement in settlements
-        if settlement.outcome is not None
+        if (settlement.outcome is not None or settlement.share is not None)
         and not (settlement.match and settlement.match.is_identical)
     )

@@ -16,7 +16,14 @@ from projections.intervals import Estimate, Floats, Interval, RatioTerms, estima
 from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
 from projections.ratings.elo.uncertainty import EloBootstrap, uncertainty
-from projections.tournament.compared import FAILURES, Account, Compared
+from projections.tournament.compared import (
+    FAILURES,
+    IDENTICAL,
+    OPPOSITE,
+    TIE_BESIDE_WIN,
+    Account,
+    Compared,
+)
 
 MANY_TIES: Final = 0.2
 """The share of ties above which ratings are computed both with and without them."""
@@ -163,11 +170,11 @@ class WinRate(NamedTuple):
     inconsistent: int
     missing: int  # failed or still pending
 
-    share: Estimate  # a's of decided and tied pairs, a tie as half
+    share: Estimate  # a's, a tie as half; each order's verdict counts by itself
 
     @property
     def win_rate(self) -> float | None:
-        """A's share of decided and tied pairs, ties as half; None if there are none."""
+        """A's share, ties as half; None without a verdict."""
         return self.share.value
 
     @property
@@ -186,19 +193,12 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     groups: defaultdict[str, list[Compared]] = defaultdict(list)
     for each in compared:
         groups[each.dimension].append(each)
-    return tuple(
-        rate
-        for dimension, group in groups.items()
-        for rate in _win_rates(
-            dimension,
-            comparisons_of(group),
-            np.array([each.share for each in group], dtype=np.float64),  # None: nan
-        )
-    )
+    found = ((dimension, comparisons_of(group)) for dimension, group in groups.items())
+    return tuple(rate for name, each in found for rate in _win_rates(name, each, each.share))
 
 
-def win_rates_on(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
-    """Return the same of one dimension in columns."""
+def win_rates_by_outcome(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
+    """Return the same with shares of decided and tied pairs, as a run's file has them."""
     return tuple(_win_rates(dimension, comparisons, comparisons.score))
 
 
@@ -210,23 +210,25 @@ class PairRecord(NamedTuple):
     a_wins: int
     b_wins: int
     ties: int
-
-    @property
-    def win_rate(self) -> float | None:
-        """A's share of decided and tied pairs, ties as half; None if there are none."""
-        n = self.a_wins + self.b_wins + self.ties
-        return (self.a_wins + self.ties / 2) / n if n else None
+    win_rate: float | None  # a's share, as of a WinRate
 
 
 def records(comparisons: Comparisons) -> tuple[PairRecord, ...]:
     """Return the record of each pair by name: win rates without their intervals, at no cost."""
-    names, pair, status, _ = _met(comparisons)
+    names, pair, status, is_turned = _met(comparisons)
     pairs, number = np.unique(pair, return_inverse=True)
     counts = np.bincount(number * len(STATUSES) + status, minlength=len(pairs) * len(STATUSES))
-    won = counts.reshape(len(pairs), len(STATUSES))[:, [CODES["a"], CODES["b"], CODES["tie"]]]
+    won = counts.reshape(len(pairs), len(STATUSES))
+    won[:, CODES["tie"]] += won[:, CODES[IDENTICAL]]
+    taken = np.where(is_turned, 1.0 - comparisons.share, comparisons.share)
+    weight = np.where(np.isnan(taken), 0.0, comparisons.weight)
+    total = np.bincount(number, weight, minlength=len(pairs)).tolist()
+    sums = np.bincount(number, weight * np.nan_to_num(taken), minlength=len(pairs)).tolist()
+    outcomes = won[:, [CODES["a"], CODES["b"], CODES["tie"]]].tolist()
+    shares = [part / whole if whole else None for part, whole in zip(sums, total, strict=True)]
     return tuple(
-        PairRecord(names[each // len(names)], names[each % len(names)], *row)
-        for each, row in zip(pairs.tolist(), won.tolist(), strict=True)
+        PairRecord(names[each // len(names)], names[each % len(names)], a, b, ties, share)
+        for each, (a, b, ties), share in zip(pairs.tolist(), outcomes, shares, strict=True)
     )
 
 
@@ -275,8 +277,8 @@ def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate)
         *pair,
         a_wins=n["a"],
         b_wins=n["b"],
-        ties=n["tie"],
-        inconsistent=n["inconsistent"],
+        ties=n["tie"] + n[IDENTICAL],
+        inconsistent=n["inconsistent"] + n[OPPOSITE] + n[TIE_BESIDE_WIN],
         missing=n["pending"] + sum(n[reason] for reason in FAILURES),
         share=share,
     )

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
-from projections.battles.comparisons import Comparisons
+from projections.battles.comparisons import Comparisons, comparisons_of
 from projections.battles.settled import settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
@@ -18,7 +18,7 @@ from projections.ratings.bradley_terry.leaderboard import (
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from projections.tournament.compared import Compared, decided_or_tied
+from projections.tournament.compared import Compared
 from projections.tournament.settlement import Settlement
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
@@ -54,7 +54,7 @@ def by_dimension(
     """
     roster = tuple(roster)
     return tuple(
-        leaderboard(dimension, settled_battles(group, ties="half"), parameters, roster)
+        leaderboard(dimension, settled_battles(group, parameters.ties), parameters, roster)
         for dimension, group in groups.items()
     )
 
@@ -76,10 +76,11 @@ def overall(
     Raises:
         CannotRate: As for `bradley_terry.overall.rate_overall`.
     """
-    battles = [each for group in groups.values() for each in decided_or_tied(group)]
+    settled = [each for group in groups.values() for each in group]
+    battles, places = comparisons_of(settled).verdict_battles(parameters.ties)
     ratings = rate_overall(
-        settled_battles(battles, ties="half"),
-        [each.pairing.rubric.dimension for each in battles],
+        battles,
+        [settled[place].dimension for place in places],
         {**dict.fromkeys(groups, 0.0), **weights},
         parameters,
     )
@@ -120,7 +121,7 @@ def style_controlled(
     shown = {dimension: with_texts(group) for dimension, group in groups.items()}
     adjusted = {
         dimension: rate_adjusted(
-            settled_battles(group, ties="half"), style_of_battles(group, features), parameters
+            settled_battles(group), style_of_battles(group, features), parameters
         )
         for dimension, group in shown.items()
     }
@@ -131,8 +132,8 @@ def style_controlled(
 
 
 def with_texts(group: Iterable[Settlement]) -> list[Settlement]:
-    """Return the decided and tied pairs of which both responses can be read."""
-    return [each for each in decided_or_tied(group) if each.match is not None]
+    """Return the pairs with a verdict of which both responses can be read."""
+    return [each for each in group if each.share is not None and each.match is not None]
 
 
 def style_of_battles(group: Iterable[Settlement], names: Sequence[str]) -> dict[str, Floats]:

@@ -1,10 +1,11 @@
-"""Agreement and rank correlation: Cohen's and Fleiss' kappa, Spearman's rho, Kendall's tau-b.
+"""Agreement and rank correlation: kappas, Krippendorff's alpha, Spearman's rho, Kendall's tau-b.
 
 The kappas are quotients of whole numbers, so perfect agreement is exactly 1.
 """
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from fractions import Fraction
 from itertools import combinations
 from math import sqrt
 from typing import NamedTuple
@@ -49,6 +50,25 @@ def fleiss(ratings: Sequence[Sequence[Hashable]]) -> Agreement:
         whole=(n * n_judges) ** 2 * (n_judges - 1),
         n=n,
     )
+
+
+def krippendorff(ratings: Sequence[Sequence[Hashable]]) -> Agreement:
+    """Return the agreement from the categories that each item was given, by any number of judges.
+
+    alpha = (A_o - A_e) / (1 - A_e) for nominal data: of m categories given to an item, each two
+    that are equal add 1 / (m - 1) to n A_o, where n is how many were given to items with two or
+    more; A_e is the share of equal pairs among all n (Krippendorff 2011).
+    """
+    items = [Counter(row) for row in ratings if len(row) > 1]
+    totals = sum(items, Counter[Hashable]())
+    n = totals.total()
+    if not n:
+        return Agreement(None, None, None, 0)
+    pairs = (Fraction(sum(k * (k - 1) for k in row.values()), row.total() - 1) for row in items)
+    observed = sum(pairs, Fraction()) / n
+    by_chance = Fraction(sum(k * (k - 1) for k in totals.values()), n * (n - 1))
+    alpha = None if by_chance == 1 else float((observed - by_chance) / (1 - by_chance))
+    return Agreement(float(observed), float(by_chance), alpha, len(items))
 
 
 def _agreement(observed: int, by_chance: int, *, whole: int, n: int) -> Agreement:

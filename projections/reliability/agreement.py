@@ -1,16 +1,29 @@
 """Reliability of judges: each one's consistency and biases, and agreement between judges."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from ledger.events.judging import Outcome, Verdict
+from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, JudgeId, PromptId
-from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
-from projections.tournament.compared import Compared, ComparedBattle, win_shares
+from projections.reliability._concordance import (
+    Agreement,
+    cohen,
+    fleiss,
+    kendall,
+    krippendorff,
+    spearman,
+)
+from projections.tournament.compared import (
+    OPPOSITE,
+    TIE_BESIDE_WIN,
+    Compared,
+    ComparedBattle,
+    win_shares,
+)
 from projections.tournament.matches import Match
 from projections.tournament.settlement import (
     Settlement,
@@ -27,6 +40,7 @@ _FAULTS: Final = ("unreadable", "empty", "refused", "truncated")  # replies paid
 COHEN: Final = "Cohen's kappa"
 FLEISS: Final = "Fleiss' kappa"
 _FEWEST_RANKED: Final = 3  # entrants: any two orders of two correlate by 1 or -1
+KRIPPENDORFF: Final = "Krippendorff's alpha"
 
 
 class Measure(NamedTuple):
@@ -140,6 +154,11 @@ def compare_judges(
         yield from (
             (present, figure) for figure in _chance_corrected(found, "agreement of all", FLEISS)
         )
+        given = defaultdict[Hashable, list[str]](list)
+        for item, each in chain.from_iterable(judged[name].items() for name in present):
+            given[item].append(each.status)
+        alpha = krippendorff([*given.values()])
+        yield present, (KRIPPENDORFF, alpha.kappa, alpha.n)
 
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Figure]:
@@ -151,20 +170,25 @@ def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Ite
     unread = (key for key in verdicts if verdicts[key] is None) if given.pop(None, 0) else ()
     failures = Counter(failure_of(tournament, key) for key in unread)
     n_replies = given.total() + sum(failures[reason] for reason in _FAULTS)
-    yield _order_consistency(Counter(zip(forward, swapped, strict=True)))
+    yield from _order_consistency(Counter(zip(forward, swapped, strict=True)))
     yield rate_of("share of A", given["A"], given["A"] + given["B"])
     yield rate_of("tie rate", given["TIE"], given.total())
     for reason in _FAULTS:
         yield rate_of(f"{reason} rate", failures[reason], n_replies)
 
 
-def _order_consistency(both: Mapping[tuple[Verdict | None, Verdict | None], int]) -> Figure:
-    outcomes = Counter[Outcome]()
+def _order_consistency(
+    both: Mapping[tuple[Verdict | None, Verdict | None], int],
+) -> Iterator[Figure]:
+    """Yield the share of pairs on which the orders agree, and of those on which they do not."""
+    ways = Counter[str]()
     for (forward, swapped), n in both.items():
         if forward is not None and swapped is not None:
-            outcomes[swap_consistent(forward, swapped)] += n
-    n_consistent = outcomes.total() - outcomes["inconsistent"]
-    return rate_of("order consistency", n_consistent, outcomes.total())
+            is_consistent = swap_consistent(forward, swapped) != "inconsistent"
+            way = TIE_BESIDE_WIN if "TIE" in {forward, swapped} else OPPOSITE
+            ways["order consistency" if is_consistent else way] += n
+    for way in ("order consistency", OPPOSITE, TIE_BESIDE_WIN):
+        yield rate_of(way, ways[way], ways.total())
 
 
 def rate_of(name: str, n: int, of: int) -> Figure:

@@ -1,11 +1,12 @@
 """Agreement of the judges of imported battles, from what each of them said.
 
-A battle that a jury decided has the vote of each juror. Else what judges said of the same two
-entrants on the same prompt is put together; several verdicts of one judge there, as of both orders,
-are one outcome: theirs where they are equal, else inconsistent.
+A battle that a jury decided has the vote of each juror. Else a judge's verdicts on two entrants in
+opposite slots are the two orders of one game: one outcome where they are equal, else inconsistent.
+Of several games on a prompt, as the turns of MT-bench, the first verdict in one order goes with the
+first in the other, and so on. A verdict that is never repeated in the other order is a game itself.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -38,10 +39,10 @@ _FEWEST: Final = 2  # votes of a majority
 def jury_agreement(name: str, events: Iterable[BattlesImported]) -> tuple[Measure, ...]:
     """Measure the judges of an imported set: each alone, each two, and all together."""
     battles = [battle for event in events for battle in event.battles()]
-    said = _verdicts(battles)
+    said = _games(battles)
     judged: _Judged = {
         judge: {
-            item: ComparedBattle(name, None, 0, *item[1:], status=_joined(outcomes))
+            item: ComparedBattle(name, None, 0, *item[1:3], status=_joined(outcomes))
             for item, outcomes in sorted(given.items(), key=str)
         }
         for judge, given in sorted(said.items())
@@ -55,32 +56,44 @@ def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByA
     people = [
         battle for event in events for battle in event.battles() if battle.source != "llm-judge"
     ]
+    found: dict[str, dict[_Pair, list[Outcome]]] = {}
+    for annotator, games in sorted(_games(people).items()):
+        given = found.setdefault(annotator, {})
+        for (prompt, a, b, _), outcomes in games.items():
+            given.setdefault((prompt, a, b), []).extend(outcomes)
     return {
         annotator: {
             (prompt, frozenset((a, b))): ComparedBattle(name, None, 0, a, b, _joined(outcomes))
             for (prompt, a, b), outcomes in given.items()
         }
-        for annotator, given in sorted(_verdicts(people).items())
+        for annotator, given in found.items()
     }
 
 
-_Item: TypeAlias = tuple[Hashable, str, str]
+_Pair: TypeAlias = tuple[Hashable, str, str]
 """A prompt and two entrants in alphabetical order."""
 
+_Game: TypeAlias = tuple[Hashable, str, str, int]
+"""A pair, and which of a judge's games on it."""
 
-def _verdicts(battles: Sequence[ImportedBattle]) -> dict[str, dict[_Item, list[Outcome]]]:
-    """Return by judge what it said of each item; `a` is the first entrant in the alphabet."""
-    found: defaultdict[str, defaultdict[_Item, list[Outcome]]]
+
+def _games(battles: Sequence[ImportedBattle]) -> dict[str, dict[_Game, list[Outcome]]]:
+    """Return by judge what it said in each game; `a` is the first entrant in the alphabet."""
+    found: defaultdict[str, defaultdict[_Game, list[Outcome]]]
     found = defaultdict(lambda: defaultdict(list))
+    n_before = Counter[tuple[str, _Pair, bool]]()
     for place, battle in enumerate(battles):
         first, second = sorted((battle.model_a, battle.model_b))
         prompt = place if battle.question_id is None else battle.question_id
+        is_same = first == battle.model_a
         for judge, vote in _votes(battle):
-            outcome = _OUTCOMES.get(vote)
+            # a juror's vote is on both orders, so each is a game, whatever slots the battle names
+            order = judge, (prompt, first, second), is_same and not battle.votes
+            outcome, number = _OUTCOMES.get(vote), n_before[order]
+            n_before[order] += 1
             if outcome is not None:
-                is_same = first == battle.model_a
                 turned = outcome if is_same else _OTHER_WAY.get(outcome, outcome)
-                found[judge][prompt, first, second].append(turned)
+                found[judge][prompt, first, second, number].append(turned)
     return {judge: dict(given) for judge, given in found.items()}
 
 
@@ -100,20 +113,23 @@ _Measured: TypeAlias = tuple[tuple[str, ...], Figure]
 
 
 def _habits(
-    said: Mapping[str, Mapping[_Item, Sequence[Outcome]]], judged: _Judged
+    said: Mapping[str, Mapping[_Game, Sequence[Outcome]]], judged: _Judged
 ) -> Iterator[_Measured]:
     """Yield each judge's own figures."""
     for judge, outcomes in judged.items():
         statuses = [each.status for each in outcomes.values()]
-        repeated = [each for each in said[judge].values() if len(each) > 1]
-        n_equal = sum(_joined(each) != "inconsistent" for each in repeated)
-        yield (judge,), rate_of("order consistency", n_equal, len(repeated))
+        in_both = [each for each in said[judge].values() if len(each) > 1]
+        n_equal = sum(_joined(each) != "inconsistent" for each in in_both)
+        yield (judge,), rate_of("order consistency", n_equal, len(in_both))
         yield (judge,), rate_of("tied share", statuses.count("tie"), len(statuses))
         yield (judge,), rate_of("inconsistent share", statuses.count("inconsistent"), len(statuses))
 
 
 def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[_Measured]:
-    """Yield how often each juror voted as the majority, and whether that is what was recorded."""
+    """Yield how often each juror voted as the majority, and whether that is what was recorded.
+
+    Battles without a majority, and jurors that contradicted themselves, say nothing of the former.
+    """
     agreed: defaultdict[str, list[bool]] = defaultdict(list)
     recorded: list[bool] = []
     for battle in battles:
@@ -122,7 +138,8 @@ def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[_Measured]:
             found = majority(votes.values())
             recorded.append(found == _OUTCOMES.get(battle.winner, "inconsistent"))
             for judge, outcome in votes.items():
-                agreed[judge].append(outcome == found)
+                is_compared = "inconsistent" not in {found, outcome}
+                agreed[judge] += [outcome == found] if is_compared else []
     for judge, equal in sorted(agreed.items()):
         yield (judge,), rate_of(WITH_MAJORITY, sum(equal), len(equal))
     if recorded:

@@ -6,7 +6,7 @@ Imported battles: decided + tie + without a verdict.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, get_args
 
@@ -37,6 +37,16 @@ _KINDS: Final[Mapping[str, OutcomeKind]] = {
     "inconsistent": "inconsistent",
     "pending": "pending",
 }
+
+IDENTICAL: Final = "identical"  # a tie of identical responses, which no judge has to read
+OPPOSITE: Final = "opposite winners"  # one way to be inconsistent
+TIE_BESIDE_WIN: Final = "a tie beside a win"  # the other; neither is told without the verdicts
+_PART_OF: Final[Mapping[str, str]] = {
+    IDENTICAL: "tie",
+    OPPOSITE: "inconsistent",
+    TIE_BESIDE_WIN: "inconsistent",
+}
+"""The status of what is told apart in an account."""
 
 Counted: TypeAlias = Literal["pairs", "orders", "battles"]
 
@@ -77,12 +87,16 @@ class Compared(Protocol):
         """The outcome, or why there is none."""
 
     @property
+    def exact_status(self) -> str:
+        """The status, but IDENTICAL of some ties, and in which way a pair is inconsistent."""
+
+    @property
     def score(self) -> float | None:
-        """What a took: 1, 0, or 1/2 of a tie; None unless decided or tied."""
+        """What a took by the outcome: 1, 0, or 1/2 of a tie; None unless decided or tied."""
 
     @property
     def share(self) -> float | None:
-        """What a took by the judge's preference where it gave one, else the score."""
+        """What a took by each verdict or preference there is; None without any."""
 
     @property
     def winner(self) -> str | None:
@@ -122,6 +136,11 @@ class ComparedBattle(NamedTuple):
         """None: each battle is in the order in which its file has it."""
 
     @property
+    def exact_status(self) -> str:
+        """The status: a file has outcomes alone."""
+        return self.status
+
+    @property
     def score(self) -> float | None:
         """What a took: 1, 0, or 1/2 of a tie; None without a verdict."""
         return SCORES.get(self.status)
@@ -154,7 +173,13 @@ class ComparedBattle(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """Counts of a dimension's pairings, or of their orders, by status."""
+    """Counts of a dimension's pairings, or of their orders, by status.
+
+    Attributes:
+        identical: Of the ties: those of identical responses, which no judge has to read.
+        opposite: Of the inconsistent pairs, where verdicts were read: those with opposite winners.
+        beside: Likewise, those with a tie beside a win.
+    """
 
     planned: int
     decided: int
@@ -163,6 +188,19 @@ class Account:
     failed: tuple[tuple[str, int], ...]  # (reason, count), only reasons that occurred
     pending: int
     counted: Counted = "pairs"
+    identical: int = 0
+    opposite: int = field(default=0, compare=False)
+    beside: int = field(default=0, compare=False)
+
+    @property
+    def n_judged(self) -> int:
+        """How many pairs of different responses have an outcome."""
+        return self.decided + self.tie + self.inconsistent - self.identical
+
+    @property
+    def inconsistent_share(self) -> float:
+        """The share of inconsistent pairs among the judged; 0 if there are none."""
+        return self.inconsistent / max(1, self.n_judged)
 
     @property
     def n_failed(self) -> int:
@@ -182,6 +220,13 @@ class Account:
             return None
         return f"{n_judged:,} of {self.planned:,} {self.counted} judged so far"
 
+    def disagreement(self) -> str:
+        """Say how many of the judged pairs are inconsistent, and in what way."""
+        said = f"{self.inconsistent_share:.0%} of the judged pairs are inconsistent"
+        ways = ((self.opposite, OPPOSITE), (self.beside, TIE_BESIDE_WIN))
+        how = ", ".join(f"{n} with {way}" for n, way in ways if n)
+        return f"{said} ({self.inconsistent} of {self.n_judged}{how and ': '}{how})"
+
     def sentence(self) -> str:
         """Return the counts as a sum that equals the number planned."""
         planned = f"{self.planned} {self.counted if self.planned != 1 else self.counted[:-1]}"
@@ -198,7 +243,8 @@ class Account:
     def fields(self) -> Mapping[str, Json]:
         """Return the counts as JSON."""
         counts = {**asdict(self), "failed": dict(self.failed)}
-        del counts["counted"]  # the rule says it
+        for name in ("counted", "identical", "opposite", "beside"):  # published files lack them
+            del counts[name]
         return counts
 
 
@@ -207,21 +253,27 @@ def account_of(compared: Iterable[Compared]) -> Account:
     kinds, statuses = set[Counted](), list[str]()
     for each in compared:
         kinds.add(each.counted)
-        statuses.append(each.status)
+        statuses.append(each.exact_status)
     return account_from(Counter(statuses), kinds.pop() if kinds else "pairs")
 
 
 def account_from(counted: Mapping[str, int], kind: Counted) -> Account:
     """Return the account of what has each status so often."""
     counts = Counter(counted)
+    planned = counts.total()
+    for part, whole in _PART_OF.items():
+        counts[whole] += counts[part]
     return Account(
-        planned=counts.total(),
+        planned=planned,
         decided=counts["a"] + counts["b"],
         tie=counts["tie"],
         inconsistent=counts["inconsistent"],
         failed=tuple((reason, counts[reason]) for reason in FAILURES if counts[reason]),
         pending=counts["pending"],
         counted=kind,
+        identical=counts[IDENTICAL],
+        opposite=counts[OPPOSITE],
+        beside=counts[TIE_BESIDE_WIN],
     )
 
 
@@ -231,17 +283,17 @@ def kind_of(status: str) -> OutcomeKind:
 
 
 def decided_or_tied(compared: Iterable[ComparedT]) -> list[ComparedT]:
-    """Return what was decided or tied, in order."""
+    """Return what was decided or tied by the outcome, in order."""
     return [each for each in compared if each.score is not None]
 
 
 def win_shares(
     compared: Iterable[ComparedT], keys: Callable[[ComparedT], tuple[Key, Key]]
 ) -> dict[Key, float]:
-    """Return the share of what was decided and tied that each took; keys name both sides."""
-    scores: defaultdict[Key, list[float]] = defaultdict(list)
+    """Return the share that each took by the verdicts there are; keys name both sides."""
+    taken: defaultdict[Key, list[tuple[float, float]]] = defaultdict(list)
     for each in compared:
-        if each.score is not None:
-            for key, score in zip(keys(each), (each.score, 1.0 - each.score), strict=True):
-                scores[key].append(score)
-    return {key: fmean(taken) for key, taken in scores.items()}
+        if each.share is not None:
+            for key, share in zip(keys(each), (each.share, 1.0 - each.share), strict=True):
+                taken[key].append((share, each.weight))
+    return {key: fmean(*zip(*found, strict=True)) for key, found in taken.items()}

@@ -42,7 +42,7 @@ def settle_by_majority(
     configuration = tournament.opening.configuration if tournament.opening else "{}"
     pilot = recorded_pilot(tournament.bank, configuration)
     return tuple(
-        row[0]._replace(status=_jury_status(row, _awaited(row[0].pairing, asked, pilot)))
+        row[0]._replace(status=_jury_status(row, _awaited(row[0].pairing, asked, pilot)), said=())
         for row in zip(*by_judge, strict=True)
     )
 

@@ -1,13 +1,20 @@
 """Settlement: the outcome or status of every planned pairing."""
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from ledger.events.judging import FailureReason, JudgeQueryFailed, Order, Outcome, Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
-from projections.redactions import PairName, Responses
-from projections.tournament.compared import SCORES, Counted
+from projections.redactions import OutcomeOnRecord, PairName, Responses
+from projections.tournament.compared import (
+    IDENTICAL,
+    OPPOSITE,
+    SCORES,
+    TIE_BESIDE_WIN,
+    Counted,
+)
 from projections.tournament.matches import (
     Match,
     Pairing,
@@ -71,12 +78,17 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Settlement(NamedTuple):
-    """A pairing with its outcome or status; match is None if a response is missing or redacted."""
+    """A pairing with its outcome or status; match is None if a response is missing or redacted.
+
+    Ratings count each order's verdict by itself. Where both agree the outcome says it all; else
+    `said` has what the verdicts there are say of the pair.
+    """
 
     pairing: Pairing
     match: Match | None
     status: Status
     order: Order | None = None  # where each order counts for itself
+    said: tuple[Outcome, ...] = ()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -94,9 +106,17 @@ class Settlement(NamedTuple):
         return SCORES.get(self.status)
 
     @property
+    def exact_status(self) -> str:
+        """The status, but IDENTICAL of some ties, and in which way a pair is inconsistent."""
+        if self.status == "inconsistent" and self.said:
+            return TIE_BESIDE_WIN if "tie" in self.said else OPPOSITE
+        is_identical = self.match is not None and self.match.is_identical
+        return IDENTICAL if self.status == "tie" and is_identical else self.status
+
+    @property
     def share(self) -> float | None:
-        """The score."""
-        return self.score
+        """The mean of what a took by each verdict there is; None without any."""
+        return fmean(map(SCORES.__getitem__, self.said)) if self.said else self.score
 
     @property
     def dimension(self) -> Dimension:
@@ -109,9 +129,9 @@ class Settlement(NamedTuple):
         return self.pairing.prompt.prompt_id
 
     @property
-    def cluster(self) -> PromptId:
-        """The prompt's id, which tells prompts apart."""
-        return self.pairing.prompt.prompt_id
+    def cluster(self) -> str:
+        """The prompt's text: prompts of one text are one, whatever their ids."""
+        return self.pairing.prompt.text
 
     @property
     def entrant_a(self) -> EntrantId:
@@ -130,8 +150,8 @@ class Settlement(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """How often it counts: once."""
-        return 1.0
+        """How often it counts: once, or half where there is a verdict in one order only."""
+        return 1.0 if len(self.said) != 1 else 0.5
 
     @property
     def counted(self) -> Counted:
@@ -199,11 +219,36 @@ def _recorded(
     tournament: Tournament, pairing: Pairing, match: Match | None, judge: JudgeSettings, policy: str
 ) -> Settlement:
     if match is None:
-        unanswered = _unanswered(tournament, pairing)
-        known = unanswered == "redacted" and _outcome_on_record(tournament, pairing, judge, policy)
-        return Settlement(pairing, None, known or unanswered)
+        return _without_texts(tournament, pairing, judge, policy)
     outcome = tournament.outcomes.get(match.key(judge.judge_id, policy))
-    return Settlement(pairing, match, outcome or _unjudged(tournament, match.keys))
+    if outcome is not None and outcome != "inconsistent":
+        return Settlement(pairing, match, outcome)
+    said = _said(tournament, match.keys)
+    return Settlement(pairing, match, outcome or _unjudged(tournament, match.keys), said=said)
+
+
+def _without_texts(
+    tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
+) -> Settlement:
+    """Return a pairing of which a response is missing or redacted."""
+    status = _unanswered(tournament, pairing)
+    known = _outcome_on_record(tournament, pairing, judge, policy) if status == "redacted" else None
+    if known is None:
+        return Settlement(pairing, None, status)
+    key, outcome = known
+    orders: tuple[tuple[Order, Digest], ...] = (("forward", key.forward), ("swapped", key.swapped))
+    said = () if outcome in SCORES else _said(tournament, orders)
+    return Settlement(pairing, None, outcome, said=said)
+
+
+def _said(
+    tournament: Tournament, queries: Iterable[tuple[Order, Digest]], parser: str | None = None
+) -> tuple[Outcome, ...]:
+    """Return what the verdicts on queries say of the pair, those that there are."""
+    given = ((order, verdict_of(tournament, key, parser)) for order, key in queries)
+    return tuple(
+        policies.outcome_of_order(verdict, order) for order, verdict in given if verdict is not None
+    )
 
 
 def by_dimension(
@@ -229,15 +274,18 @@ def _read_again(
         ("forward", "swapped") if rule.policy == policies.CONCATENATE else (None,)
     )
     for order in orders:
+        said: tuple[Outcome, ...] = ()
         if match is None:
             status = _unanswered(tournament, pairing)
         elif _is_tie_unasked(tournament, match, judge):
             status = "tie"
         elif order is None:
             status = _of_pair(tournament, match, rule)
+            if status not in SCORES and rule.policy != policies.ABSTAIN_ON_FLIP:
+                said = _said(tournament, match.keys, rule.parser)
         else:
             status = _of_order(tournament, match, order, rule)
-        yield Settlement(pairing, match, status, order)
+        yield Settlement(pairing, match, status, order, said)
 
 
 def _is_tie_unasked(tournament: Tournament, match: Match, judge: JudgeSettings) -> bool:
@@ -273,7 +321,7 @@ def _unanswered(tournament: Tournament, pairing: Pairing) -> Status:
 
 def _outcome_on_record(
     tournament: Tournament, pairing: Pairing, judge: JudgeSettings, policy: str
-) -> Outcome | None:
+) -> OutcomeOnRecord | None:
     """Return the recorded outcome of a pairing with a redacted response."""
     name = PairName(
         pairing.rubric.dimension,

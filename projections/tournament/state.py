@@ -104,6 +104,12 @@ class Tournament:
         return _resolved(self.opening.prompts if self.opening else (), self.prompts)
 
     @cached_property
+    def same_texts(self) -> Mapping[Hashable, Hashable]:
+        """By a prompt's id that of the bank's first prompt of the same text: they are one."""
+        first = {prompt.text: prompt.prompt_id for prompt in reversed(self.bank)}
+        return {prompt.prompt_id: first[prompt.text] for prompt in self.bank}
+
+    @cached_property
     def dimensions(self) -> tuple[Rubric, ...]:
         """The rubrics of the newest opening, in its order."""
         return _resolved(self.opening.rubrics if self.opening else (), self.rubrics)

@@ -100,14 +100,14 @@ WORLD = asked(history(cup(), *FATES))
 
 @pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
 def test_every_outcome_on_record_stays(name: str) -> None:
-    """Ratings are computed from outcomes, which hold no text."""
+    """Ratings are computed from outcomes and verdicts, which hold no text."""
     whole = known(*WORLD)
     for event in of_type(WORLD, name):
         state = state_of(redacted(WORLD, event))
 
-        outcomes = [each.outcome for each in settled(state)]
+        outcomes = [(each.outcome, each.share) for each in settled(state)]
 
-        assert outcomes == [each.outcome for each in settled(whole)]
+        assert outcomes == [(each.outcome, each.share) for each in settled(whole)]
 
 
 @pytest.mark.parametrize("name", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])

@@ -103,7 +103,10 @@ def _corrected(
     votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
     _require_random(truth, chain.from_iterable(votes.on[name] for name in source.settlements))
     found: dict[str, CorrectedRatings] = {
-        name: rate_with_votes(with_votes(judged_battles(group), votes.battles(name)), parameters)
+        name: rate_with_votes(
+            with_votes(judged_battles(group), votes.battles(name), source.state.same_texts),
+            parameters,
+        )
         for name, group in source.settlements.items()
     }
     sampled = {
@@ -163,7 +166,7 @@ def _by_dimension(
     require_anchor(parameters, source.roster)
     boards = [
         leaderboard(dimension, battles, parameters, source.roster)
-        for dimension, battles in battles_by_dimension(source, temperature).items()
+        for dimension, battles in battles_by_dimension(source, parameters.ties, temperature).items()
     ]
     notes, facts = notes_of(source), facts_of(source)
     if temperature is not None:

@@ -8,7 +8,7 @@ from commands.cli.tables.ratings.bradley_terry.pairs import pairs_table
 from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.table import Table
 from commands.runs.judged_tournament import JudgedTournament
-from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.identity import Dimension, Json
 from projections.battles.columns import Battles
 from projections.battles.settled import scored_orders, settled_battles
@@ -48,13 +48,13 @@ class RatedBoards(NamedTuple):
 
 
 def battles_by_dimension(
-    source: JudgedTournament, temperature: float | None
+    source: JudgedTournament, ties: TieModel, temperature: float | None
 ) -> Mapping[Dimension, Battles]:
-    """Return a tournament's battles by dimension: outcomes, or soft scores at a temperature."""
+    """Return a tournament's battles by dimension: verdicts, or soft scores at a temperature."""
     return {
-        dimension: settled_battles(group, ties="half")
+        dimension: settled_battles(group, ties)
         if temperature is None
-        else scored_orders(source.state, group).soft(temperature)
+        else scored_orders(source.state, group).soft(temperature).grouped(source.state.same_texts)
         for dimension, group in source.settlements.items()
     }
 

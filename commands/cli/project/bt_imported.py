@@ -36,9 +36,12 @@ def with_imported(
     """
     imported = read_set(selection, name)
     battles = scoring.applied_to(imported.battles)
+    own = battles_by_dimension(source, parameters.ties, scoring.temperature)
     rated = {
-        dimension: rate_with_anchors(battles, parameters, own, soft=scoring.is_soft)
-        for dimension, own in battles_by_dimension(source, scoring.temperature).items()
+        dimension: rate_with_anchors(
+            battles, parameters, each, soft=scoring.is_soft, same=source.state.same_texts
+        )
+        for dimension, each in own.items()
     }
     boards = [board_of(dimension, each.ratings, source.roster) for dimension, each in rated.items()]
     return RatedBoards(

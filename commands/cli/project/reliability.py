@@ -207,7 +207,10 @@ def _of_tournament(selection: Selection, against: str) -> Table:
     votes = votes_on_record(source, human_set(selection, against, "--against"), "--against")
     found = [
         settled.calibrate_judge(
-            dimension, settled.scored_orders(source.state, group), votes.battles(dimension)
+            dimension,
+            settled.scored_orders(source.state, group),
+            votes.battles(dimension),
+            source.state.same_texts,
         )
         for dimension, group in source.settlements.items()
     ]

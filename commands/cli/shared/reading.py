@@ -26,7 +26,7 @@ from commands.runs.judged_tournament import (
 )
 from commands.runs.resolve import rule_of
 from ledger.store import Ledger
-from projections.tournament.compared import account_of
+from projections.tournament.compared import Account, account_of
 from projections.verdicts import policies
 from projections.verdicts.parsers import PARSERS
 
@@ -94,19 +94,24 @@ _TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
 
 
 def _doubts(source: OutcomeSource) -> Iterator[str]:
-    """Yield warnings of dimensions on which the verdicts hardly rank anybody."""
+    """Yield how inconsistent pairs count, and warn where the verdicts hardly rank anybody."""
     for dimension, group in source.compared.items():
         account = account_of(group)
-        n_judged = account.decided + account.tie + account.inconsistent
-        if account.inconsistent > _TOO_MANY * n_judged:
-            share = account.inconsistent / n_judged
-            yield (
-                f"WARNING: {dimension}: {share:.0%} of the judged pairs are inconsistent and do not"
-                " count; `tourney project bias` shows why."
-            )
-        if account.tie == n_judged > 0:
+        if account.inconsistent:
+            warning = "WARNING: " if account.inconsistent_share > _TOO_MANY else ""
+            yield f"{warning}{dimension}: {_disagreement(account, len(source.judges))}"
+        if account.tie == account.decided + account.tie + account.inconsistent > 0:
             tied = f"all {account.tie} {account.counted} with an outcome are ties"
             yield f"WARNING: {dimension}: {tied}, so there is no ranking."
+
+
+def _disagreement(account: Account, n_judges: int) -> str:
+    """Say how many pairs are inconsistent, and how they count."""
+    if n_judges > 1:
+        share = f"{account.inconsistent_share:.0%}"
+        return f"on {share} of the judged pairs no outcome has a majority; they do not count."
+    counted = "ratings and shares of wins count each verdict by itself"
+    return f"{account.disagreement()}; {counted}. `tourney project bias` shows more."
 
 
 def read_verdicts(selection: Selection, *, settles_only: bool = False) -> JudgedTournament:

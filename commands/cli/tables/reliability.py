@@ -12,12 +12,13 @@ from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.judge_bias.figures import MEANING
-from projections.reliability.agreement import COHEN, FLEISS, Measure
+from projections.reliability.agreement import COHEN, FLEISS, KRIPPENDORFF, Measure
 from projections.reliability.calibration import Bin, Calibration
 from projections.reliability.jurors import AS_RECORDED
+from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
 
 _CASES: Final[Mapping[str, str]] = {
-    "order consistency": "pairs",
+    **dict.fromkeys(("order consistency", OPPOSITE, TIE_BESIDE_WIN), "pairs"),
     "share of A": "verdicts",
     "tie rate": "verdicts",
     "Spearman's rho": "entrants",
@@ -32,11 +33,14 @@ _KAPPA: Final = (
 _NO_JUDGES: Final = "No judge is named in these battles, so there is nothing to compare."
 _RECORDED: Final = (
     "Majority: the outcome with most votes; none if two outcomes tie. Inconsistent judges have no"
-    " vote. As recorded: the jury's verdict in the file."
+    " vote. Agreement with the majority: over battles that have one. As recorded: the jury's"
+    " verdict in the file."
 )
 _CHANCE: Final[Mapping[str, str]] = {
     COHEN: "Cohen's kappa (Cohen 1960): chance is taken from each judge's own shares.",
     FLEISS: "Fleiss' kappa (Fleiss 1971): chance is taken from the shares of all judges together.",
+    KRIPPENDORFF: "Krippendorff's alpha (2011): likewise, over all that two or more judges judged;"
+    " kappa needs each of them.",
 }
 
 
@@ -158,7 +162,7 @@ _NOBODY: Final = (
 )
 _BY_GOLD: Final = "Correct: the response contains the words of the gold answer, in any context."
 _BY_VERDICTS: Final = (
-    "Win share: the share of decided and tied (1/2) pairs that a response won; it depends on its"
+    "Win share: the mean score of a response by each verdict, a tie as half; it depends on its"
     " opponents. Gap and square: the mean over bins, and the mean square, of confidence minus win"
     " share. They are not the ECE and Brier score of correctness."
 )

@@ -132,6 +132,7 @@ _ALL: Final = (
         "verdicts/*.jsonl of `tourney run`",
         ("prompt_id", "entrant_a", "entrant_b", "outcome", "raw"),
         set_by_file=verdicts.set_of,
+        mapping_version=2,
     ),
 )
 FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}

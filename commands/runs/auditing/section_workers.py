@@ -16,13 +16,20 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from commands.runs.auditing.places import KeyPlaces
+from ledger.events.ratings import PublicationTerms
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, Dimension, PromptId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.artifacts.lines import Pieces, line_files
-from projections.artifacts.results import BankSection, Parameters, Result, settlements_of
-from projections.battles.comparisons import Comparisons, comparisons_of
+from projections.artifacts.results import (
+    BankSection,
+    Parameters,
+    Result,
+    published_comparisons,
+    settlements_of,
+)
+from projections.battles.comparisons import Comparisons
 from projections.tournament.folding import with_answers
 from projections.tournament.matches import keep_matches, known_matches, planned_responses
 from projections.tournament.state import Tournament
@@ -46,13 +53,13 @@ class SectionMaker:
     Attributes:
         state: The tournament, without what is found by key.
         judge: Whose verdicts count.
-        policy: By which they became outcomes.
+        terms: Of the run.
         places: Where the events with a key are.
     """
 
     state: Tournament
     judge: JudgeSettings
-    policy: str
+    terms: PublicationTerms
     places: KeyPlaces
 
     def section(self, prompts: frozenset[PromptId], read_at: ReadAt) -> RunSection:
@@ -62,8 +69,8 @@ class SectionMaker:
             LookupError: The terms of the run name something that is not there.
         """
         state = self._judged(prompts, read_at)
-        groups = settlements_of(state, prompts, self.judge, self.policy)
-        comparisons = {dimension: comparisons_of(group) for dimension, group in groups.items()}
+        groups = settlements_of(state, prompts, self.judge, self.terms)
+        comparisons = published_comparisons(groups, self.terms)
         return RunSection(line_files(BankSection(state, self.judge, groups)), comparisons)
 
     def _judged(self, prompts: frozenset[PromptId], read_at: ReadAt) -> Tournament:

@@ -103,7 +103,7 @@ class SectionedTournament:
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
         parts: defaultdict[Dimension, list[Comparisons]] = defaultdict(list)
         found_by_key = places.found_by_key(publication.as_of)
-        maker = SectionMaker(self.state, judge, terms.policy, found_by_key)
+        maker = SectionMaker(self.state, judge, terms, found_by_key)
         divided = [*self._divided(terms.prompts)]
         with section_workers(maker, self._ledger, len(divided)) as workers:
             for section in workers.sections(divided):

@@ -12,6 +12,7 @@ from commands.runs.report.subject import Subject
 from ledger.events.judging import JudgeQueryFailed, Order, Outcome, VerdictReceived
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
+from projections.tournament.compared import IDENTICAL, OPPOSITE, TIE_BESIDE_WIN
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, failure_of, settle
 from projections.tournament.state import PairNames, Tournament
@@ -108,7 +109,7 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
 def disputed_keys(
     state: Tournament, settlements: Sequence[Settlement], judge: JudgeSettings
 ) -> frozenset[PairNames]:
-    """Return the battles in which the orders or the judges contradict each other.
+    """Return the battles in which the orders or the judges disagree.
 
     Args:
         state: The tournament.
@@ -185,7 +186,7 @@ def shown_battle(
         first,
         second,
         settlement.status,
-        _said(settlement.status, a, b) + ": identical responses" * match.is_identical,
+        _said(settlement.exact_status, a, b) + ": identical responses" * match.is_identical,
         is_disputed,
         tuple(replies_of(state, match, (a, b), most)),
     )
@@ -195,7 +196,10 @@ _SAYS: Final[Mapping[str, str]] = {
     "a": "{a} won",
     "b": "{b} won",
     "tie": "tie",
-    "inconsistent": "inconsistent: the judge contradicted itself",
+    IDENTICAL: "tie",
+    OPPOSITE: "inconsistent: opposite winners",
+    TIE_BESIDE_WIN: "inconsistent: a tie beside a win",
+    "inconsistent": "inconsistent: the verdict depends on the order",
     "pending": "no outcome yet",
 }
 

@@ -158,20 +158,18 @@ def caveats_of(
     """
     n_judged = account.decided + account.tie + account.inconsistent
     return (
-        *_on_evidence(account, n_judged, n_prompts, failed),
+        *_on_evidence(account, n_prompts, failed),
         *_on_fragility(board, fragile),
         *_on_ties(account, drops_ties=drops_ties),
         *(_on_judges(judges) if n_judged else ()),
     )
 
 
-def _on_evidence(
-    account: Account, n_judged: int, n_prompts: int, failed: Mapping[str, int]
-) -> Iterator[str]:
-    if account.inconsistent > _DOUBTFUL * n_judged:
+def _on_evidence(account: Account, n_prompts: int, failed: Mapping[str, int]) -> Iterator[str]:
+    if account.inconsistent_share > _DOUBTFUL:
         yield (
-            f"{percent(account.inconsistent / n_judged)} of the judged pairs are inconsistent: the"
-            " judge contradicted itself when the responses changed places. They do not count."
+            f"{account.disagreement()}: the verdict depends on which response is shown first. Each"
+            " verdict counts by itself, but Elo leaves these pairs out."
         )
     lacking = account.n_failed + account.pending
     if lacking:

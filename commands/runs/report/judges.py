@@ -10,18 +10,24 @@ from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension
 from projections.battles.columns import CannotRate
+from projections.battles.settled import settled_battles
 from projections.ratings.fragility import Fragility, fragility
 from projections.ratings.judge_bias.figures import Figure
 from projections.ratings.judge_bias.measures import biases
 from projections.reliability.agreement import Measure, agreement
 from projections.reliability.calibration import Calibration, against_gold
+from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
 
 _FAIR: Final = {"slot preference": 0.0, "length": 0.0, "self-preference": 0.0}
-_DOUBTFUL: Final = 0.8  # of an order consistency: below, more than one pair in five is lost
+_DOUBTFUL: Final = 0.8  # of an order consistency: below, more than one pair in five depends on it
 _LOST: Final = "lost replies"
 _FAULTS: Final = frozenset({"unreadable rate", "refused rate", "truncated rate", "empty rate"})
+_DISAGREEMENTS: Final = frozenset({OPPOSITE, TIE_BESIDE_WIN})
+_IF_ANY: Final = _FAULTS | _DISAGREEMENTS
 _MEANT: Final = {
     "order consistency": "Pairs judged the same when the responses change places.",
+    OPPOSITE: "Pairs on which the other response wins when they change places.",
+    TIE_BESIDE_WIN: "Pairs that tie in one order and are decided in the other.",
     "share of A": "Share of the first slot in all verdicts that are no tie.",
     "tie rate": "Verdicts that are a tie; identical responses tie without a verdict.",
     "unreadable rate": "Replies in which no verdict was found.",
@@ -33,6 +39,7 @@ _MEANT: Final = {
     "agreement of all": "Pairs of judges that say the same, over all pairs.",
     "Cohen's kappa": "Agreement beyond chance: 0 is chance, 1 is perfect.",
     "Fleiss' kappa": "Agreement of all beyond chance: 0 is chance, 1 is perfect.",
+    "Krippendorff's alpha": "The same over all pairs that two or more judges judged.",
     "Spearman's rho": "How alike both judges order the entrants.",
     "slot preference": "Verdicts for the first slot minus those for the second: 0 is fair.",
     "length": "Elo points that a response twice as long gains with this judge: 0 is fair.",
@@ -68,7 +75,7 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
         *(
             _reliability(each)
             for each in _with_losses(measures)
-            if each.n and each.name in _MEANT and (each.value or each.name not in _FAULTS)
+            if each.n and each.name in _MEANT and (each.value or each.name not in _IF_ANY)
         ),
         *(
             _bias(each.dimension, each.judge, each.figure)
@@ -91,9 +98,13 @@ def _with_losses(measures: Iterable[Measure]) -> Iterator[Measure]:
 
 
 def _reliability(measure: Measure) -> HealthRow:
-    is_share = any(measure.name.endswith(each) for each in (*_SHARES, "of all", _LOST))
+    is_share = any(measure.name.endswith(each) for each in (*_SHARES, "of all", _LOST)) or (
+        measure.name in _DISAGREEMENTS
+    )
     sign = None
     if measure.name == "order consistency" and (measure.value or 0.0) < _DOUBTFUL:
+        sign = "depends on the order"
+    if measure.name == OPPOSITE and (measure.value or 0.0) > 1 - _DOUBTFUL:
         sign = "contradicts itself"
     return HealthRow(
         measure.dimension,
@@ -179,7 +190,7 @@ def fragile_pairs(rated: RatedDimension) -> tuple[Fragility, ...]:
     """Return the fragility of each gap between neighbours; none where it cannot be computed."""
     parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
     try:
-        return fragility(rated.comparisons.battles(ties="half"), parameters)
+        return fragility(settled_battles(rated.comparisons), parameters)
     except CannotRate:
         return ()
 

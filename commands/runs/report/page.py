@@ -32,6 +32,7 @@ from commands.runs.report.subject import RatedDimension, Subject, subject_of
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
+from projections.battles.settled import settled_battles
 from projections.ratings.elo.rate import prompts_met
 from projections.ratings.fragility import Fragility
 from projections.tournament.matches import planned_responses, response_status
@@ -138,7 +139,7 @@ def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility])
             account,
             fragile,
             [subject.results.judge.judge_id],
-            n_prompts=int(prompts_met(rated.comparisons.battles(ties="half")).max(initial=0)),
+            n_prompts=int(prompts_met(settled_battles(rated.comparisons)).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
             failed=failed,
         ),

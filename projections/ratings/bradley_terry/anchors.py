@@ -5,7 +5,7 @@ what judging did to the scale.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -90,6 +90,7 @@ def rate_with_anchors(
     battles: Battles | None = None,
     *,
     soft: bool,
+    same: Mapping[Hashable, Hashable] | None = None,
 ) -> AnchoredRatings:
     """Rate entrants by imported battles, and by a tournament's if there are any.
 
@@ -98,13 +99,14 @@ def rate_with_anchors(
         parameters: The model, and the interval.
         battles: The tournament's.
         soft: Whether to use imported preferences, not only who won.
+        same: By a prompt's id that of the first prompt of the same text, if known.
 
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
     imported = others.battles(soft=soft)
     human = others.where(others.is_human).battles(soft=soft)
-    together = imported if battles is None else join_battles(battles, imported)
+    together = imported if battles is None else join_battles(battles, imported, same)
     judged = others.where(~others.is_human).battles(soft=soft)
     all_judged = judged if battles is None else join_battles(battles, judged)
     point_only = replace(parameters, anchor=None, interval="sandwich")
@@ -120,12 +122,15 @@ def _linked_groups(battles: Battles) -> dict[str, int]:
     return {battles.entrants[i]: int(label[i]) for i in np.unique(either_way[0])}
 
 
-def join_battles(battles: Battles, others: Battles) -> Battles:
-    """Join the battles of two sources; prompts of the same id are one.
+def join_battles(
+    battles: Battles, others: Battles, same: Mapping[Hashable, Hashable] | None = None
+) -> Battles:
+    """Join the battles of two sources; prompts of the same id, or of the same text, are one.
 
     Two prompts that share an id by chance become one cluster, which makes an interval a little less
     precise; one prompt taken for two would make it too narrow.
     """
+    battles, others = battles.grouped(same or {}), others.grouped(same or {})
     entrants = tuple(sorted({*battles.entrants, *others.entrants}))
     place = {name: i for i, name in enumerate(entrants)}
     ours, theirs = (

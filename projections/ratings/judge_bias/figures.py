@@ -36,8 +36,8 @@ MEANING: Final[Mapping[str, str]] = {
         " 0 is fair; 0.1 means that the judge says A in 10 % of its verdicts whatever it reads."
     ),
     "flips": (
-        "Flips: pairs on which a judge contradicts itself when the slots are exchanged."
-        " `swap-consistent` leaves them out."
+        "Flips: pairs on which the verdict changes when the slots are exchanged: opposite winners,"
+        " or a tie beside a win. Each verdict counts by itself; Elo leaves them out."
     ),
     "length": (
         "Length, headers, lists, bold: what a response gains with this judge, beside its strength,"

@@ -84,8 +84,7 @@ def _habits(pairs: JudgedPairs) -> Iterator[Figure]:
     """Yield what a judge does whatever it reads."""
     found = slot_preference(pairs)
     yield figure("slot preference", _bounded(found), found.n)
-    for entrants, share in flips(pairs):
-        of = "all pairs" if entrants is None else " and ".join(entrants)
+    for of, share in flips(pairs):
         yield figure("flips", _bounded(share), share.n, of=of)
     yield from _styles(pairs)
 
@@ -119,10 +118,10 @@ def _effect(feature: Kind, found: Coefficient, n: int) -> Figure:
 
 def _of_ratings(group: Sequence[Settlement]) -> Iterator[Figure]:
     """Yield what outcomes say of the ratings by one judge."""
-    battles, shown = settled_battles(group, ties="half"), with_texts(group)
+    battles, shown = settled_battles(group), with_texts(group)
     yield _transitivity(battles)
     if len(shown) < len(battles):  # some responses were redacted
-        battles = settled_battles(shown, ties="half")
+        battles = settled_battles(shown)
     yield _length_control(battles, shown)
 
 

@@ -34,7 +34,8 @@ class JudgedPairs:
         judges: (n_judges,) names.
         a, b: (n,) numbers of the entrants; of two entrants always the same is a.
         judge: (n,) the number of the judge.
-        prompt: (n,) the number of the prompt.
+        prompt: (n,) the number of the prompt's text.
+        pair: (n,) the number of the pair, the same for each judge.
         forward: (n,) what a took where it was shown first: 1, 0, or 1/2 of a tie.
         swapped: (n,) what a took where it was shown second.
         style: By feature, (n,) that of a's response minus that of b's.
@@ -46,6 +47,7 @@ class JudgedPairs:
     b: Places
     judge: Places
     prompt: Places
+    pair: Places
     forward: Floats
     swapped: Floats
     style: Mapping[str, Floats]
@@ -56,12 +58,12 @@ class JudgedPairs:
 
     @property
     def is_inconsistent(self) -> Mask:
-        """Whether the orders contradict each other, (n,)."""
+        """Whether the orders disagree, (n,)."""
         return np.asarray(self.forward != self.swapped)
 
     def where(self, kept: Mask) -> "JudgedPairs":
         """Select pairs by a mask, (n,); keep all names."""
-        columns = ("a", "b", "judge", "prompt", "forward", "swapped")
+        columns = ("a", "b", "judge", "prompt", "pair", "forward", "swapped")
         return replace(
             self,
             **{name: getattr(self, name)[kept] for name in columns},
@@ -74,9 +76,7 @@ class JudgedPairs:
 
     def shared(self) -> "JudgedPairs":
         """Select the pairs that at least two judges judged; name the judges of these alone."""
-        n = len(self.entrants)
-        pair = (self.prompt * n + self.a) * n + self.b
-        _, number, n_judges = np.unique(pair, return_inverse=True, return_counts=True)
+        _, number, n_judges = np.unique(self.pair, return_inverse=True, return_counts=True)
         found = self.where(n_judges[number] > 1)
         present = np.unique(found.judge)
         return replace(
@@ -142,14 +142,18 @@ def _pairs_of(
     b = [match.pairing.b.entrant.entrant_id for match in matches]
     entrants = tuple(sorted({*a, *b}))
     place = {name: n for n, name in enumerate(entrants)}
-    prompts = {id_: n for n, id_ in enumerate(dict.fromkeys(map(_prompt_of, matches)))}
+    numbers, prompts = (
+        {each: n for n, each in enumerate(dict.fromkeys(found))}
+        for found in ((match.pairing.names for match in matches), map(_text_of, matches))
+    )
     return JudgedPairs(
         entrants,
         judges,
         a=np.array([place[name] for name in a], dtype=np.intp),
         b=np.array([place[name] for name in b], dtype=np.intp),
         judge=np.array([number for number, *_ in rows], dtype=np.intp),
-        prompt=np.array([prompts[_prompt_of(match)] for match in matches], dtype=np.intp),
+        prompt=np.array([prompts[_text_of(match)] for match in matches], dtype=np.intp),
+        pair=np.array([numbers[match.pairing.names] for match in matches], dtype=np.intp),
         forward=np.array([forward for _, _, forward, _ in rows], dtype=np.float64),
         swapped=np.array([swapped for *_, swapped in rows], dtype=np.float64),
         style=differences_in_style(
@@ -159,5 +163,5 @@ def _pairs_of(
     )
 
 
-def _prompt_of(match: Match) -> str:
-    return match.pairing.prompt.prompt_id
+def _text_of(match: Match) -> str:
+    return match.pairing.prompt.text

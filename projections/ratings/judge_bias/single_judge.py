@@ -9,6 +9,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.intervals import Estimate, Floats, RatioTerms, Scale, estimate_ratio, wilson
 from projections.ratings.judge_bias.pairs import JudgedPairs, Places
 from projections.ratings.style import AdjustedFit, fit_adjusted
+from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
 
 SLOT: Final = "slot"
 """The feature that is 1 where a was shown first, and -1 where it was shown second."""
@@ -34,17 +35,20 @@ def slot_preference(pairs: JudgedPairs) -> Estimate:
 
 
 class Flips(NamedTuple):
-    """The share of pairs of two entrants, or of all, in which the orders contradict each other."""
+    """The share of pairs in which the orders disagree: of all, in a way, or of two entrants."""
 
-    entrants: tuple[str, str] | None  # None: all
+    of: str
     share: Estimate
 
 
 def flips(pairs: JudgedPairs) -> Iterator[Flips]:
-    """Yield the flips of all pairs, then of each two entrants that met."""
+    """Yield the flips of all pairs, in either way, then of each two entrants that met."""
     names, n = pairs.entrants, len(pairs.entrants)
     flipped = pairs.is_inconsistent.astype(np.float64)
-    yield Flips(None, _mean(flipped, pairs.prompt, "share"))
+    opposite = (np.abs(pairs.forward - pairs.swapped) == 1).astype(np.float64)
+    yield Flips("all pairs", _mean(flipped, pairs.prompt, "share"))
+    yield Flips(OPPOSITE, _mean(opposite, pairs.prompt, "share"))
+    yield Flips(TIE_BESIDE_WIN, _mean(flipped - opposite, pairs.prompt, "share"))
     met = np.minimum(pairs.a, pairs.b) * n + np.maximum(pairs.a, pairs.b)
     order = np.argsort(met, kind="stable")
     numbers, starts = np.unique(met[order], return_index=True)
@@ -52,7 +56,7 @@ def flips(pairs: JudgedPairs) -> Iterator[Flips]:
     for number, start, end in zip(numbers, starts, ends, strict=True):
         places = order[start:end]
         share = _mean(flipped[places], pairs.prompt[places], "share")
-        yield Flips((names[number // n], names[number % n]), share)
+        yield Flips(f"{names[number // n]} and {names[number % n]}", share)
 
 
 def style_effects(pairs: JudgedPairs) -> AdjustedFit:

@@ -107,7 +107,9 @@ def test_a_failure_counts_while_no_verdict_is_known(
     assert found.newest == expected.newest
 
 
-def test_verdicts_and_queries_are_not_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_that_agree_and_queries_are_not_read(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are three quarters of a ledger, and most of its bytes."""
     ledger.append(OTHER, history(cup(), "a", "b", "tie"))
     ledger.append(STREAM, history(cup(), "a", "inconsistent", "unreadable"))
@@ -126,4 +128,5 @@ def test_verdicts_and_queries_are_not_read(ledger: Ledger, monkeypatch: pytest.M
 
     assert read.count("PairReconciled") == 2
     of_judges = [each for each in read if each in {"VerdictReceived", "JudgeQuerySubmitted"}]
-    assert of_judges == ["VerdictReceived"]  # the newest that could change a rating
+    # the newest; both tournaments' on the inconsistent pair; the other's on the unreadable one
+    assert of_judges == ["VerdictReceived"] * (1 + 4 + 2)

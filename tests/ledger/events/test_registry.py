@@ -291,7 +291,6 @@ def test_a_stored_event_is_read_and_written_back_unchanged(path: Path) -> None:
     Of an older version, what is written back says the same in today's words.
     """
     event = read(path)
-
     written = EVENTS.encode(event)
 
     if kind(path) in UPCASTS:
@@ -303,6 +302,16 @@ def test_a_stored_event_is_read_and_written_back_unchanged(path: Path) -> None:
 def test_every_version_of_every_event_has_a_golden() -> None:
     """It is pinned from its first day, and kept for ever: see tests/support/goldens/events.py."""
     assert {kind(path) for path in STORED} == EVENTS.decoders.keys()
+
+
+def test_a_publication_of_version_1_rates_outcomes() -> None:
+    """As all did: a replay must give the files that were published."""
+    then, now = (read(GOLDENS / f"RatingsPublished.v{version}.json") for version in (1, 2))
+
+    assert isinstance(then, RatingsPublished)
+    assert isinstance(now, RatingsPublished)
+    assert then.publication.terms.rated_by == "outcomes"
+    assert now.publication.terms.rated_by == "verdicts"
 
 
 def test_every_shape_of_an_observation_has_a_golden() -> None:

@@ -410,8 +410,8 @@ def test_only_reconciled_pairs_are_among_the_verdicts() -> None:
     ]
 
 
-def test_battles_are_what_was_won_or_tied() -> None:
-    """JudgeArena knows three winners; an inconsistent pair is none of them."""
+def test_battles_have_the_mean_of_both_verdicts() -> None:
+    """JudgeArena rates by preferences; opposite winners are half a win for each."""
     found = results(*history(cup(), "a", "b", "tie", "inconsistent", "refused", "pending"))
 
     rows = [json.loads(b"".join(line)) for line in PairLines(found).battles()]
@@ -420,6 +420,7 @@ def test_battles_are_what_was_won_or_tied() -> None:
         ("zoe", "amy", "model_a"),
         ("zoe", "kim", "model_b"),
         ("amy", "kim", "tie"),
+        ("zoe", "amy", "tie"),
     ]
     assert rows[0] == {
         "model_a": "zoe",

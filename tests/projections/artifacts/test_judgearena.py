@@ -24,7 +24,7 @@ def cup_records(*fates: Fate, rule: Rule = RECORDED) -> list[Fields]:
     return [*of_settlements(settle(tournament, prompts, judge(), rule), "chrF2")]
 
 
-def test_a_pairing_that_was_decided_or_tied_is_a_battle() -> None:
+def test_a_pairing_with_a_verdict_is_a_battle() -> None:
     """Its preference says the same: JudgeArena rates by preferences, and drops what has none."""
     zoe_beats_amy = {
         "model_a": "zoe",
@@ -42,6 +42,7 @@ def test_a_pairing_that_was_decided_or_tied_is_a_battle() -> None:
     assert [(each["winner"], each["pref"]) for each in records] == [
         ("model_a", 0.0),
         ("model_b", 1.0),
+        ("tie", 0.5),
         ("tie", 0.5),
     ]
 

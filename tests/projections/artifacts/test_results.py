@@ -1,13 +1,44 @@
 """What every artifact of a run is written from."""
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
+from ledger.events.imports import BattlesImported, ImportedBattle
+from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, PromptId
+from projections.artifacts._ratings import pairwise_winrates
+from projections.artifacts.lines import PairLines
 from projections.artifacts.results import results_of
-from tests.support.builders.events import judge, known, opened, prompt, rubric
-from tests.support.builders.worlds import cup, history, publication, results
+from projections.battles.imported import table_of
+from projections.ratings.bradley_terry.rate import rate
+from tests.support.builders.events import (
+    entrant,
+    judge,
+    key,
+    known,
+    opened,
+    prompt,
+    rubric,
+    verdict,
+)
+from tests.support.builders.worlds import (
+    SLOT_A,
+    TIE,
+    A,
+    B,
+    Said,
+    answered,
+    cup,
+    failure,
+    heard,
+    history,
+    matches_of,
+    publication,
+    results,
+)
 
 
 def test_results_are_grouped_as_the_tournament_lists_its_dimensions() -> None:
@@ -55,3 +86,50 @@ def test_a_judge_that_is_not_on_the_panel_has_no_results() -> None:
 
     with pytest.raises(KeyError, match="nobody"):
         results_of(tournament, strange)
+
+
+def test_a_run_of_an_earlier_version_is_rated_as_it_was() -> None:
+    """By outcomes, with prompts told apart by id: a replay must give the same files."""
+    prompts = [prompt(f"p{n}", text="Why?") for n in range(3)]
+    entrants = [entrant(name, temperature=0.7) for name in ("base", "poe")]
+    opening = opened(prompts=prompts, entrants=entrants)
+    tournament = known(*history(opening, "a", "inconsistent", "b"))
+    now = publication(tournament)
+    then = replace(now, terms=replace(now.terms, rated_by="outcomes"))
+
+    by_verdicts, by_outcomes = (results_of(tournament, each) for each in (now, then))
+
+    [verdicts] = by_verdicts.comparisons.values()
+    [outcomes] = by_outcomes.comparisons.values()
+    assert verdicts.share.tolist() == [1.0, 0.5, 0.0]
+    assert outcomes.share.tolist() == pytest.approx([1.0, float("nan"), 0.0], nan_ok=True)
+    assert (verdicts.prompts, outcomes.prompts) == (("p0",), ("p0", "p1", "p2"))
+    assert len([*PairLines(by_verdicts).battles()]) == 3
+    assert len([*PairLines(by_outcomes).battles()]) == 2
+    row = pairwise_winrates(by_verdicts).splitlines()[1]
+    assert row.startswith(b"factuality,base,poe,1,1,0,1,0,0.5")
+
+
+def test_the_exported_battles_give_the_same_ratings_again() -> None:
+    """Whoever rates the file has each verdict, one in one order only with half the weight."""
+    ways: list[Said] = [A, B, TIE, SLOT_A, ("A", "TIE"), ("TIE", "A"), B, A]
+    events = heard(answered(cup(7)), [*ways, *ways])
+    last = matches_of(known(*events))[20]
+    run = results(*events, verdict(last.forward_key, "A"), failure(last.swapped))
+    rows = [json.loads(b"".join(line)) for line in PairLines(run).battles()]
+
+    kept = ("model_a", "model_b", "winner", "pref", "question_id", "source")
+    read = [
+        ImportedBattle(
+            **{name: row[name] for name in kept}, judge_model=None, weight=row.get("weight", 1.0)
+        )
+        for row in rows
+    ]
+    event = BattlesImported.of(
+        read, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
+    )
+    again = rate(table_of([event]).battles(soft=True), BradleyTerryParameters())
+
+    [board] = run.boards
+    for name in ("rating", "lower", "upper", "covariance"):
+        assert getattr(again, name).tolist() == getattr(board.ratings, name).tolist()

@@ -1,5 +1,7 @@
 """Battles in columns."""
 
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,3 +94,16 @@ def test_names_that_are_unsorted_or_repeated_are_refused(names: tuple[str, ...])
     """The same entrant twice would be two."""
     with pytest.raises(ValueError, match="not sorted, or one is named twice"):
         Battles(names, **columns())
+
+
+def test_prompts_that_are_the_same_are_one_cluster() -> None:
+    """Under the name of the first; prompts without an id stay apart."""
+    battles = battles_of([("amy", "zoe", 1.0, name) for name in ("p1", "p2", "p3", "p4")])
+    nameless = replace(battles, prompts=("p1", "p2"))
+
+    same: dict[Hashable, Hashable] = {"p1": "p1", "p2": "p1", "p3": "p3"}
+    found = battles.grouped(same)
+
+    assert (found.prompts, found.cluster.tolist()) == (("p1", "p3", "p4"), [0, 0, 1, 2])
+    assert nameless.grouped(same).cluster.tolist() == [0, 0, 1, 2]
+    assert nameless.grouped({}).cluster.tolist() == battles.cluster.tolist()

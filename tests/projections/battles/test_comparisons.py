@@ -1,5 +1,7 @@
 """Comparisons in columns are the comparisons one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,12 +22,14 @@ RULES: tuple[TieRule, ...] = ("drop", "half")
 
 
 def one_by_one(compared: list[Compared], ties: TieRule) -> Battles:
-    """Return the battles that count, as their definition says."""
-    return battles_of(
+    """Return the battles that count, as their definition says; prompts by the first's id."""
+    names = {each.cluster: each.prompt_id for each in reversed(compared)}
+    found = battles_of(
         (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
         for each in compared
         if (score := each.score) is not None and (score != TIE or ties == "half")
     )
+    return replace(found, prompts=tuple(names[each] for each in found.prompts))
 
 
 def require_equal(found: Battles, expected: Battles) -> None:
@@ -90,6 +94,8 @@ def test_parts_are_joined_in_order(parts: list[list[ComparedBattle]]) -> None:
         (found.entrants[a], found.entrants[b], STATUSES[status], weight)
         for a, b, status, weight in zip(*columns, strict=True)
     ]
+    shares = [np.nan if each.share is None else each.share for each in every]
+    assert found.share.tolist() == pytest.approx(shares, nan_ok=True)
     assert rows == [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in every]
     assert len(np.unique(found.cluster)) == len({each.cluster for each in every})
 

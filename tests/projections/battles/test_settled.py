@@ -5,13 +5,16 @@ from math import exp
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.events.imports import CodedColumn
 from ledger.events.judging import PairReconciled
-from ledger.events.ratings import TieRule
+from ledger.events.ratings import BradleyTerryParameters, TieModel, TieRule
 from ledger.events.registry import Event
 from projections.battles.columns import Battle, battles_of
+from projections.battles.comparisons import comparisons_of
 from projections.battles.imported import table_of
 from projections.battles.settled import (
     BY_SCORES,
@@ -22,18 +25,25 @@ from projections.battles.settled import (
     votes_with_margins,
 )
 from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, calibrate
-from projections.tournament.settlement import settle
+from projections.ratings.bradley_terry.rate import rate_points
+from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.parsers import JudgeScores
-from projections.verdicts.policies import DEFAULT_POLICY
+from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
 from tests.support.builders.battles import imported_battles
-from tests.support.builders.events import known, opened, responses
+from tests.support.builders.events import known, opened, responses, verdict
 from tests.support.builders.worlds import (
     JURORS,
     RUBRICS,
+    SLOT_A,
+    TIE,
     A,
+    B,
+    Said,
+    answered,
     court,
     cup,
     everything,
+    failure,
     heard,
     history,
     marked,
@@ -120,17 +130,57 @@ def test_ties_count_as_the_rule_says(ties: TieRule, counted: list[float]) -> Non
     """The customer drops ties; counting them as halves is a choice that the terms record."""
     tournament = known(*history(cup(), "a", "tie", "b", "inconsistent", "refused", "pending"))
 
-    played = settled_battles(settled(tournament), ties=ties)
+    played = comparisons_of(settled(tournament)).battles(ties=ties)
 
     assert played.score.tolist() == counted
     assert [played.entrants[side[0]] for side in (played.a, played.b)] == ["zoe", "amy"]
+
+
+def in_all_ways() -> tuple[Settlement, ...]:
+    """Return pairs with two verdicts in all ways, then one with a verdict in one order."""
+    ways: list[Said] = [A, TIE, B, SLOT_A, ("A", "TIE"), ("TIE", "A")]
+    events = heard(answered(cup(3)), ways)
+    seventh = matches_of(known(*events))[6]
+    return settled(known(*events, verdict(seventh.forward_key, "A"), failure(seventh.swapped)))
+
+
+def test_each_verdict_counts_by_itself() -> None:
+    """Agreement is 1, a tie beside a win 3/4 of it, opposite winners and two ties are 1/2."""
+    played = settled_battles(in_all_ways())
+
+    assert played.score.tolist() == [1.0, 0.5, 0.0, 0.5, 0.75, 0.25, 1.0]
+    assert played.weight.tolist() == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5]
+
+
+def test_where_a_tie_is_an_outcome_verdicts_that_differ_are_two_battles() -> None:
+    """Davidson's model knows wins and ties, and nothing between."""
+    played = settled_battles(in_all_ways(), "davidson")
+
+    assert played.score.tolist() == [1.0, 0.5, 0.0, 1.0, 0.0, 1.0, 0.5, 0.5, 0.0, 1.0]
+    assert played.weight.tolist() == [1.0, 1.0, 1.0, *[0.5] * 7]
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+@given(seed=st.integers(0, 999))
+@settings(max_examples=20)
+def test_ratings_are_those_of_every_order_as_a_game(ties: TieModel, seed: int) -> None:
+    """A pair with the mean score of its verdicts and its orders one by one have the same fit."""
+    draw = np.random.default_rng(seed).choice(["A", "A", "B", "TIE"], (24, 2))
+    state = known(*heard(answered(cup(8)), [(one, other) for one, other in draw.tolist()]))
+    orders = settle(state, everything(state), state.panel[0], Rule(CONCATENATE))
+    parameters = BradleyTerryParameters(ties=ties)
+
+    found = rate_points(settled_battles(settled(state), ties), parameters)
+    expected = rate_points(settled_battles(orders, ties), parameters)
+
+    assert found.rating == pytest.approx(expected.rating, nan_ok=True)
 
 
 def test_battles_of_one_prompt_are_one_cluster_in_all_dimensions() -> None:
     """They share its peculiarities, and no interval may count them as independent."""
     tournament = known(*history(opened(rubrics=RUBRICS), "a", "b"))
 
-    played = settled_battles(settled(tournament), ties="drop")
+    played = settled_battles(settled(tournament))
 
     assert played.cluster.tolist() == [0, 0]
 

@@ -89,3 +89,11 @@ def test_an_inconsistent_pair_is_judged_as_half_a_win_for_each() -> None:
     found = judged_battles(settled(state))
 
     assert found.score.tolist() == [1.0, 0.5, 0.5, 0.0, 0.0]
+
+
+def test_votes_find_their_prompt_by_id_and_texts_make_clusters() -> None:
+    """Two prompts of one text have responses of their own, and vary together."""
+    found = with_votes(JUDGED, votes(Battle("ann", "bob", 1.0, "p2")), {"p1": "p1", "p2": "p1"})
+
+    assert found.human == pytest.approx([np.nan, 1.0, np.nan, 0.0], nan_ok=True)
+    assert (found.n_prompts, found.judged.prompts) == (1, ("p1",))

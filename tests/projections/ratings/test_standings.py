@@ -16,7 +16,7 @@ from projections.ratings.standings import (
     records,
     standings,
     win_rates,
-    win_rates_on,
+    win_rates_by_outcome,
 )
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import by_dimension, settle
@@ -334,9 +334,10 @@ def duel(*fates: Fate, rule: Rule = RECORDED) -> WinRate:
     [
         (["a", "a", "a", "b"], 0.75),
         (["tie", "tie", "unreadable"], 0.5),
-        (["a", "tie", "inconsistent"], 0.75),
+        (["a", "tie", "inconsistent"], 2 / 3),
         (["b", "b"], 0.0),
-        (["inconsistent", "pending"], None),
+        (["inconsistent", "pending"], 0.5),
+        (["pending"], None),
     ],
 )
 def test_a_tie_is_half_a_win(fates: list[Fate], rate: float | None) -> None:
@@ -397,7 +398,37 @@ def test_win_rates_are_the_same_in_columns(events: list[Event]) -> None:
 
     for dimension, group in groups.items():
         rates = win_rates(group)
-        assert win_rates_on(dimension, comparisons_of(group)) == rates
+        by_outcome = win_rates_by_outcome(dimension, comparisons_of(group))
+        assert [each[:8] for each in by_outcome] == [each[:8] for each in rates]
+        assert by_outcome == win_rates(each._replace(said=()) for each in group)
         found = records(comparisons_of(group))
-        assert found == tuple(each[1:6] for each in rates)
-        assert [each.win_rate for each in found] == [each.win_rate for each in rates]
+        assert [each[:5] for each in found] == [each[1:6] for each in rates]
+        assert [each.win_rate for each in found] == pytest.approx([each.win_rate for each in rates])
+
+
+def test_opposite_winners_are_half_a_win_for_each() -> None:
+    """Left out, they would make the one ahead look further ahead."""
+    found = duel("a", "a", "inconsistent", "inconsistent")
+
+    assert (found.a_wins, found.b_wins, found.ties, found.inconsistent) == (2, 0, 0, 2)
+    assert found.win_rate == (1 + 1 + 0.5 + 0.5) / 4
+
+
+def test_prompts_of_one_text_are_one_piece_of_evidence() -> None:
+    """Five texts under fifteen ids have no interval, as five prompts have none."""
+    texts = [f"Question {n % 5}?" for n in range(15)]
+    prompts = [prompt(f"p{n}", text=text) for n, text in enumerate(texts)]
+    fates: list[Fate] = ["a", "b", "a", "a", "b"]
+    entrants = [entrant(name, temperature=0.7) for name in ("base", "poe")]
+    tournament = known(*history(opened(prompts=prompts, entrants=entrants), *fates * 3))
+    found = settled(tournament)
+
+    (rates,) = win_rates(found)
+    rated = standings(
+        tournament.dimensions[0].dimension, found, ["base", "poe"], replace(ELO, bootstraps=40)
+    )
+
+    assert rates.win_rate == pytest.approx(0.6)
+    assert rates.interval == pytest.approx(wilson(0.6, 5))
+    assert {row.n_prompts for row in rated.rows} == {5}
+    assert [row.lower for row in rated.rows] == [None, None]

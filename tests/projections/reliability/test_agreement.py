@@ -117,15 +117,30 @@ def test_the_entrants_orders_are_compared() -> None:
     assert found["ann bob", "Kendall's tau-b"] == pytest.approx((1 / 3, 3))
 
 
-def test_an_entrant_that_one_judge_never_rated_is_not_ranked() -> None:
-    """A judge who contradicts itself on every pair of an entrant gives it no share of wins.
-
-    Two are left, whose order always correlates by 1 or -1, which tells nothing.
-    """
+def test_a_judge_that_contradicts_itself_ranks_entrants_alike() -> None:
+    """Zoe takes 3/4, kim 1/2, amy 1/4: each verdict counts by itself."""
     found = of_court([A, SLOT_A, SLOT_A], [A, A, A])
 
-    assert ("ann bob", "agreement") in found
-    assert {name for _, name in found}.isdisjoint(("Spearman's rho", "Kendall's tau-b"))
+    assert found["ann bob", "Spearman's rho"] == (0.5, 3)
+
+
+def test_opposite_winners_are_told_from_a_tie_beside_a_win() -> None:
+    """To name the other response is worse than to be unsure of a difference."""
+    found = of_court([A, TIE, SLOT_A, ("A", "TIE"), ("TIE", "A")])
+
+    assert found["ann", "order consistency"] == (2 / 5, 5)
+    assert found["ann", "opposite winners"] == (1 / 5, 5)
+    assert found["ann", "a tie beside a win"] == (2 / 5, 5)
+
+
+def test_alpha_counts_pairs_that_not_all_judged() -> None:
+    """Kappa of all three rests on one pair; of 7 votes, 2 pairs of 42 differ, where 12 would."""
+    found = of_court([A, A, B], [A, None, None], [A, A, A])
+
+    assert found["ann bob cleo", "Fleiss' kappa"][1] == 1
+    value, n = found["ann bob cleo", "Krippendorff's alpha"]
+    assert value == pytest.approx(1 - (7 - 1) * 2 / 12)
+    assert n == 3
 
 
 def test_all_judges_are_compared_on_what_all_judged() -> None:

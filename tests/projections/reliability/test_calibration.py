@@ -139,13 +139,13 @@ def test_gold_answers_make_right_and_wrong() -> None:
 
 
 def test_verdicts_make_shares_of_wins() -> None:
-    """On p1 zoe beats amy, amy ties with kim, zoe and kim are inconsistent; on p2 kim beats amy."""
+    """On p1 zoe beats amy, amy ties with kim, zoe and kim win once; on p2 kim beats amy."""
     fates = history(cup(), "a", "inconsistent", "tie", "pending", "refused", "b")
 
     zoe, amy, kim = judged(known(*sure(fates, {"zoe": 0.8, "amy": 0.7, "kim": 0.6})))
 
     assert (zoe.entrant_id, zoe.dimension) == ("zoe", "factuality")
-    assert (zoe.cases, zoe.n_left_out) == (((0.8, 1.0),), 1)
+    assert (zoe.cases, zoe.n_left_out) == (((0.8, 0.75),), 1)
     assert (amy.cases, amy.n_left_out) == (((0.7, 0.25), (0.7, 0.0)), 0)
     assert (kim.cases, kim.n_left_out) == (((0.6, 0.5), (0.6, 1.0)), 0)
 

@@ -1,13 +1,21 @@
 """How far judges agree beyond chance, and how far two orderings do."""
 
 from importlib import import_module
+from itertools import permutations, product
 from math import isclose
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.reliability._concordance import Agreement, cohen, fleiss, kendall, spearman
+from projections.reliability._concordance import (
+    Agreement,
+    cohen,
+    fleiss,
+    kendall,
+    krippendorff,
+    spearman,
+)
 
 CATEGORIES = "abti"
 RATINGS = st.lists(st.tuples(st.sampled_from(CATEGORIES), st.sampled_from(CATEGORIES)), max_size=12)
@@ -213,3 +221,47 @@ def test_only_the_order_counts(scores: list[tuple[int, int]]) -> None:
 
     assert spearman(first, stretched) == spearman(first, second)
     assert kendall(first, stretched) == kendall(first, second)
+
+
+FOUR_OBSERVERS = (
+    "123321412   ",
+    "1233224125 3",
+    " 3332342251 ",
+    "12332441251 ",
+)
+"""Krippendorff's nominal example (2011): 12 units, of which some observers said nothing."""
+
+
+def items_of(observers: tuple[str, ...]) -> list[str]:
+    """Return what was said of each unit; a blank is nothing."""
+    return ["".join(said).replace(" ", "") for said in zip(*observers, strict=True)]
+
+
+def test_krippendorffs_alpha_is_that_of_his_example() -> None:
+    """Of 40 values in units with two or more; the last unit has one."""
+    found = krippendorff(items_of(FOUR_OBSERVERS))
+
+    assert found.kappa == pytest.approx(0.743, abs=5e-4)
+    assert found.n == 11
+
+
+def by_coincidences(items: list[str]) -> float | None:
+    """Return alpha by its definition: a matrix of coincidences, and one less its ratio."""
+    matrix = dict.fromkeys(product(CATEGORIES, repeat=2), 0.0)
+    for item in items:
+        for one, other in permutations(item, 2):
+            matrix[one, other] += 1 / (len(item) - 1)
+    totals = {each: sum(matrix[each, other] for other in CATEGORIES) for each in CATEGORIES}
+    n = sum(totals.values())
+    expected = sum(totals[a] * totals[b] for a, b in permutations(CATEGORIES, 2))
+    disagreed = sum(matrix[pair] for pair in permutations(CATEGORIES, 2))
+    return None if not expected else 1 - (n - 1) * disagreed / expected
+
+
+@given(items=st.lists(st.text(CATEGORIES, max_size=4), max_size=12))
+def test_krippendorffs_alpha_is_that_of_its_coincidences(items: list[str]) -> None:
+    """With any votes missing."""
+    found, expected = krippendorff(items).kappa, by_coincidences(items)
+
+    assert (found is None) == (expected is None)
+    assert found == (None if expected is None else pytest.approx(expected))

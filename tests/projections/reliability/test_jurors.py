@@ -39,6 +39,7 @@ def figures(battles: Sequence[ImportedBattle]) -> Figures:
     return {(" ".join(each.judges), each.name): (each.value, each.n) for each in found}
 
 
+OTHER: dict[Winner, Winner] = {"model_a": "model_b", "model_b": "model_a"}
 JURY = (
     battle("model_a", "model_a", "model_a", "model_b"),
     battle("model_a", "model_a", "model_a", "tie"),
@@ -65,9 +66,75 @@ def test_the_majority_is_computed_and_compared_with_the_record() -> None:
     found = figures(JURY)
 
     assert found["ann bob cy", AS_RECORDED] == (3 / 4, 4)
-    assert found["ann", WITH_MAJORITY] == (3 / 4, 4)
-    assert found["bob", WITH_MAJORITY] == (3 / 4, 4)
-    assert found["cy", WITH_MAJORITY] == (1 / 3, 3)
+    assert found["ann", WITH_MAJORITY] == (1.0, 3)
+    assert found["bob", WITH_MAJORITY] == (1.0, 3)
+    assert found["cy", WITH_MAJORITY] == (0.0, 2)
+
+
+def test_who_always_contradicts_himself_agrees_with_no_majority() -> None:
+    """Where the others differ there is none, and he has no vote to agree with."""
+    rows = [
+        battle("no verdict", "model_a", "model_b", "inconsistent"),
+        battle("model_a", "model_a", "model_a", "inconsistent"),
+    ]
+
+    found = figures(rows)
+
+    assert found["ann", WITH_MAJORITY] == (1.0, 1)
+    assert found["cy", WITH_MAJORITY] == (None, 0)
+
+
+def test_the_turns_of_a_question_are_games_of_their_own() -> None:
+    """As MT-bench has them: model_1 wins the first turn of each question, model_2 the second."""
+    rows = [
+        game
+        for number in range(14)
+        for winner in ("model_a", "model_b")
+        for first in [battle(winner, prompt=f"q{number}", judge="gpt-4")]
+        for game in (first, swapped(battle(OTHER[winner], prompt=f"q{number}", judge="gpt-4")))
+    ]
+
+    found = figures(rows)
+
+    assert found["gpt-4", "order consistency"] == (1.0, 28)
+    assert found["gpt-4", "inconsistent share"] == (0.0, 28)
+
+
+def test_votes_repeated_in_one_order_are_not_the_two_orders_of_a_game() -> None:
+    """Nothing is known of what happens when the responses change places."""
+    rows = [
+        battle(winner, prompt=f"q{number}", judge="gpt-4")
+        for number in range(12)
+        for winner in ("model_a", "model_b")
+    ]
+
+    found = figures(rows)
+
+    assert found["gpt-4", "order consistency"] == (None, 0)
+    assert found["gpt-4", "inconsistent share"] == (0.0, 24)
+
+
+def test_a_lost_order_leaves_the_turns_in_step() -> None:
+    """The first turn's second order failed; the second turn is compared with itself."""
+    rows = [
+        battle("model_a", prompt="q1", judge="gpt-4"),
+        swapped(battle("no verdict", prompt="q1", judge="gpt-4")),
+        battle("model_b", prompt="q1", judge="gpt-4"),
+        swapped(battle("model_a", prompt="q1", judge="gpt-4")),
+    ]
+
+    assert figures(rows)["gpt-4", "order consistency"] == (1.0, 1)
+
+
+def test_what_a_jury_said_twice_of_a_pair_are_two_games() -> None:
+    """Each vote is on both orders already, in whatever slots the entrants stand."""
+    first = battle("model_a", "model_a", "model_a", prompt="q1")
+    again = swapped(battle("model_a", "model_a", "model_a", prompt="q1"))
+
+    found = figures([first, again])
+
+    assert found["ann", "order consistency"] == (None, 0)
+    assert found["ann", "tied share"] == (0.0, 2)
 
 
 def test_a_single_vote_is_no_majority() -> None:

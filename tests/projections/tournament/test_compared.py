@@ -1,13 +1,21 @@
 """What became of comparisons, counted; the counts of pairings are tested with settlements."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from ledger.events.imports import CodedColumn, Winner
 from projections.battles.imported import table_of
-from projections.tournament.compared import Account, ComparedBattle, account_of, decided_or_tied
+from projections.tournament.compared import (
+    Account,
+    ComparedBattle,
+    account_from,
+    account_of,
+    decided_or_tied,
+)
 from tests.support.builders.battles import imported_battles
+from tests.support.builders.events import known, opened, prompt
 
 
 def battles(winners: Sequence[Winner]) -> tuple[ComparedBattle, ...]:
@@ -59,3 +67,29 @@ def test_what_is_under_way_says_how_far_it_is(planned: int, pending: int, said: 
 
     assert account.so_far == said
     assert account.sentence().endswith(f"{pending} pending" + (f" ({said})" if said else ""))
+
+
+def test_it_is_said_how_pairs_are_inconsistent() -> None:
+    """Identical responses are not among the judged; a published account has the sum alone."""
+    ended = ["a", "tie", "identical", "identical", "opposite winners"]
+    beside = ["a tie beside a win"] * 2
+
+    account = account_from(Counter([*ended, *beside]), "pairs")
+    unread = account_from(Counter(["a", "inconsistent"]), "pairs")
+    empty = account_from({}, "pairs")
+
+    assert account.sentence() == "7 pairs = 1 decided + 3 tied + 3 inconsistent + 0 pending"
+    assert account.disagreement() == (
+        "60% of the judged pairs are inconsistent (3 of 5: 1 with opposite winners, 2 with a tie"
+        " beside a win)"
+    )
+    assert unread.disagreement() == "50% of the judged pairs are inconsistent (1 of 2)"
+    assert empty.inconsistent_share == 0.0
+    assert {"identical", "opposite", "beside"}.isdisjoint(account.fields())
+
+
+def test_prompts_of_one_text_are_named_by_the_first() -> None:
+    """By the bank's order."""
+    prompts = [prompt("p2", text="Why?"), prompt("p1", text="Why?"), prompt("p3")]
+
+    assert known(*opened(prompts=prompts)).same_texts == {"p2": "p2", "p1": "p2", "p3": "p3"}

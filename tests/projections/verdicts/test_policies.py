@@ -180,7 +180,7 @@ def test_concatenated_orders_are_games_of_their_own() -> None:
         *("pending", "pending"),
     ]
     assert [each.order for each in found[:4]] == ["forward", "swapped"] * 2
-    assert len(settled_battles(found, ties="half")) == 6
+    assert len(settled_battles(found)) == 6
 
 
 def test_the_account_of_concatenated_orders_says_that_it_counts_orders() -> None:

@@ -53,6 +53,7 @@ def judged(rng: np.random.Generator, jury: Sequence[Juror], *, n_prompts: int = 
         b=np.tile(b, n),
         judge=np.repeat(np.arange(n), len(a)),
         prompt=np.tile(prompt, n),
+        pair=np.tile(np.arange(len(a)), n),
         forward=np.concatenate(forward),
         swapped=np.concatenate(swapped),
         style={"length": np.tile(longer, n)},

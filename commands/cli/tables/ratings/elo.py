@@ -1,6 +1,7 @@
 """Elo standings as a table, with notes on intervals."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
 from commands.errors import MOST_NAMES, counted, joined_names
@@ -11,6 +12,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.intervals import FEWEST_CLUSTERS
 from projections.ratings.standings import TIES, Standings
+from projections.tournament.compared import Account
 
 
 def elo_table(
@@ -40,7 +42,7 @@ def elo_table(
         rows=rows,
         notes=(
             *([judged_by(judges)] if judges else []),
-            *_account_notes(standings, parameters),
+            *_account_notes(standings, parameters, is_jury=len(judges) > 1),
             *(
                 f"{row['entrant']} has no rating on {row['dimension']}: no decided battles."
                 for row in rows
@@ -83,9 +85,28 @@ def _elo_rows(standings: Standings, others: Iterable[TieRule]) -> Iterable[Mappi
         }
 
 
-def _account_notes(standings: Iterable[Standings], parameters: EloParameters) -> Iterable[str]:
+_MANY: Final = 0.2  # of the judged pairs are left out
+
+
+def _left_out(account: Account, *, is_jury: bool) -> str:
+    """Say how many pairs are left out because their verdicts disagree."""
+    are = "is" if account.inconsistent == 1 else "are"
+    n_judged, share = f"{account.n_judged:,}", f"{account.inconsistent_share:.0%}"
+    left_out = f"{account.inconsistent:,} of {n_judged} judged pairs ({share}) {are} left out"
+    if is_jury:
+        return f"{left_out}: no outcome has a majority."
+    why = "the two orders disagree. `tourney project bt` counts their verdicts."
+    return f"{left_out}, as in the published engine: {why}"
+
+
+def _account_notes(
+    standings: Iterable[Standings], parameters: EloParameters, *, is_jury: bool
+) -> Iterable[str]:
     for each in standings:
         yield f"{each.dimension}: {each.account.sentence()}"
+        if each.account.inconsistent:
+            warning = "WARNING: " if each.account.inconsistent_share > _MANY else ""
+            yield f"{warning}{each.dimension}: {_left_out(each.account, is_jury=is_jury)}"
         if each.ties_note:
             yield f"{each.dimension}: {each.ties_note}"
         if len(each.groups) > 1:

@@ -7,8 +7,9 @@ import pytest
 
 from commands.cli.shared.reading import notes_of
 from commands.runs.judged_tournament import Perspective, judged_tournament
-from tests.support.builders.events import known
-from tests.support.builders.worlds import SLOT_A, TIE, A, Said, court, heard
+from projections.verdicts.policies import MAJORITY, Rule
+from tests.support.builders.events import entrant, known, opened, prompt, responses
+from tests.support.builders.worlds import JURORS, SLOT_A, TIE, A, B, Said, court, heard
 
 
 def warnings(*said: Said) -> Sequence[str]:
@@ -25,11 +26,44 @@ def test_verdicts_that_rank_are_not_doubted(said: Sequence[Said]) -> None:
 
 
 def test_a_judge_that_often_contradicts_itself_is_doubted() -> None:
-    """Two of six pairs count for nobody."""
-    [warning] = warnings(A, A, A, TIE, SLOT_A, SLOT_A)
+    """A tie beside a win is no contradiction, and is told from opposite winners."""
+    [warning] = warnings(A, A, A, TIE, SLOT_A, ("A", "TIE"))
 
-    assert warning.startswith("WARNING: factuality: 33% of the judged pairs are inconsistent")
-    assert "`tourney project bias`" in warning
+    assert warning == (
+        "WARNING: factuality: 33% of the judged pairs are inconsistent (2 of 6: 1 with opposite"
+        " winners, 1 with a tie beside a win); ratings and shares of wins count each verdict by"
+        " itself. `tourney project bias` shows more."
+    )
+
+
+def test_identical_responses_are_in_no_denominator() -> None:
+    """Nobody was asked about them: one of two judged pairs is inconsistent, not one of three."""
+    prompts, entrants = [prompt(f"p{n}") for n in (1, 2, 3)], [entrant("amy"), entrant("kim")]
+    opening = opened(prompts=prompts, entrants=entrants, judges=JURORS[:1])
+    texts = {
+        (name, f"p{n}"): "Aspirin." if n == 1 else f"{name} {n}"
+        for name in ("amy", "kim")
+        for n in (1, 2, 3)
+    }
+    events = (*opening, *responses(known(*opening), texts))
+    state = known(*heard(events, [TIE, A, SLOT_A]))
+
+    notes = notes_of(judged_tournament(state, Path("tournament.db"), None, Perspective()))
+
+    assert any("50% of the judged pairs are inconsistent (1 of 2:" in note for note in notes)
+
+
+def test_a_panel_without_a_majority_is_doubted() -> None:
+    """Such pairs have no outcome, whatever the orders said."""
+    state = known(*heard(court(2), [A, A, A], [B, B, B]))
+    perspective = Perspective(rule=Rule(MAJORITY))
+
+    notes = notes_of(judged_tournament(state, Path("tournament.db"), None, perspective))
+
+    assert notes[-1] == (
+        "WARNING: factuality: on 100% of the judged pairs no outcome has a majority; they do not"
+        " count."
+    )
 
 
 def test_a_judge_that_sees_no_difference_is_doubted() -> None:

@@ -35,9 +35,12 @@ AGREEMENT = (
     "agreement of all",
     "agreement of all by chance",
     "Fleiss' kappa",
+    "Krippendorff's alpha",
 )
 COUNTED = {
     "order consistency": "pairs",
+    "opposite winners": "pairs",
+    "a tie beside a win": "pairs",
     "share of A": "verdicts",
     "tie rate": "verdicts",
     "unreadable rate": "queries",
@@ -80,11 +83,12 @@ def test_the_definition_of_kappa_stands_beneath_it() -> None:
     """Kappas differ by their categories and by what they take for chance."""
     usual, by_order = compared(RECORDED), compared(Rule("concatenate"))
 
-    *_, definition, cohen, fleiss = usual.notes
+    *_, definition, cohen, fleiss, krippendorff = usual.notes
     assert definition.startswith("Kappa: (agreement - by chance) / (1 - by chance). Each pair has")
     assert by_order.notes[2].partition(". ")[2].startswith("Each order has one category")
     assert "Cohen 1960" in cohen
     assert "Fleiss 1971" in fleiss
+    assert "Krippendorff's alpha (2011)" in krippendorff
 
 
 def test_one_judge_alone_has_no_kappa_to_define() -> None:

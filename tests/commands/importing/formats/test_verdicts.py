@@ -13,9 +13,11 @@ from projections.battles.imported import table_of
 from projections.battles.settled import settled_battles
 from tests.support.builders.events import key
 from tests.support.builders.formats import battles_of_rows, read_file, why_not
-from tests.support.builders.worlds import cup, history, results
+from tests.support.builders.worlds import SLOT_A, TIE, A, B, answered, cup, heard, results
 
-RUN = results(*history(cup(2), "a", "b", "tie", "inconsistent"))
+RUN = results(
+    *heard(answered(cup(2)), [A, B, TIE, SLOT_A, ("A", "TIE"), ("TIE", "A")]),
+)
 
 
 def row(**fields: object) -> Fields:
@@ -31,7 +33,7 @@ def sides(battles: Battles) -> list[tuple[str, str, float]]:
 
 
 def test_a_runs_verdicts_come_back_as_the_battles_that_it_rated(tmp_path: Path) -> None:
-    """Who takes a colleague's files gets the colleague's ratings: inconsistent pairs are none."""
+    """Who takes a colleague's files gets the colleague's ratings: each verdict by itself."""
     dimension = next(iter(RUN.settlements))
     (tmp_path / "found.jsonl").write_bytes(dict(files_of(RUN))[f"verdicts/{dimension}.jsonl"])
 
@@ -41,8 +43,8 @@ def test_a_runs_verdicts_come_back_as_the_battles_that_it_rated(tmp_path: Path) 
     event = BattlesImported.of(
         battles, file_digest=key("found"), mapping=("verdicts", 1), chunk=1, n_skipped=0
     )
-    rated = settled_battles(RUN.settlements[dimension], ties="half")
-    assert len(read) == len(battles) > len(rated) > 0
+    rated = settled_battles(RUN.settlements[dimension])
+    assert len(read) == len(battles) == len(rated) > 0
     assert sides(table_of([event]).battles(soft=True)) == sides(rated)
 
 
@@ -71,6 +73,13 @@ def test_identical_responses_tied_without_a_judge() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
+        (
+            {
+                "outcome": "inconsistent",
+                "raw": [{"judge_model": "opus", "verdict": "?", "pair": {}}],
+            },
+            "verdict is '?', but must be one of A, B, TIE",
+        ),
         ({"outcome": "A"}, "outcome is 'A', but must be one of a, b, tie, inconsistent"),
         ({"raw": None}, "raw: must be a list, not null"),
         ({"raw": [{}]}, "judge_model is None, but must be a text"),

@@ -22,7 +22,6 @@ from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.state import Tournament
-from projections.verdicts.policies import DEFAULT_POLICY
 from tests.support.builders.events import STREAM, key, known, opened, prompt, recorded
 from tests.support.builders.worlds import RUBRICS, cup, history, publication
 from tests.support.strategies.tournaments import tournament_histories
@@ -48,7 +47,7 @@ def places_of(events: Iterable[Recorded]) -> KeyPlaces:
 
 def maker_of(state: Tournament, places: KeyPlaces) -> SectionMaker:
     """Return who makes the sections of a run of the tournament's first judge."""
-    return SectionMaker(state, state.panel[0], DEFAULT_POLICY, places)
+    return SectionMaker(state, state.panel[0], publication(state).terms, places)
 
 
 def whole(ledger: Ledger) -> Tournament:

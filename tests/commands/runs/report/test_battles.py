@@ -51,7 +51,7 @@ def test_a_battle_has_both_responses_and_what_was_said_in_both_orders() -> None:
     [
         ("a", "base won", False),
         ("tie", "tie", False),
-        ("inconsistent", "inconsistent: the judge contradicted itself", True),
+        ("inconsistent", "inconsistent: opposite winners", True),
     ],
 )
 def test_an_outcome_is_said_in_words(fate: Fate, says: str, is_disputed: bool) -> None:

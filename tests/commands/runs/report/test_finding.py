@@ -150,11 +150,13 @@ def caveats(**fields: object) -> tuple[str, ...]:
     [
         ({}, ()),
         (
-            {"inconsistent": 100},
+            {"inconsistent": 100, "opposite": 30, "beside": 70},
             (
                 (
-                    "50% of the judged pairs are inconsistent: the judge contradicted itself when"
-                    " the responses changed places. They do not count."
+                    "50% of the judged pairs are inconsistent (100 of 200: 30 with opposite"
+                    " winners, 70 with a tie beside a win): the verdict depends on which response"
+                    " is shown first. Each verdict counts by itself, but Elo leaves these pairs"
+                    " out."
                 ),
             ),
         ),

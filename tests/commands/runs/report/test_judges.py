@@ -47,9 +47,21 @@ def test_a_judge_that_contradicts_itself_is_called_out_in_words() -> None:
     rows = health_of(subject(*history(cup(), "a", "inconsistent", "tie", "inconsistent")))
 
     consistent = named(rows, "order consistency")
-    assert (consistent.value, consistent.n, consistent.sign) == ("50%", "4", "contradicts itself")
+    assert (consistent.value, consistent.n, consistent.sign) == ("50%", "4", "depends on the order")
+    opposite = named(rows, "opposite winners")
+    assert (opposite.value, opposite.n, opposite.sign) == ("50%", "4", "contradicts itself")
+    assert not [row for row in rows if row.measure == "a tie beside a win"]
     assert named(rows, "share of A").value == "83%"
     assert named(rows, "tie rate").value == "25%"
+
+
+def test_a_judge_that_is_unsure_does_not_contradict_itself() -> None:
+    """A tie beside a win depends on the order, and names no other winner."""
+    rows = health_of(subject(*heard(court(1), [A, ("A", "TIE"), ("TIE", "A")])))
+
+    assert named(rows, "order consistency").sign == "depends on the order"
+    beside = named(rows, "a tie beside a win")
+    assert (beside.value, beside.sign) == ("67%", None)
 
 
 def test_replies_without_a_verdict_are_added_up() -> None:

@@ -166,3 +166,14 @@ def test_joining_loses_no_battle_and_mixes_no_prompts(
     assert names == [(each.a, each.b) for each in told]
     numbers, ids = both.cluster.tolist(), [each.prompt for each in told]
     assert len({*zip(ids, numbers, strict=True)}) == len({*numbers}) == len({*ids})
+
+
+def test_a_prompt_that_has_another_ones_text_is_one_with_it() -> None:
+    """Ours under one id, theirs under another."""
+    both = join_battles(
+        battles_of([("ann", "bob", 1.0, "p1"), ("ann", "bob", 1.0, "p3")]),
+        battles_of([("ann", "cat", 1.0, "p2"), ("ann", "cat", 1.0, "q")]),
+        {"p1": "p1", "p2": "p1", "p3": "p3"},
+    )
+
+    assert both.cluster.tolist() == [0, 1, 0, 3]

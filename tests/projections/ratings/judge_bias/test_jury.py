@@ -47,6 +47,7 @@ def shares(*taken: tuple[int, int]) -> JudgedPairs:
         b=zeros + 1,
         judge=np.array(judge),
         prompt=np.array(prompt),
+        pair=np.array(prompt),
         forward=np.array(forward),
         swapped=np.array(swapped),
         style={},

@@ -14,6 +14,7 @@ from tests.support.builders.worlds import (
     A,
     B,
     Said,
+    answered,
     court,
     failure,
     heard,
@@ -96,6 +97,20 @@ def test_pairs_are_shared_that_two_judged() -> None:
     assert shared.judge.tolist() == [0, 0, 1, 1]
     assert shared.prompt.tolist() == [0] * 4
     assert pairs.by("ann").shared().judges == ()
+
+
+def test_pairs_on_prompts_of_one_text_are_two_on_one_prompt() -> None:
+    """One judge that judged both does not share them with itself."""
+    prompts = [prompt("p1", text="Why?"), prompt("p2", text="Why?")]
+    entrants = [entrant("amy", temperature=0.7), entrant("kim", temperature=0.7)]
+    events = answered(opened(prompts=prompts, entrants=entrants, judges=JURORS[:2]))
+    tournament = known(*heard(events, [A, A], [None, B]))
+
+    [pairs] = judged_pairs(tournament, tournament.panel).values()
+
+    assert pairs.prompt.tolist() == [0, 0, 0]
+    assert pairs.pair.tolist() == [0, 1, 1]
+    assert len(pairs.shared()) == 2
 
 
 def test_each_order_is_a_battle() -> None:

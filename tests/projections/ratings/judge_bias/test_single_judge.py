@@ -23,6 +23,7 @@ def said(forward: list[float], swapped: list[float], prompt: list[int]) -> Judge
         b=zeros + 1,
         judge=zeros,
         prompt=np.array(prompt),
+        pair=np.arange(len(prompt)),
         forward=np.array(forward),
         swapped=np.array(swapped),
         style={},
@@ -77,11 +78,12 @@ def test_flips_are_counted_of_all_and_of_each_two_entrants() -> None:
     """A tie in one order and a winner in the other is a flip, too."""
     pairs = said([1, 1, 0.5, 0.5], [0, 1, 1, 0.5], [1, 2, 3, 4])
 
-    of_all, of_two = flips(pairs)
+    of_all, opposite, beside, of_two = flips(pairs)
 
-    assert of_all.entrants is None
-    assert of_two.entrants == ("ann", "bob")
+    assert (of_all.of, of_two.of) == ("all pairs", "ann and bob")
     assert of_all.share == of_two.share
+    assert (opposite.of, opposite.share.value) == ("opposite winners", 0.25)
+    assert (beside.of, beside.share.value) == ("a tie beside a win", 0.25)
     assert (of_all.share.value, of_all.share.n) == (0.5, 4)
 
 
@@ -91,8 +93,8 @@ def test_entrants_that_never_met_have_no_flips() -> None:
     met = pairs.where((pairs.a == 0) & (pairs.b == 1))
     turned = replace(met, a=met.b, b=met.a)
 
-    assert [each.entrants for each in flips(met)] == [None, ("ann", "bob")]
-    assert [each.entrants for each in flips(turned)] == [None, ("ann", "bob")]
+    assert [each.of for each in flips(met)][3:] == ["ann and bob"]
+    assert [each.of for each in flips(turned)][3:] == ["ann and bob"]
 
 
 @pytest.mark.parametrize("says_a", [0.0, 0.3])
@@ -140,7 +142,6 @@ def test_nobody_to_compare_has_no_style() -> None:
 
 def test_without_a_pair_nobody_contradicts_itself() -> None:
     """There is no share of nothing."""
-    (whole,) = flips(said([], [], []))
+    found = flips(said([], [], []))
 
-    assert whole.entrants is None
-    assert whole.share.value is None
+    assert [each.share.value for each in found] == [None] * 3

@@ -168,6 +168,31 @@ def test_ties_that_do_not_count_are_told() -> None:
     assert said not in notes["half"]
 
 
+@pytest.mark.parametrize(
+    ("fates", "said"),
+    [
+        (["a", "a", "a", "b", "tie"], None),
+        (["a", "a", "a", "b", "inconsistent"], "1 of 5 judged pairs (20%) is left out"),
+        (["inconsistent"] * 6, "WARNING: factuality: 6 of 6 judged pairs (100%) are left out"),
+    ],
+)
+def test_pairs_that_are_left_out_are_told(fates: list[Fate], said: str | None) -> None:
+    """Without them ratings lie further apart, or there are none."""
+    state = after(*history(cup(), *fates))
+    roster = [each.entrant_id for each in state.roster]
+    elo = EloParameters(permutations=2)
+
+    rated = standings(Dimension("factuality"), settled(state), roster, elo)
+    by_judge, by_jury = (elo_table([rated], elo, *[JUDGE] * n).notes for n in (1, 2))
+
+    if said is None:
+        assert not [note for note in (*by_judge, *by_jury) if "left out" in note]
+        return
+    why = "the two orders disagree. `tourney project bt` counts their verdicts."
+    assert sum(f"{said}, as in the published engine: {why}" in note for note in by_judge) == 1
+    assert sum(f"{said}: no outcome has a majority." in note for note in by_jury) == 1
+
+
 @pytest.mark.parametrize(("n_ties", "is_shown"), [(1, False), (2, True)])
 def test_many_ties_bring_both_ratings(n_ties: int, is_shown: bool) -> None:
     """Above a fifth it matters what a tie counts, and a reader must see how much.

@@ -1,0 +1,95 @@
+"""A planted gap between two entrants is found, whatever slot the judge prefers.
+
+A judge says A with a chance of sigma(d + b) in one order and of sigma(d - b) in the other, where b
+is its preference for slot A. Each order's verdict counts by itself, so ratings estimate the log
+odds of the mean of both chances: that is the gap that is planted here, 261 Elo points. Without a
+preference it is d, 1.5; with one it is less than d, as mean chances lie closer to a half.
+"""
+
+from functools import cache
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from ledger.events.judging import Verdict
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.identity import Dimension
+from projections.ratings.bradley_terry.comparisons import Pair, pairs
+from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.tournament import by_dimension
+from projections.tournament.settlement import Settlement
+from projections.verdicts.policies import outcome_of_order, swap_consistent
+from tests.support.builders.events import entrant, known, opened, prompt
+from tests.support.builders.worlds import answered, settled
+
+GAP = 1.5  # log odds, 261 Elo points
+
+
+@cache
+def unjudged(n_prompts: int) -> tuple[Settlement, ...]:
+    """Return the pairs of alpha and beta, who answered so many prompts."""
+    prompts = [prompt(f"p{n}") for n in range(n_prompts)]
+    opening = opened(prompts=prompts, entrants=[entrant("alpha"), entrant("beta")])
+    return settled(known(*answered(opening)))
+
+
+def judged(pair: Settlement, forward: Verdict, swapped: Verdict) -> Settlement:
+    """Return a pair with the outcome of two verdicts."""
+    said = outcome_of_order(forward, "forward"), outcome_of_order(swapped, "swapped")
+    outcome = swap_consistent(forward, swapped)
+    return pair._replace(status=outcome, said=said if outcome == "inconsistent" else ())
+
+
+def sigma(log_odds: float) -> float:
+    """Return the chance that log odds mean."""
+    return 1 / (1 + exp(-log_odds))
+
+
+def strength_for(gap: float, preference: float) -> float:
+    """Return d by bisection: the mean of both orders' chances has the log odds of the gap."""
+    low, high = 0.0, 10.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        mean = (sigma(middle + preference) + sigma(middle - preference)) / 2
+        low, high = (middle, high) if log(mean / (1 - mean)) < gap else (low, middle)
+    return low
+
+
+def rated(seed: int, preference: float, n_prompts: int) -> Pair:
+    """Return the difference of alpha and beta by a judge whose verdicts are drawn."""
+    strength = strength_for(GAP, preference)
+    won = np.random.default_rng(seed).random((n_prompts, 2)) < [
+        sigma(strength + preference),
+        sigma(strength - preference),
+    ]
+    group = [
+        judged(pair, "A" if first else "B", "B" if second else "A")
+        for pair, (first, second) in zip(unjudged(n_prompts), won, strict=True)
+    ]
+    [board] = by_dimension({Dimension("factuality"): group}, BradleyTerryParameters(), ())
+    [found] = pairs(board.ratings, "holm")  # of one pair: Student's t, as by max-t
+    return found
+
+
+def n_holding(preference: float, n_seeds: int, n_prompts: int) -> int:
+    """Return in how many tournaments the interval of the difference holds the planted gap."""
+    found = [rated(seed, preference, n_prompts) for seed in range(n_seeds)]
+    sign = [1 if each.entrant_a == "alpha" else -1 for each in found]
+    return sum(
+        each.low is not None and each.high is not None and each.low <= one * GAP * ELO <= each.high
+        for each, one in zip(found, sign, strict=True)
+    )
+
+
+@pytest.mark.parametrize("preference", [0.0, 0.75])
+def test_the_planted_gap_is_found_by_day(preference: float) -> None:
+    """Left out, the pairs whose orders disagree would double it: 20 intervals would hold none."""
+    assert n_holding(preference, n_seeds=10, n_prompts=60) >= 8
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("preference", [0.0, 0.75])
+def test_the_planted_gap_is_in_as_many_intervals_as_they_say(preference: float) -> None:
+    """Of 100 tournaments of 300 prompts."""
+    assert 93 <= n_holding(preference, n_seeds=100, n_prompts=300) <= 97
