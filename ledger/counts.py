@@ -17,7 +17,7 @@ class StreamCounts(NamedTuple):
 
     responses: int
     responses_failed: int
-    tokens: int  # generated, in all responses together
+    tokens: int  # generated, in all responses together whose server counted them
     verdicts: int
     without_verdict: int  # queries about a pair; one about a score is no verdict either way
     reconciled: int
@@ -66,7 +66,7 @@ def _counts(
     return StreamCounts(
         responses=n_events["ResponseGenerated"],
         responses_failed=n_events["ResponseFailed"],
-        tokens=sum(event.n_generated_tokens for event in responses),
+        tokens=sum(event.n_generated_tokens or 0 for event in responses),
         verdicts=n_events["VerdictReceived"],
         without_verdict=_n_without_verdict(ledger, stream, until) if n_events[_FAILED] else 0,
         reconciled=outcomes.total(),

@@ -107,11 +107,12 @@ def _why_stop(
     )
 
 
-def _ended_by(finish_reason: str) -> str:
+def _ended_by(finish_reason: str | None) -> str:
     """Say why an empty text ended, and what to do."""
     if finish_reason == "length":
         return "the last ended at its length limit: raise max_new_tokens"
-    return f"the last ended by {finish_reason!r}: check its server and how it is prompted"
+    ended = "for no reason given" if finish_reason is None else f"by {finish_reason!r}"
+    return f"the last ended {ended}: check its server and how it is prompted"
 
 
 def generate_with_consent(

@@ -109,7 +109,7 @@ def _corrected(
         )
         for name, group in source.settlements.items()
     }
-    sampled = {
+    sampled: dict[str, VoteSampling] = {
         name: _sampling_of(group, votes.battles(name), found[name])
         for name, group in source.settlements.items()
     }

@@ -126,7 +126,7 @@ def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility])
     terms = subject.results.publication.terms
     account = rated.comparisons.account
     state, prompts = subject.results.tournament, terms.prompts
-    failed = Counter(
+    failed = Counter[str](
         each.entrant.entrant_id
         for each in planned_responses(state, prompts)
         if response_status(state, each) == "failed"

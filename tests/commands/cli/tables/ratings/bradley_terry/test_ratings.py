@@ -180,8 +180,8 @@ def test_a_style_of_each_entrants_own_is_told_to_be_no_effect(
 ) -> None:
     """Controlled for it, the longest may rise or fall by any number of points."""
     board = leaderboard("utility", battles_of(beaten(*RING)), PLAIN)
-    for bounds in ((None, None), (0.0, 0.2)):
-        effect = Coefficient("length", 0.1, *bounds, deviation=0.3, between_entrants=between)
+    for lower, upper in ((None, None), (0.0, 0.2)):
+        effect = Coefficient("length", 0.1, lower, upper, 0.3, between_entrants=between)
 
         said = coefficient_note(board, effect)
 
