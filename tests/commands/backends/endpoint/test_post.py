@@ -56,6 +56,7 @@ def test_an_answer_that_is_compressed_all_the_same_is_read(
 @pytest.mark.parametrize(
     "content",
     [gzip.compress(b"x" * 999)[:-9], b"no gzip", gzip.compress(b"x" * 9_000_000), b""],
+    ids=["cut", "none", "too large", "empty"],
 )
 def test_a_compressed_answer_that_cannot_be_read_is_none(content: bytes) -> None:
     """It breaks off, is something else, or would fill the memory."""
