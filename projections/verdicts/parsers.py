@@ -134,7 +134,10 @@ _LENIENT_ORDER: Final[tuple[Verdict, ...]] = ("TIE", "A", "B")
 
 def line_that(name: str, values: str) -> re.Pattern[str]:
     """Return the pattern of a line that says one of some values behind a name, however marked."""
-    return re.compile(rf"{_OPENS}{name}{_LABELLED}(?:{values}){_ENDS}", re.IGNORECASE | re.ASCII)
+    unsigned = r"(?<![-\u2212])"  # -3 is no 3
+    return re.compile(
+        rf"{_OPENS}{name}{_LABELLED}{unsigned}(?:{values}){_ENDS}", re.IGNORECASE | re.ASCII
+    )
 
 
 def said_lines(reply: str) -> Sequence[str]:
@@ -164,13 +167,13 @@ def parse_verdict(reply: str) -> Verdict | None:
     said = _said_in(last)
     if said is None:
         return None
-    others = [each for each in map(_said_in, before) if each and each.is_plain >= said.is_plain]
+    others = [each for each in map(_said_in, before) if each and each.is_certain >= said.is_certain]
     return said.verdict if all(each.verdict == said.verdict for each in others) else None
 
 
 class _Said(NamedTuple):
     verdict: Verdict
-    is_plain: bool  # it can be nothing but a verdict
+    is_certain: bool  # it can be nothing but a verdict
 
 
 def _said_in(line: str) -> _Said | None:
@@ -180,8 +183,9 @@ def _said_in(line: str) -> _Said | None:
         return None
     opens, verdict = found["opens"], _VERDICTS[found["verdict"].upper()]
     if found["label"] or "[[" in opens or r"\boxed" in opens:
-        return _Said(verdict, is_plain=True)
-    return _Said(verdict, is_plain=False) if found["response"] or "(" in opens else None
+        return _Said(verdict, is_certain=True)
+    is_verdict = "(" in opens or (found["response"] and "#" not in opens)  # no heading
+    return _Said(verdict, is_certain=False) if is_verdict else None
 
 
 def parse_json_verdict(reply: str) -> Verdict | None:
@@ -192,7 +196,9 @@ def parse_json_verdict(reply: str) -> Verdict | None:
     """
     objects, around = json_objects(reply)
     given = [_value_of(each["verdict"]) for each in objects if "verdict" in each]
-    beside = [each.verdict for each in map(_said_in, around.split("\n")) if each and each.is_plain]
+    beside = [
+        each.verdict for each in map(_said_in, around.split("\n")) if each and each.is_certain
+    ]
     return given[0] if given and len({*given, *beside}) == 1 else None
 
 
@@ -208,7 +214,7 @@ def _unequivocal(pairs: Sequence[tuple[str, object]]) -> Mapping[str, object]:
         ValueError: A key has two values.
     """
     said = dict(pairs)
-    if any(said[key] != value for key, value in pairs):
+    if any(said[key] is not value and said[key] != value for key, value in pairs):
         raise ValueError("a key has two values")
     return said
 

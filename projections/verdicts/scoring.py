@@ -103,7 +103,6 @@ def _digest(system: str) -> Digest:
     return digest_of_bytes(system.encode())
 
 
-# As a verdict's line; limits are never negative, so no sign is taken for a mark.
 _SCORE: Final = r"(PASS|FAIL|\d+(?:\.\d+)?)(?:\ ?/\ ?(\d+))?"
 _SCORE_LINE: Final = line_that("SCORE", _SCORE)
 _PASSES: Final[Mapping[str, float]] = {"PASS": 1.0, "FAIL": 0.0}

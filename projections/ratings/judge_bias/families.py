@@ -6,14 +6,14 @@ from typing import Final
 
 _FAMILIES: Final[Mapping[str, str]] = {
     "Claude": r"claude",
-    "GPT": r"(?:chat)?gpt(?!-?neo|-?j(?![a-z]))|o[134](?![a-z0-9])",
+    "GPT": r"(?:chat)?gpt(?!q(?![a-z])|-?neo|-?j(?![a-z]))|o[134](?![a-z0-9])",
     "Gemini": r"gemini|gemma",
     "DeepSeek": r"deepseek",
     "Llama": r"(?:code|tiny)?llama|vicuna",
     "Qwen": r"qwen|qwq",
     "OLMo": r"olmo",
     "Mistral": r"mi[sx]tral|ministral|magistral|codestral",
-    "Command": r"command(?:-?[ar])?(?![a-z])",
+    "Command": r"command(?:-?[ar](?![a-z])|-light|-nightly|$)",
     "Phi": r"phi(?![a-z])",
     "Grok": r"grok",
     "Nemotron": r"nemotron",

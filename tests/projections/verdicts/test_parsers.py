@@ -268,6 +268,8 @@ TWO_VERDICTS = [
     "VERDICT: A VERDICT: B",
 ]
 NO_VERDICTS = [
+    "# Response A",  # a heading, of a reply that ended there
+    "Both are good.\n### Response A",
     "A",
     "**B**",
     "[A]",
@@ -521,6 +523,11 @@ def test_anything_but_one_object_with_a_verdict_is_none(reply: str) -> None:
     """Half an object is a reply that was cut off; guessing its end would invent a verdict."""
     assert parse_json_verdict(reply) is None
     assert parse_bare_json(reply) is None
+
+
+def test_a_number_that_is_none_beside_a_verdict_does_not_hide_it() -> None:
+    """NaN differs from itself, and is no second value of its key."""
+    assert parse_json_verdict('{"verdict":"A","confidence":NaN}') == "A"
 
 
 @pytest.mark.parametrize("reply", SURROUNDED)

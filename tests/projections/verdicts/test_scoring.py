@@ -119,6 +119,8 @@ def test_no_answer_closes_its_fence(answer: str, question: str) -> None:
         ("SCORE: 1\nSCORE: 7", None),
         ("SCORE: 70\nSCORE: 7", None),
         ("<think>\nSCORE: 7", None),
+        ("SCORE: -3", None),
+        ("SCORE: \u22123", None),
     ],
 )
 def test_a_score_is_read_in_the_last_line(reply: str, points: float | None) -> None:
@@ -154,6 +156,7 @@ def test_an_answer_that_passes_is_worth_one(reply: str, points: float | None) ->
         ('{"score": 1}{"score": 7}', TEN, None),
         ('SCORE: 1\n{"score": 7}', TEN, None),
         ('{"score": 1, "score": 7}', TEN, None),
+        ('{"score": 7, "p": NaN}', TEN, 7.0),
     ],
 )
 def test_a_score_is_read_from_an_object(

@@ -17,6 +17,8 @@ from projections.ratings.judge_bias.families import family_of
         ("GPT", "GPT"),
         ("gpt-neox-20b", None),
         ("gpt-j-6b", None),
+        ("Qwen2.5-7B-Instruct-GPTQ-Int4", "Qwen"),
+        ("command-line-tuned", None),
         ("yi-large", "Yi"),
         ("phi-mini", "Phi"),
         ("glm-air", "GLM"),
