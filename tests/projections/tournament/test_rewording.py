@@ -156,6 +156,13 @@ def test_prompts_whose_gold_answer_was_corrected_are_named() -> None:
     assert edited(*BEFORE, *again) == ((), {})
 
 
+def test_queries_that_were_never_asked_are_not_asked_again() -> None:
+    """A gold answer may be corrected before the judge has seen the other one."""
+    answers_alone, corrected = answered(opening()), prompt("p2", gold="ibuprofen")
+
+    assert edited(*answers_alone, *reopened(prompt("p1"), corrected)) == ((), {})
+
+
 def test_prompts_whose_text_was_edited_are_named() -> None:
     """Whoever sees three responses missing need not compare two banks."""
     new = prompt("p2", text="What helps against fever?")
