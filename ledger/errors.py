@@ -102,8 +102,8 @@ class CannotRead(LedgerError):
     def __init__(self, path: Path, why: str, *, is_damaged: bool = False) -> None:
         what = f"{path} is damaged" if is_damaged else f"cannot read {path}"
         remedy = "restore a backup" if is_damaged else _CHECK_OR_RESTORE
-        super().__init__(f"{what}: {' '.join(why.split())[:_LONG]}; {remedy}")
-        self.path, self.why = path, why
+        self.path, self.why = path, " ".join(why.split())[:_LONG]  # SQLite quotes whole views
+        super().__init__(f"{what}: {self.why}; {remedy}")
 
 
 class ChangedMeanwhile(LedgerError):

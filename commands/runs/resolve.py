@@ -29,7 +29,9 @@ def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_optio
     Raises:
         ConfigurationError: There are several, and no name.
         NothingRecorded: There is no such tournament, or none at all.
+        CannotRead: The file is damaged, and may hide it or some of its events.
     """
+    ledger.require_whole()
     streams = [stream for stream in ledger.streams() if set_of(stream) is None]
     if name is None and len(streams) > 1:
         several = ", ".join(streams)
@@ -39,6 +41,7 @@ def stream_named(ledger: Ledger, name: str | None, spelling: Spelling = as_optio
     if name is None and streams:
         return streams[0]
     if name not in streams:
+        ledger.require_sound_pages()
         sets = map(set_of, ledger.streams(types={"BattlesImported"}))
         raise NothingRecorded(name, ledger.path, streams, [*filter(None, sets)])
     return StreamId(name)
@@ -207,6 +210,7 @@ def _not_there(
     """Return the error: too early a position, or no such tournament."""
     begun = next(iter(ledger.read(stream=stream, types={"TournamentOpened"})), None)
     if begun is None:
+        ledger.require_sound_pages()
         return NothingRecorded(stream, ledger.path)
     when = "" if said in {None, str(until)} else f" ({said})"
     nothing = f"nothing of tournament {stream!r} was recorded up to position {until}{when}"

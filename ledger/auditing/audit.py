@@ -75,7 +75,7 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
         found = (row for each in checked for row in ledger.select(each))
         for (message,) in dict.fromkeys(found):
             if message != "ok":
-                yield Fault(0, f"SQLite finds the file damaged: {message}")
+                yield Fault(0, f"SQLite finds the file damaged: {' '.join(message.split())}")
         if not altered:
             yield from (Fault(0, why) for why in faults_in_number_of_rows(ledger.select))
     except CannotRead as error:

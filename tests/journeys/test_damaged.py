@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,7 @@ import pytest
 
 from ledger.storage.schema import FORMAT
 from tests.support.command_line.warm import Ended, begin
-from tests.support.faults.damage import damage, zero_a_row
+from tests.support.faults.damage import damage, hide, zero_a_row
 from tests.support.faults.hostile import tamper
 from tests.support.goldens.ledger_files import golden, unpack
 
@@ -33,7 +33,7 @@ COMMANDS: Final = (
 SAYS_GOOD: Final = frozenset({"doctor", "backup"})  # if it ends well
 HANGS_AFTER_S: Final = 60.0  # of what takes a tenth of a second
 TOLD: Final = frozenset({0, 1, 8})
-BY_DAY, BY_NIGHT = range(12), range(500)  # seeds
+BY_DAY, BY_NIGHT = (*range(12), 20, 250), range(500)  # seeds
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def ill_told(folder: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("seeds", [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
 def test_every_command_that_reads_a_damaged_ledger_ends_in_a_line(
-    seeds: range, sound: Path, tmp_path: Path
+    seeds: Sequence[int], sound: Path, tmp_path: Path
 ) -> None:
     """Whoever reads it must learn that a backup is needed, and not look for a bug."""
     for seed in seeds:
@@ -122,3 +122,34 @@ def test_verify_ends_where_the_beginning_of_a_row_is_zero(sound: Path, tmp_path:
 
     assert done.code == 8
     assert "positions do not increase" in done.out
+
+
+@pytest.mark.parametrize("index", ["type_in_stream", "stream_began"])
+@pytest.mark.parametrize("words", [("project", "elo"), ("project", "bt"), ("report",)])
+def test_what_an_index_hides_is_not_said_to_be_missing(
+    index: str, words: tuple[str, ...], sound: Path, tmp_path: Path
+) -> None:
+    """Whoever reads that there is no tournament would run and pay for it again."""
+    shutil.copy(sound, tmp_path / "tournament.db")
+    hide(tmp_path / "tournament.db", index)
+
+    done = ended(tmp_path, words)
+
+    assert done.code == 1
+    assert done.err.startswith("error: tournament.db is damaged: ")
+
+
+@pytest.mark.parametrize("index", ["type_in_stream", "stream_began"])
+def test_what_an_index_hides_is_found_by_verify_and_doctor(
+    index: str, sound: Path, tmp_path: Path
+) -> None:
+    """Each event is there, and so is its hash: only what leads to it is not."""
+    shutil.copy(sound, tmp_path / "tournament.db")
+    hide(tmp_path / "tournament.db", index)
+
+    verified, ready = (ended(tmp_path, (each,)) for each in ("verify", "doctor"))
+
+    assert verified.code == 8
+    assert f"missing from index {index}" in verified.out
+    assert ready.code == 1
+    assert f"missing from index {index}" in ready.out

@@ -22,3 +22,11 @@ def test_an_error_crosses_from_one_process_to_another(error: TourneyError) -> No
 
     assert type(found) is type(error)
     assert (str(found), vars(found)) == (str(error), vars(error))
+
+
+def test_what_sqlite_quotes_is_said_in_one_line() -> None:
+    """It quotes a view whole where a letter of it is damaged, and a backup says what was found."""
+    error = CannotRead(Path("x.db"), "cannot decode 'CREATE VIEW a AS\nSELECT\n  1'")
+
+    assert error.why == "cannot decode 'CREATE VIEW a AS SELECT 1'"
+    assert str(error).startswith(f"cannot read x.db: {error.why}; ")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.importing.merge import merge_ledger
+from ledger.auditing.audit import audit
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
 from ledger.identity import StreamId
@@ -19,6 +20,7 @@ from ledger.storage import schema
 from ledger.storage.tail import key_named, key_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
+from tests.support.faults.damage import hide
 from tests.support.faults.hostile import loosen, tamper
 from tests.support.strategies.events import histories
 
@@ -438,3 +440,35 @@ def test_an_index_that_hides_streams_is_damage(
 
     with pytest.raises(CannotRead, match="damaged: its streams cannot be told apart"):
         ledger.streams()
+
+
+@pytest.mark.parametrize("index", ["type_in_stream", "stream_began"])
+def test_what_an_index_hides_is_found_by_an_audit(filed: Path, index: str) -> None:
+    """It may be what ratings are made of."""
+    hide(filed, index)
+
+    with Ledger.read_only(filed) as ledger:
+        assert [each.why for each in audit(ledger) if "SQLite finds the file damaged" in each.why]
+        with pytest.raises(CannotRead, match="is damaged: row 1 missing from index"):
+            ledger.require_sound_pages()
+
+
+def test_an_index_that_hides_events_is_damage(filed: Path) -> None:
+    """Else ratings would rest on what is left, without a word."""
+    hide(filed, "type_in_stream")
+
+    with (
+        Ledger.read_only(filed) as ledger,
+        pytest.raises(CannotRead, match="damaged: events are missing or hidden; restore a backup"),
+    ):
+        ledger.require_whole()
+
+
+def test_a_sound_ledger_is_sound_and_whole(ledger: Ledger) -> None:
+    """An empty one, and one of several streams."""
+    for stream in (None, STREAM, OTHER):
+        if stream is not None:
+            ledger.append(stream, verdicts(2))
+
+        ledger.require_sound_pages()
+        ledger.require_whole()

@@ -8,7 +8,7 @@ from sqlite3 import DatabaseError, connect
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from ledger.storage.schema import PAGE_BYTES
+from ledger.storage.schema import DEFINITIONS, PAGE_BYTES
 from tests.support.faults.hostile import unguarded
 
 Damage: TypeAlias = Callable[[Path, Random], None]
@@ -40,6 +40,7 @@ def cut(path: Path, rng: Random) -> None:
     """Cut off the end, at a page or within one."""
     n_bytes = path.stat().st_size
     kept = rng.choice((rng.randrange(n_bytes), rng.randrange(n_bytes) // PAGE_BYTES * PAGE_BYTES))
+    kept = kept or PAGE_BYTES  # an empty file is no damaged ledger: nobody has begun it
     path.write_bytes(path.read_bytes()[:kept])
 
 
@@ -112,6 +113,17 @@ def zero_a_row(path: Path, position: int) -> None:
         [(event_id,)] = connection.execute(query, [position])
     at = path.read_bytes().index(event_id)
     _write(path, at - _SECTOR // 2, bytes(_SECTOR))
+
+
+def hide(path: Path, index: str) -> None:
+    """Let an index be one of nothing, as a bad page can: what it led to is not found by it."""
+    made = DEFINITIONS[index]
+    hiding = "UPDATE sqlite_schema SET sql = ? WHERE name = ?"
+    with closing(connect(path)) as connection, connection:
+        connection.execute(f"DROP INDEX {index}")
+        connection.execute(f"{made.partition(' WHERE ')[0]} WHERE version < 0")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(hiding, [made, index])
 
 
 def _read(path: Path, at: int) -> bytes:
