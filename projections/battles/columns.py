@@ -108,14 +108,18 @@ class Battles:
         """Make one cluster of prompts that are the same.
 
         Args:
-            same: By a prompt's id that of the first such prompt; others stand for themselves.
+            same: By a prompt's id that of the first such prompt; others, and each without an id,
+                stand for themselves.
         """
-        names = [same.get(each, each) for each in self.prompts]
+        names = [
+            (same.get(each, each), own if each is None else None)
+            for own, each in enumerate(self.prompts)
+        ]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
         n_more = int(self.cluster.max(initial=-1)) + 1 - len(names)
         places = [*map(numbers.__getitem__, names), *range(len(numbers), len(numbers) + n_more)]
         cluster = np.array(places, dtype=np.intp)[self.cluster]
-        return replace(self, cluster=cluster, prompts=tuple(numbers))
+        return replace(self, cluster=cluster, prompts=tuple(name for name, _ in numbers))
 
 
 def battles_of(rows: Iterable[BattleRow]) -> Battles:

@@ -201,7 +201,7 @@ def comparisons_on_record(
 def _on_dimension(state: Tournament, rubric: Rubric, codes: Codes) -> Comparisons:
     """Return the comparisons of a dimension; codes: (n_prompts, n_pairs).
 
-    What verdicts say is not read: of pairs without a common outcome no share is known.
+    Inconsistent pairs have share nan, as what verdicts say is not read: for Elo only.
     """
     eligible = np.flatnonzero([is_eligible(rubric, prompt) for prompt in state.bank])
     first, second = np.triu_indices(len(state.roster), 1)  # as `combinations` has them

@@ -43,8 +43,9 @@ BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
 
 
 def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> ScoredBattles:
-    """Return the orders that the judge's scores decided or tied; their clusters are prompts' ids.
+    """Return the orders that the judge's scores decided or tied.
 
+    They are clustered by prompt id, so that votes can be matched; group by text afterwards.
     Two identical responses that the judge was not asked about have equal scores.
 
     Args:

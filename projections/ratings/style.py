@@ -33,7 +33,7 @@ from projections.ratings.bradley_terry.uncertainty import (
 )
 
 MOST_BETWEEN: Final = 0.9
-"""The share beyond which a feature's effect has ten times the variance that it would else have."""
+"""The share that makes a variance inflation factor of 10."""
 
 _RIDGE: Final = 1.0  # a beta is some tenths: against hundreds of battles this is nothing
 

@@ -147,8 +147,8 @@ class ComparedBattle(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """What a took by preference, where one was given, else the score."""
-        return self.score if self.pref is None else 1 - self.pref
+        """What a took by preference if given, else the score; None without a verdict."""
+        return self.score if self.pref is None or self.score is None else 1 - self.pref
 
     @property
     def winner(self) -> str | None:
@@ -215,10 +215,9 @@ class Account:
     @property
     def so_far(self) -> str | None:
         """How many are judged, while some are pending and some are not; None otherwise."""
-        n_judged = self.planned - self.pending
-        if not self.pending or not n_judged:
+        if not self.pending or self.pending == self.planned:
             return None
-        return f"{n_judged:,} of {self.planned:,} {self.counted} judged so far"
+        return f"{self.n_judged:,} of {self.planned:,} {self.counted} judged so far"
 
     def disagreement(self) -> str:
         """Say how many of the judged pairs are inconsistent, and in what way."""

@@ -144,7 +144,7 @@ def awaited_queries(
 ) -> tuple[OpenQuery, ...]:
     """Return the queries of pairs that wait for responses, as if each were as long as may be.
 
-    Or as short as may be, if not `longest`: what judging costs lies between.
+    With `longest=False`, as if each were one line: a lower bound of the cost.
     """
     cells = planned_responses(tournament, prompts)
     missing = [cell for cell in cells if response_status(tournament, cell) == "missing"]

@@ -89,6 +89,7 @@ class Settlement(NamedTuple):
     status: Status
     order: Order | None = None  # where each order counts for itself
     said: tuple[Outcome, ...] = ()
+    is_identical: bool = False  # of responses that are redacted; else the match tells
 
     @property
     def outcome(self) -> Outcome | None:
@@ -108,9 +109,9 @@ class Settlement(NamedTuple):
     @property
     def exact_status(self) -> str:
         """The status, but IDENTICAL of some ties, and in which way a pair is inconsistent."""
-        if self.status == "inconsistent" and self.said:
+        if self.status == "inconsistent" and len(set(self.said)) > 1:
             return TIE_BESIDE_WIN if "tie" in self.said else OPPOSITE
-        is_identical = self.match is not None and self.match.is_identical
+        is_identical = self.match.is_identical if self.match else self.is_identical
         return IDENTICAL if self.status == "tie" and is_identical else self.status
 
     @property
@@ -238,7 +239,8 @@ def _without_texts(
     key, outcome = known
     orders: tuple[tuple[Order, Digest], ...] = (("forward", key.forward), ("swapped", key.swapped))
     said = () if outcome in SCORES else _said(tournament, orders)
-    return Settlement(pairing, None, outcome, said=said)
+    is_identical = key.forward == key.swapped
+    return Settlement(pairing, None, outcome, said=said, is_identical=is_identical)
 
 
 def _said(

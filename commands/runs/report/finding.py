@@ -156,12 +156,11 @@ def caveats_of(
         drops_ties: Whether Elo does.
         failed: How many responses of each entrant failed, of those of which some did.
     """
-    n_judged = account.decided + account.tie + account.inconsistent
     return (
         *_on_evidence(account, n_prompts, failed),
         *_on_fragility(board, fragile),
         *_on_ties(account, drops_ties=drops_ties),
-        *(_on_judges(judges) if n_judged else ()),
+        *(_on_judges(judges) if account.n_judged else ()),
     )
 
 

@@ -107,3 +107,13 @@ def test_prompts_that_are_the_same_are_one_cluster() -> None:
     assert (found.prompts, found.cluster.tolist()) == (("p1", "p3", "p4"), [0, 0, 1, 2])
     assert nameless.grouped(same).cluster.tolist() == [0, 0, 1, 2]
     assert nameless.grouped({}).cluster.tolist() == battles.cluster.tolist()
+
+
+def test_battles_without_a_prompt_id_keep_their_clusters() -> None:
+    """They need not be of the same prompt."""
+    battles = battles_of([("amy", "zoe", 1.0, name) for name in ("p1", "p2", "p3")])
+    nameless = replace(battles, prompts=(None, "p2", None))
+
+    found = nameless.grouped({})
+
+    assert (found.prompts, found.cluster.tolist()) == ((None, "p2", None), [0, 1, 2])

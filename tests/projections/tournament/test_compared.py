@@ -69,6 +69,25 @@ def test_what_is_under_way_says_how_far_it_is(planned: int, pending: int, said: 
     assert account.sentence().endswith(f"{pending} pending" + (f" ({said})" if said else ""))
 
 
+def test_failed_and_identical_pairs_are_not_judged() -> None:
+    """No judge gave a verdict on them."""
+    account = account_of_statuses("a", "refused", "unreadable", "identical", "pending")
+
+    assert account.so_far == "1 of 5 pairs judged so far"
+
+
+def account_of_statuses(*statuses: str) -> Account:
+    """Return the account of a pair of each status."""
+    return account_from(Counter(statuses), "pairs")
+
+
+def test_a_battle_without_a_verdict_has_no_share() -> None:
+    """Even where a file gives a preference."""
+    battle = ComparedBattle("arena", "p1", 0, "x", "y", "no verdict", pref=0.25)
+
+    assert battle.share is None
+
+
 def test_it_is_said_how_pairs_are_inconsistent() -> None:
     """Identical responses are not among the judged; a published account has the sum alone."""
     ended = ["a", "tie", "identical", "identical", "opposite winners"]

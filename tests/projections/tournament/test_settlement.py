@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from ledger.events.judging import FailureReason, PairReconciled
+from ledger.events.judging import FailureReason, Outcome, PairReconciled
 from ledger.events.registry import Event
 from projections.tournament.compared import Account, account_of, kind_of
 from projections.tournament.matches import planned_responses
@@ -170,7 +170,7 @@ def test_the_sentence_adds_up_to_what_was_planned() -> None:
 
     assert account.sentence() == (
         "6 pairs = 2 decided + 1 tied + 1 inconsistent + 1 refused + 1 pending"
-        " (5 of 6 pairs judged so far)"
+        " (4 of 6 pairs judged so far)"
     )
     assert account.n_failed == 1
 
@@ -247,3 +247,11 @@ def test_verdicts_settle_a_pair_before_it_is_reconciled() -> None:
         "pending",
     ]
     assert after == before == settled(known(*events))
+
+
+@pytest.mark.parametrize("said", [("a",), ("a", "a"), ("tie",)])
+def test_how_a_pair_is_inconsistent_takes_two_verdicts(said: tuple[Outcome, ...]) -> None:
+    """One of them may be redacted or of another ledger."""
+    [pair] = settled(known(*history(opened(), "inconsistent")))
+
+    assert pair._replace(said=said).exact_status == "inconsistent"

@@ -164,7 +164,7 @@ def test_an_abstention_is_a_missing_vote() -> None:
 
     assert account.sentence() == (
         "6 pairs = 2 decided + 1 tied + 0 inconsistent + 1 refused + 1 abstained + 1 pending"
-        " (5 of 6 pairs judged so far)"
+        " (3 of 6 pairs judged so far)"
     )
 
 
