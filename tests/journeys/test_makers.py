@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from itertools import combinations
@@ -35,9 +37,10 @@ N_QUERIES = 72  # 2 prompts, 3 dimensions, 6 pairs, both orders
 
 @pytest.fixture
 def fake() -> Iterator[FakeOpenAIBatches]:
-    """Give OpenAI, whose batches end when they are looked at."""
+    """Give OpenAI, whose batches end when they are looked at, and bear the time of its answers."""
     with FakeOpenAIBatches(api_key=CANARY) as fake:
         fake.service.ends_by_looking = True
+        fake.service.now = partial(datetime.now, UTC)
         yield fake
 
 
@@ -67,7 +70,11 @@ def tourney(folder: Path, *words: str, **more: str) -> Ended:
 
 
 def require_paid_once(folder: Path, fake: FakeOpenAIBatches) -> None:
-    """Compare the bill with the ledger: every answer is there, and the only one to its query."""
+    """Compare the bill with the ledger: every answer is there, and the only one to its query.
+
+    Batches that nobody looks at again are billed, too.
+    """
+    fake.end_batches()
     billed = Counter(fake.service.billed)
     assert set(billed.values()) == {1}
     assert billed == paid.paid_by_ledger(folder)
