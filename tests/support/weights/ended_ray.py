@@ -19,7 +19,8 @@ def ending() -> Backends:
 
     def end(_: GenerationTask) -> str:
         os.kill(os.getppid(), signal.SIGKILL)
-        raise AssertionError
+        while True:  # an answer could arrive before Ray's end is seen
+            signal.pause()
 
     return ScriptedGenerator(end), ScriptedReader(lambda _: 0.0)
 
