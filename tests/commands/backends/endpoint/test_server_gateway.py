@@ -346,15 +346,27 @@ def test_an_entrant_behind_a_gateway_that_bills_and_fails_is_known_to_the_cent(
     assert fates.keys() <= {"answered", "perhaps billed"}
 
 
-def test_no_gateway_passes_an_entrants_cap(ledger: Ledger, prices: PriceTable) -> None:
-    """Its bill for 503s would be as long as the outage."""
+@pytest.mark.parametrize("status", STATUSES)
+def test_no_status_of_a_gateway_passes_an_entrants_cap(
+    ledger: Ledger, prices: PriceTable, status: int
+) -> None:
+    """Its bill would be as long as the outage."""
+    with Gateway(lambda _, __: Sent(status, {"error": {"message": "no"}})) as gateway:
+        errors = generate_through(gateway, ledger, prices, n_prompts=20, max_usd=0.01)
+
+    known_usd = Recorder(ledger, STREAM).state.requests.at_risk_usd
+    assert errors
+    assert 0 < known_usd <= 0.01
+    assert fates_of_requests(ledger) == {"perhaps billed": len(gateway.asked)}
+
+
+def test_an_outage_ends_an_entrants_command_at_its_cap(ledger: Ledger, prices: PriceTable) -> None:
+    """A busy server is asked again and again."""
     with Gateway(lambda _, __: Sent(503, {})) as gateway:
         errors = generate_through(gateway, ledger, prices, max_usd=0.01)
 
-    known_usd = Recorder(ledger, STREAM).state.requests.at_risk_usd
+    assert errors
     assert all(each.startswith("BudgetReached") for each in errors)
-    assert 0 < known_usd <= 0.01
-    assert fates_of_requests(ledger) == {"perhaps billed": len(gateway.asked)}
 
 
 @pytest.mark.parametrize("reason", ["eos", "end_turn", "STOP", "model_length", "tool_calls", None])
