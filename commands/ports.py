@@ -249,7 +249,11 @@ class BatchJudge(Protocol):
         """Return a batch's status."""
 
     def now(self) -> datetime | None:
-        """Return the time by the provider's clock; None if it does not tell it now."""
+        """Return the time by the provider's clock; None if it does not tell it now.
+
+        Raises:
+            TourneyError: It refuses to list batches, so nobody could tell whether it took one.
+        """
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, by its clock; the newest first."""

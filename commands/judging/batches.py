@@ -22,7 +22,6 @@ from commands.errors import (
     BatchRefused,
     BatchUncertain,
     NoCredentials,
-    NotAnswering,
     NothingReadable,
     ProviderError,
     SpendLimitReached,
@@ -315,10 +314,8 @@ class _BatchJudging:
         state = self._recorder.state
         try:
             return sent_since(state, self._port, state.batches[key], since)
-        except (FateUnknown, NotAnswering) as error:
+        except (FateUnknown, ProviderError, SpendLimitReached, NoCredentials) as error:
             raise BatchUncertain(f"{refusal}; {error}") from error
-        except (ProviderError, SpendLimitReached, NoCredentials):  # it refuses that as well
-            return None
 
     def _key_of_plan(self, version: int) -> Digest:
         """Return the key of the plan at a version; a merge may have added others since."""

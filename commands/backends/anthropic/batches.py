@@ -20,7 +20,7 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote.outcomes import ORDER_REFUSED, broken_off, uncertain
+from commands.backends.remote.outcomes import ORDER_REFUSED, broken_off, not_listing, uncertain
 from commands.backends.remote.told import date_in
 from commands.errors import (
     BatchBusy,
@@ -66,12 +66,18 @@ class AnthropicBatches:
         return self._form.n_bytes(query)
 
     def now(self) -> datetime | None:
-        """Return the time by the provider's clock, whatever it answers; None if it does not."""
+        """Return the time by the provider's clock, also of a busy one; None if it does not tell it.
+
+        Raises:
+            TourneyError: The provider refuses to list batches, and would not tell if it took one.
+        """
         ask = self._client.with_options(max_retries=0).messages.batches.with_raw_response
         try:
             return date_in(ask.list(limit=1).headers)
         except anthropic.APIStatusError as error:
-            return date_in(error.response.headers)
+            if isinstance(why := api.provider_error(error), NotAnswering):
+                return date_in(error.response.headers)
+            raise not_listing(why) from api.without_key(error)
         except anthropic.APIError:
             return None
 

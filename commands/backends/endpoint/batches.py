@@ -33,6 +33,7 @@ from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
     broken_off,
     failure_of_free_call,
+    not_listing,
     uncertain,
 )
 from commands.backends.remote.told import date_in, inflated
@@ -108,12 +109,18 @@ class OpenAIBatches:
         return replace(batch.state, has_results=has_results)
 
     def now(self) -> datetime | None:
-        """Return the time by the server's clock, whatever it answers; None if it does not."""
+        """Return the time by the server's clock, also of a busy one; None if it does not tell it.
+
+        Raises:
+            TourneyError: The server refuses to list batches, and would not tell if it took one.
+        """
         ask = self._again.with_options(max_retries=0).batches.with_raw_response
         try:
             return date_in(ask.list(limit=1).headers)
         except openai.APIStatusError as error:
-            return date_in(error.response.headers)
+            if isinstance(why := self._provider_error(error), NotAnswering):
+                return date_in(error.response.headers)
+            raise not_listing(why) from None
         except openai.APIError:
             return None
 

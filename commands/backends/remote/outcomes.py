@@ -94,6 +94,14 @@ def failure_of_free_call(detail: str, status: int | None) -> ProviderError:
     return NotAnswering(detail) if may_pass else ProviderError(detail)
 
 
+def not_listing(why: TourneyError) -> TourneyError:
+    """Return the error for a provider that refuses to list its batches."""
+    if not isinstance(why, ProviderError):  # but the key's or the account's fault
+        return why
+    unsafe = "so a batch whose order is lost could not be found there"
+    return ProviderError(f"the provider does not list batches ({why.why}), {unsafe}")
+
+
 def broken_off(provider_batch_id: str, why: Exception) -> NotAnswering:
     """Return the error for a download of results that was cut off."""
     cause = type(why).__name__

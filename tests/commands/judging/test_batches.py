@@ -190,12 +190,16 @@ class Hidden(ScriptedBatchJudge):
 
 @pytest.mark.parametrize(
     ("why", "error"),
-    [(NotAnswering("no network"), WorkInFlight), (ProviderError("HTTP 404"), BatchRefused)],
+    [
+        (NotAnswering("no network"), WorkInFlight),
+        (ProviderError("HTTP 404"), ProviderError),
+        (SpendLimitReached("HTTP 402"), SpendLimitReached),
+    ],
 )
-def test_a_refusal_is_believed_unless_a_look_may_still_say_otherwise(
+def test_a_refusal_is_not_believed_where_the_batch_cannot_be_looked_for(
     recorder: Recorder, clock: Clock, why: TourneyError, error: type[TourneyError]
 ) -> None:
-    """A server may have no list of batches; a network that is gone comes back."""
+    """A gateway may refuse everything that was said after it took the order."""
     port = Hidden(prefer_tuned, now=clock.now)
     port.why = why
     port.fail_next(BatchRefused("HTTP 400"), accepts=False)
@@ -203,8 +207,7 @@ def test_a_refusal_is_believed_unless_a_look_may_still_say_otherwise(
     with pytest.raises(error):
         judged(recorder, port, batching(clock, waits=False))
 
-    is_known = error is BatchRefused
-    assert statuses(recorder) == ["not created" if is_known else "unknown"]
+    assert statuses(recorder) == ["unknown"]
 
 
 def test_a_spend_limit_stops_at_once(

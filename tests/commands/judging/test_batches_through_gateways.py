@@ -8,7 +8,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -25,6 +25,9 @@ from commands.judging.batch_recovery import adopt_named, forget_batch
 from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask
 from commands.ports import BatchJudge
+from commands.spending.budget import BudgetReached
+from ledger.errors import TourneyError
+from ledger.events.money import Price, Usage
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from ledger.store import Ledger
@@ -38,6 +41,7 @@ from tests.support.builders.anthropic import CANARY, judge_settings
 from tests.support.builders.batching import N_QUERIES, Clock, batching
 from tests.support.builders.commands import P1, P2, record_answers
 from tests.support.builders.events import NOON, STREAM, opened, prompt
+from tests.support.builders.money import FlatRate
 
 HEALED: Final = NOON + timedelta(minutes=10)
 OPENAI: Final = JudgeSettings(
@@ -310,10 +314,13 @@ def test_what_an_expired_batch_answered_is_not_taken_for_unanswered(
 ANSWERED: Final = (400, 401, 402, 403, 404, 405, 408, 409, 413, 422, 425, 429, 500, 503, 504, 529)
 
 
-@pytest.mark.parametrize(
-    "status",
-    [*ANSWERED, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(400, 600))],
-)
+BY_STATUS: Final = [
+    *ANSWERED,
+    *(pytest.param(n, marks=pytest.mark.nightly) for n in range(400, 600) if n not in ANSWERED),
+]
+
+
+@pytest.mark.parametrize("status", BY_STATUS)
 def test_an_order_that_was_taken_and_refused_is_paid_once(
     ledger: Ledger, clock: Clock, making: Making, status: int
 ) -> None:
@@ -330,6 +337,56 @@ def test_an_order_that_was_taken_and_refused_is_paid_once(
         judge_all(opening(ledger, maker), maker, clock)
 
         require_paid_once(ledger, maker)
+
+
+CAP_USD: Final = 2.5  # for queries at a dollar each
+
+
+@dataclass(frozen=True)
+class DollarEach(FlatRate):
+    """Prices every query at a dollar, before it is answered and after."""
+
+    def price_of(self, usage: Usage) -> Price:
+        """Return the price at which the tokens that were used cost a dollar."""
+        return Price(1e6 / usage.n_input, 0.0, 0.0, 0.0, 0.0, table="test")
+
+
+def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
+    """Run a command that judges what the cap allows, a query a batch."""
+    how = batching(clock, batch_queries=1, pricing=DollarEach(1.0))
+    task = JudgeTask(maker.judge, [P1, P2], AskingRules(1), how.pricing_of, max_usd=CAP_USD)
+    judge_in_batches(recorder, task, lambda _: maker.port, how)
+
+
+@pytest.mark.parametrize("refused", ["orders", "all after an order", "all"])
+@pytest.mark.parametrize("status", BY_STATUS)
+def test_no_gateway_passes_a_cap_of_batches(
+    ledger: Ledger, clock: Clock, making: Making, status: int, refused: str
+) -> None:
+    """All that is said of batches is refused for ten minutes, orders for good."""
+    n_orders = 0
+
+    def refuse(passing: Passing) -> None:
+        nonlocal n_orders
+        n_orders += passing.is_order
+        is_all = refused == "all" or (refused == "all after an order" and n_orders > 0)
+        is_refused = is_all and "/batches" in passing.path and clock.now() < HEALED
+        if passing.is_order or is_refused:
+            passing.status, passing.body = status, b'{"error": {"message": "no"}}'
+
+    with making(refuse, clock.now) as maker:
+        recorder = opening(ledger, maker)
+        while clock.now() < HEALED:
+            with suppress(TourneyError):
+                judge_capped(recorder, maker, clock)
+            clock.sleep(100.0)
+        with pytest.raises(BudgetReached):
+            judge_capped(recorder, maker, clock)
+        paid = maker.paid()
+
+    assert paid.total() == len(paid) == int(CAP_USD)
+    assert set(paid) == set(recorder.state.verdicts)
+    assert recorder.state.open_batches == ()
 
 
 @pytest.mark.parametrize("hours", [-72, -25, -23, 23, 25, 72])

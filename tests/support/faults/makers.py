@@ -171,7 +171,7 @@ class BatchFaults:
     def test_a_wrong_key_is_no_credential_and_not_quoted(self) -> None:
         """For each call alike; a server's own words may quote it."""
         with self.locked() as judge:
-            for ask in (lambda: judge.create(queries(1)), *asking(judge, "batch_1")):
+            for ask in (judge.now, lambda: judge.create(queries(1)), *asking(judge, "batch_1")):
                 with pytest.raises(NoCredentials) as refusal:
                     ask()
                 assert CANARY not in told_of(refusal.value)
