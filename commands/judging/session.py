@@ -188,7 +188,7 @@ def agreed_to_all(
 
     Raises:
         Refused: A cap is too low for judging even if the responses to come are as short as may be,
-            or for generating; or the user did not confirm. Nothing was sent.
+            or for that and generating together; or the user did not confirm. Nothing was sent.
     """
     task, state, spending = plan.task, recorder.state, plan.options.spending
     if task.pricing is pricing.FREE_OF_CHARGE:
@@ -206,26 +206,38 @@ def agreed_to_all(
         cap_usd=task.max_usd,
     )
     generating = consent.offer_of_requests(recorder, requests, book, spending)
+    both = judging if generating is None else judging.with_other(generating)
     consent.require_someone(judging.model, spending, console)
     consent.require_within_cap(judging)
-    if task.max_usd is not None:
-        first_usd = task.pricing.worst_usd(short[:1]) or 0.0
-        bound_usd = judging.spent_usd + budget.at_risk_usd(state)
-        budget.n_affordable([first_usd], cap_usd=task.max_usd, bound_usd=bound_usd)
+    consent.require_within_cap(both)
+    _require_first_can_be_sent(state, task, short, generating)
     console.tell(
         f"judging: {judging.requests}, about {dollars(judging.expected_usd)} to {dollars(most_usd)}"
         f" by the length of the responses, at worst {dollars(judging.worst_usd)}"
     )
-    judging = replace(judging, expected_usd=most_usd)
+    both = replace(judging, expected_usd=most_usd)
     if generating is not None:
-        consent.require_within_cap(generating)
         console.tell(
             f"generating: {generating.requests}, about {dollars(generating.expected_usd)}, at worst"
             f" {dollars(generating.worst_usd)}"
         )
-        judging = judging.with_other(generating)
-    consent.require_yes(judging, spending, console)
+        both = both.with_other(generating)
+    consent.require_yes(both, spending, console)
     return replace(plan.options, spending=replace(spending, agreed=True))
+
+
+def _require_first_can_be_sent(
+    state: Tournament, task: JudgeTask, queries: Sequence[JudgeQuery], generating: Offer | None
+) -> None:
+    """Require that the first query's worst case fits under each cap, after generating."""
+    if task.max_usd is None:
+        return
+    first_usd = [task.pricing.worst_usd(queries[:1]) or 0.0]
+    bound_usd = state.spent_usd + task.spent_elsewhere_usd + budget.at_risk_usd(state)
+    budget.n_affordable(first_usd, cap_usd=task.max_usd, bound_usd=bound_usd)
+    if generating is not None and generating.cap_usd is not None:
+        bound_usd = budget.everything_usd(state) + (generating.expected_usd or 0.0)
+        budget.n_affordable(first_usd, cap_usd=generating.cap_usd, bound_usd=bound_usd)
 
 
 def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequence[JudgeQuery]:

@@ -28,13 +28,15 @@ class Offer:
     cap_usd: float | None
 
     def with_other(self, other: "Offer") -> "Offer":
-        """Return an offer of both, under its own cap."""
+        """Return an offer of both, under the other's cap, and by what counts against that."""
         return replace(
             self,
             n_queries=other.n_queries + self.n_queries,
             model=f"{other.model}, {self.model}",
             expected_usd=_sum(other.expected_usd, self.expected_usd),
             worst_usd=_sum(other.worst_usd, self.worst_usd),
+            spent_usd=other.spent_usd,
+            cap_usd=other.cap_usd,
         )
 
     @property

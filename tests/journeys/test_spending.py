@@ -392,6 +392,7 @@ def all_paid(billed: Path, fake: FakeOpenAI) -> Path:
     ("words", "why"),
     [
         (("--yes", "--max-usd=0.012"), "the cap is $0.0120: $0.00 is spent, and 4 requests to"),
+        (("--yes", "--max-usd=0.0245"), "the cap is $0.0245: $0.00 is spent, and 8 requests to"),
         (("--yes", "--max-usd=0.0001"), "raise --max-usd or [judge] max_usd"),
         ((), "there is no terminal to confirm"),
     ],
@@ -399,7 +400,7 @@ def all_paid(billed: Path, fake: FakeOpenAI) -> Path:
 def test_no_response_is_paid_for_that_could_not_be_judged(
     all_paid: Path, fake: FakeOpenAI, words: tuple[str, ...], why: str
 ) -> None:
-    """Generating alone costs less than the cap; that judging costs more is known before."""
+    """Generating alone costs less than the cap; that judging or both cost more is known before."""
     done = launch(all_paid, "run", *words)
 
     assert done.returncode == 5, done.stderr
