@@ -3,7 +3,6 @@
 A judge whose replies hold nothing readable is stopped.
 """
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -24,26 +23,37 @@ _SAYS_NOTHING: Final = MAY_CHANGE | {"truncated"}  # a refusal is about one prom
 
 
 class ReadingBrake:
-    """Stops a judge whose replies, in the order of recording, hold nothing readable."""
+    """Stops a judge whose replies, in the order of recording, hold nothing readable.
+
+    A query counts once, by its latest reply: a hard one that is repeated says nothing of others.
+    """
 
     def __init__(self, judge: JudgeSettings, wanted: str) -> None:
         """Take the judge, and what a reply should hold: a verdict or a score."""
         self._judge, self._wanted = judge, wanted
-        self._latest: deque[JudgeQueryFailed | None] = deque(maxlen=_LATEST)  # None: it was read
+        self._latest: dict[Digest, JudgeQueryFailed | None] = {}  # None: it was read
+        self._noted: set[Digest] = set()  # those before, too
+        self._of_panel = ""
 
     def note(self, state: Tournament, keys: Iterable[Digest]) -> None:
         """Note what the latest replies to queries hold; a query without a reply says nothing."""
+        self._of_panel = _of_panel(state, self._judge)
         for key in keys:
-            failure = state.query_failures.get(key)
-            if state.is_answered(key):
-                self._latest.append(None)
-            elif failure is not None and failure.reason in _SAYS_NOTHING:
-                self._latest.append(failure)
+            failure = None if state.is_answered(key) else state.query_failures.get(key)
+            if not state.is_answered(key) and (
+                failure is None or failure.reason not in _SAYS_NOTHING
+            ):
+                continue
+            if key in self._latest or key not in self._noted:
+                self._latest[key] = failure
+                self._noted.add(key)
+            if len(self._latest) > _LATEST:
+                del self._latest[next(iter(self._latest))]
 
     def why_stop(self) -> NothingReadable | None:
         """Return why the judge should be asked nothing more; None if it should."""
-        last = [*self._latest][-_IN_A_ROW:]
-        useless = [each for each in self._latest if each is not None]
+        last = [*self._latest.values()][-_IN_A_ROW:]
+        useless = [each for each in self._latest.values() if each is not None]
         if len(last) == _IN_A_ROW and None not in last:
             return self._error(f"{_IN_A_ROW} replies in a row", useless[-_IN_A_ROW:])
         if len(self._latest) == _LATEST and 2 * len(useless) > _LATEST:
@@ -57,8 +67,8 @@ class ReadingBrake:
         remedy = "correct the judge or its settings"
         if shown.reason == "truncated":
             remedy = "it was cut off: raise max_tokens of the judge"
-        elif self._wanted == "verdict" and (found := _best_parser(useless)) is not None:
-            remedy = f"`tourney project elo --parser {found[0]}` reads {found[1]} of them"
+        elif self._wanted == "verdict":
+            remedy = _by_parser(self._of_panel, useless) or remedy
         return NothingReadable(f"{what}; one of them {_shown(shown.reply)}; {remedy}")
 
 
@@ -96,8 +106,12 @@ _NO_GOLD: Final = (
 
 def nothing_judged(dimensions: Iterable[WithoutGold]) -> Iterator[str]:
     """Say of each dimension why no pair of a tournament can be judged on it."""
-    for dimension, n_out, _ in dimensions:
-        why = _NO_GOLD if n_out else "there are no two entrants to compare, or no prompts"
+    for dimension, n_out, n_asked in dimensions:
+        why = (
+            _NO_GOLD
+            if 0 < n_out == n_asked
+            else "there are no two entrants to compare, or no prompts"
+        )
         yield f"{dimension}: nothing can be judged: {why}"
 
 
@@ -154,12 +168,22 @@ def _shown(reply: str) -> str:
 def _remedy(state: Tournament, judge: JudgeSettings, unreadable: Sequence[JudgeQueryFailed]) -> str:
     """Return how to read the replies by another rule, and how to ask again."""
     lenient = LENIENT_PARSER.partition("@")[0]
-    named = f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
+    named = _of_panel(state, judge)
     again = f"ask again: `tourney apply judge{named} --retry {_reasons(unreadable)}`"
+    read = _by_parser(named, unreadable)
+    return f"{read or f'no --parser can read them ({lenient} counts them as ties)'}; {again}"
+
+
+def _of_panel(state: Tournament, judge: JudgeSettings) -> str:
+    """Return the option that names a judge, with a space before; empty if there is no other."""
+    return f" --judge {judge.judge_id}" if len(state.panel) > 1 else ""
+
+
+def _by_parser(named: str, unreadable: Sequence[JudgeQueryFailed]) -> str | None:
+    """Say which parser reads most of the replies of a judge; None if none reads any."""
     if (found := _best_parser(unreadable)) is None:
-        return f"no --parser can read them ({lenient} counts them as ties); {again}"
-    name, n_read = found
-    return f"read {n_read} of them: `tourney project elo{named} --parser {name}`; {again}"
+        return None
+    return f"read {found[1]} of them: `tourney project elo{named} --parser {found[0]}`"
 
 
 def _best_parser(unreadable: Sequence[JudgeQueryFailed]) -> tuple[str, int] | None:

@@ -31,7 +31,7 @@ from tests.support.builders.commands import (
     reply,
     types_of,
 )
-from tests.support.builders.events import STREAM, opened, prompt, verdict
+from tests.support.builders.events import STREAM, judge, opened, prompt, verdict
 from tests.support.builders.games import generated
 from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
@@ -391,14 +391,14 @@ def judging_of_twenty(recorder: Recorder, port: Judge, *, retries: int = 1) -> J
 def test_a_judge_that_says_nothing_readable_is_stopped(
     ledger: Ledger, retries: int, text: str
 ) -> None:
-    """Each reply is paid for: sixteen in a row tell enough, repeats among them."""
+    """Each reply is paid for: sixteen queries in a row tell enough, however often each is asked."""
     port = ScriptedJudge(lambda _: text, at_a_time=1)
 
     with pytest.raises(NothingReadable, match="16 replies in a row of judge 'reference' held no"):
         judging_of_twenty(of_twenty(ledger), port, retries=retries)
 
-    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 16
-    assert len({query.query_key for query in port.asked}) == 16 // (retries + 1)
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 15 * (retries + 1) + 1
+    assert len({query.query_key for query in port.asked}) == 16
 
 
 def test_a_judge_that_is_cut_off_each_time_is_stopped(ledger: Ledger) -> None:
@@ -418,7 +418,7 @@ def test_what_is_under_way_at_the_stop_is_recorded(ledger: Ledger) -> None:
     with pytest.raises(NothingReadable):
         judging_of_twenty(of_twenty(ledger), port)
 
-    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 24
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 36
 
 
 def test_the_same_command_goes_on_with_other_queries(ledger: Ledger) -> None:
@@ -464,6 +464,37 @@ def test_a_judge_that_is_often_unreadable_goes_on(ledger: Ledger) -> None:
     assert len(port.asked) == 150
 
 
+@pytest.mark.parametrize("at_a_time", [1, 50])
+def test_a_few_hard_queries_and_their_repeats_stop_no_judge(ledger: Ledger, at_a_time: int) -> None:
+    """Eight in a row, each asked three times, are one hard prompt or two, and no useless judge."""
+    recorder = record_answers(
+        Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
+    )
+    task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(2))
+    hard = {each.asked.query_key for each in open_now(recorder, task)[40:48]}
+    port = ScriptedJudge(
+        lambda query: "Hm." if query.query_key in hard else "VERDICT: A", at_a_time=at_a_time
+    )
+
+    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+
+    assert (done.n_verdicts, done.n_failed, len(port.asked)) == (112, 8, 136)
+
+
+def test_a_judge_that_is_read_at_the_second_try_goes_on(ledger: Ledger) -> None:
+    """A query counts by its latest reply."""
+    recorder, seen = of_twenty(ledger), set[str]()
+
+    def answer(query: JudgeQuery) -> str:
+        is_new = query.query_key not in seen
+        seen.add(query.query_key)
+        return "Hm." if is_new else "VERDICT: A"
+
+    done = judging_of_twenty(recorder, ScriptedJudge(answer, at_a_time=1))
+
+    assert (done.n_verdicts, done.n_failed) == (40, 0)
+
+
 def test_refusals_and_silence_are_no_unreadable_replies(ledger: Ledger) -> None:
     """A refusal is about what was asked, and an error is not paid for."""
     recorder = of_twenty(ledger)
@@ -483,6 +514,18 @@ def test_the_stop_shows_a_reply_and_the_parser_that_reads_it(ledger: Ledger) -> 
 
     assert str(stop.value) == (
         "16 replies in a row of judge 'reference' held no readable verdict, so nothing more is"
-        ' asked; one of them reads \'{"verdict": "A", "reasoning": "x"}\'; `tourney project'
-        " elo --parser json-verdict` reads 16 of them; run the same command again to go on"
+        ' asked; one of them reads \'{"verdict": "A", "reasoning": "x"}\'; read 16 of them:'
+        " `tourney project elo --parser json-verdict`; run the same command again to go on"
     )
+
+
+def test_the_stop_names_the_judge_where_the_panel_has_several(ledger: Ledger) -> None:
+    """The command would read another judge's replies."""
+    bank = [*map(prompt, NAMES)]
+    recorder = record_answers(
+        Recorder(ledger, STREAM), opened(prompts=bank, judges=[judge("ann"), JUDGE])
+    )
+    port = ScriptedJudge(lambda _: '{"verdict": "A"}', at_a_time=1)
+
+    with pytest.raises(NothingReadable, match="elo --judge reference --parser json-verdict`"):
+        judging_of_twenty(recorder, port)

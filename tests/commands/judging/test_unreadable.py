@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from commands.judging.unreadable import gold_notes, tell_unreadable
+from commands.judging.unreadable import gold_notes, nothing_judged, tell_unreadable
 from ledger.events.judging import FailureReason
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
@@ -165,3 +165,17 @@ def test_missing_gold_answers_are_told_in_the_same_words_everywhere() -> None:
     assert one == "truth: 1 prompt has no gold answer, and is left out"
     assert some == "truth: 2 prompts have no gold answer, and are left out"
     assert all_of_them.startswith("truth: nothing can be judged: the rubric needs gold answers")
+
+
+def test_gold_answers_are_blamed_only_where_no_prompt_has_one() -> None:
+    """One entrant alone has no opponent, whatever the prompts hold."""
+    counts = ((0, 3), (1, 3), (3, 3), (0, 0))
+
+    none, some, all_of_them, of_none = nothing_judged(
+        WithoutGold(Dimension("truth"), *each) for each in counts
+    )
+
+    assert "no prompt has one" in all_of_them
+    assert {none, some, of_none} == {
+        "truth: nothing can be judged: there are no two entrants to compare, or no prompts"
+    }
