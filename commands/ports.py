@@ -91,6 +91,9 @@ class Billing(Protocol):
     ) -> Sequence[GenerationTask]:
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
 
+    def is_halted(self, entrant: Entrant) -> bool:
+        """Say whether an entrant is asked nothing more, and the others go on."""
+
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
         """Record what became of an entrant's requests, at the prices of now."""
 

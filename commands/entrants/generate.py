@@ -1,10 +1,11 @@
 """Use case: generate missing responses, and record each batch as soon as it is done.
 
-An entrant that answers nothing but empty texts is stopped.
+An entrant that answers nothing but empty texts is stopped; the others go on.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
@@ -42,7 +43,7 @@ def generate_missing(
     on_progress: ports.OnProgress,
     limit: int | None = None,
     retry: Collection[ResponseFailureReason] = (),
-    halt: Callable[[NothingReadable], None] | None = None,
+    halt: Callable[[EntrantId], None] | None = None,
 ) -> GenerationSummary:
     """Generate every response that the ledger lacks; a kill loses at most the current batch.
 
@@ -56,10 +57,11 @@ def generate_missing(
         limit: How many responses to generate at most.
         retry: One that failed for such a reason is missing; if it fails for the same reason again,
             nothing new is recorded of it.
-        halt: Lets endpoints be sent nothing more, and the generator raise why at the end.
+        halt: Lets an endpoint entrant be sent nothing more; what is under way is still recorded.
 
     Raises:
-        NothingReadable: An entrant gave one empty text after the other, and more are missing.
+        NothingReadable: An entrant gave one empty text after the other, and more of it are missing;
+            those of the others are recorded.
     """
     cells = missing_responses(recorder.state, prompts, retry)
     missing = {cell.response_key: cell for cell in cells}
@@ -73,27 +75,57 @@ def generate_missing(
         return GenerationSummary(len(missing), n_generated=0, n_failed=0)
     n_done = n_failed = 0
     n_empty: Counter[EntrantId] = Counter()  # in a row
+    n_left = Counter(task.entrant.entrant_id for task in tasks)
+    stopped: dict[EntrantId, str] = {}
+    cut_off: set[EntrantId] = set()
     on_progress("responses", 0, len(tasks))
-    for batch in make_generator().generate(tasks):
+    for batch in _results(make_generator(), tasks, cut_off):
         recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
         n_done += len(batch)
         n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
         on_progress("responses", n_done, len(tasks))
         for result in batch:
             entrant = missing[result.response_key].entrant
+            name = entrant.entrant_id
+            n_left[name] -= 1
             why = _why_stop(entrant, result, n_empty)
-            if why is not None and n_done < len(tasks):
-                if halt is None or entrant.loader != "endpoint":
-                    raise why
-                halt(why)
+            if why is None or not n_left[name] or name in stopped:
+                continue
+            stopped[name] = why
+            if halt is None or entrant.loader != "endpoint":
+                cut_off.add(name)
+            else:
+                halt(name)
+    if stopped:
+        raise NothingReadable("; ".join(stopped.values()))
     return GenerationSummary(len(missing), n_done - n_failed, n_failed)
+
+
+def _results(
+    generator: ports.Generator,
+    tasks: Sequence[ports.GenerationTask],
+    cut_off: AbstractSet[EntrantId],
+) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
+    """Yield the results of tasks; begin again without an entrant that is cut off meanwhile."""
+    left = {task.response_key: task for task in tasks}
+    while left:
+        n_before = len(cut_off)
+        for batch in generator.generate([*left.values()]):
+            yield batch
+            for result in batch:
+                left.pop(result.response_key, None)
+            if len(cut_off) > n_before:
+                break
+        else:
+            return
+        left = {key: each for key, each in left.items() if each.entrant.entrant_id not in cut_off}
 
 
 def _why_stop(
     entrant: Entrant,
     result: ports.GeneratedText | ports.GenerationFailure,
     n_empty: Counter[EntrantId],
-) -> NothingReadable | None:
+) -> str | None:
     """Count an entrant's empty texts in a row; return why to stop if they are too many."""
     if isinstance(result, ports.GenerationFailure):
         return None
@@ -101,9 +133,9 @@ def _why_stop(
     n_empty[name] = 0 if result.text.strip() else n_empty[name] + 1
     if n_empty[name] < _EMPTY_IN_A_ROW:
         return None
-    return NothingReadable(
+    return (
         f"{n_empty[name]} responses in a row of entrant {name!r} are empty, so nothing more is"
-        f" generated; {_ended_by(result.finish_reason)}"
+        f" generated of it; {_ended_by(result.finish_reason)}"
     )
 
 
@@ -129,7 +161,7 @@ def generate_with_consent(
 
     Raises:
         Refused: The user did not confirm, or the cap is too low or reached; answers are recorded.
-        NothingReadable: An entrant gave one empty text after the other, and more are missing.
+        NothingReadable: An entrant gave one empty text after the other, and more of it are missing.
     """
     close_abandoned_requests(recorder)
     missing = missing_responses(recorder.state, prompts, retry)[: spending.limit]

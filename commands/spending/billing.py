@@ -18,10 +18,11 @@ from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
 from commands.spending.signals import stopping_gently
-from ledger.errors import StaleVersion, TourneyError
+from ledger.errors import StaleVersion
 from ledger.events.money import Usage, cost_usd
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge, ParameterRefused, ServerFacts
+from ledger.identity import EntrantId
 from projections.tournament.requests import EntrantKey, RequestKey
 
 
@@ -34,11 +35,15 @@ class LedgerBilling:
         """Take the tournament, the prices and the cap; None: there is no cap."""
         self._recorder, self._prices, self._cap_usd, self._tell = recorder, prices, cap_usd, tell
         self._stopped_by: Refused | None = None
-        self._halted_by: TourneyError | None = None
+        self._halted: set[EntrantId] = set()
 
-    def halt(self, why: TourneyError) -> None:
-        """Let nothing more be sent; `sending` raises why, once what is under way is recorded."""
-        self._halted_by = self._halted_by or why
+    def halt(self, entrant: EntrantId) -> None:
+        """Let an entrant be sent nothing more; what is under way is recorded."""
+        self._halted.add(entrant)
+
+    def is_halted(self, entrant: Entrant) -> bool:
+        """Say whether `halt` was called of an entrant."""
+        return entrant.entrant_id in self._halted
 
     @property
     def refused(self) -> Sequence[ParameterRefused]:
@@ -56,7 +61,6 @@ class LedgerBilling:
         Raises:
             KeyboardInterrupt: Ctrl-C stopped the requests; the answers under way are recorded.
             Refused: The cap did.
-            TourneyError: `halt` did.
         """
         with stopping_gently(self._tell) as stops:
             try:
@@ -65,8 +69,6 @@ class LedgerBilling:
                 self._recorder.record()  # what ended without an answer
         if stops.is_set():
             raise KeyboardInterrupt
-        if self._halted_by is not None:
-            raise self._halted_by
         if self._stopped_by is not None:
             raise self._stopped_by
 
@@ -76,10 +78,10 @@ class LedgerBilling:
         """Record the first of one entrant's tasks as sent, and return them.
 
         Returns:
-            As many as the cap allows in the worst case; none if that is none, or after `halt`.
+            As many as the cap allows in the worst case; none if that is none, or after its `halt`.
         """
         self._recorder.record()  # what ended frees its share of the cap
-        if self._halted_by is not None:
+        if tasks and self.is_halted(tasks[0].entrant):
             return ()
         worst = {task.response_key: self._worst_usd(task) for task in tasks}
         while worst:
@@ -163,6 +165,10 @@ class _NoBilling:
     ) -> Sequence[GenerationTask]:
         """Return all tasks."""
         return tasks
+
+    def is_halted(self, _: Entrant) -> bool:
+        """Halt nobody."""
+        return False
 
     def settle(self, entrant: Entrant, endings: Sequence[Charge]) -> None:
         """Record nothing."""

@@ -103,7 +103,9 @@ class EndpointGenerator:
                 if left:
                     name = f"entrant {entrant.entrant_id!r} at {served.server.base_url}"
                     details.setdefault(name, []).extend(left)
-                if its_tasks:  # Ctrl-C or the cap: `sending` raises which
+                if its_tasks and not self.billing.is_halted(
+                    entrant
+                ):  # Ctrl-C or the cap: `sending` raises which
                     return
         if details:
             raise LeftUnanswered(details)

@@ -1,5 +1,6 @@
 """Generating what is owed: resumed where it stopped, never twice, and by the right loader."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Never
@@ -197,7 +198,7 @@ def empty_from_base(task: GenerationTask) -> str:
 
 
 def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> None:
-    """Nothing can be learnt from them, and judging them would be paid for, too."""
+    """Nothing can be learnt from them, and judging them would be paid for; the other goes on."""
     recorder, prompts = of_thirty(ledger)
     port = ScriptedGenerator(empty_from_base)
 
@@ -205,12 +206,12 @@ def test_an_entrant_that_gives_only_empty_texts_is_stopped(ledger: Ledger) -> No
         generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
 
     assert str(stop.value) == (
-        "16 responses in a row of entrant 'base' are empty, so nothing more is generated; the last"
-        " ended by 'stop': check its server and how it is prompted; run the same command again to"
-        " go on"
+        "16 responses in a row of entrant 'base' are empty, so nothing more is generated of it;"
+        " the last ended by 'stop': check its server and how it is prompted; run the same command"
+        " again to go on"
     )
-    given = [each.text for each in recorder.state.responses.values() if not each.text.strip()]
-    assert len(given) == 16
+    given = Counter(each.text.strip() for each in recorder.state.responses.values())
+    assert given == {"": 16, "Aspirin.": 30}
 
 
 def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> None:
@@ -224,8 +225,20 @@ def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> No
 
     done = generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
 
-    assert done.n_generated == done.n_missing == len(port.asked)
+    assert done.n_generated == done.n_missing == len(port.asked) == 14
     assert len(recorder.state.responses) == 60
+
+
+def test_each_entrant_that_gives_only_empty_texts_is_told(ledger: Ledger) -> None:
+    """One is corrected as well as the other before the next run."""
+    recorder, prompts = of_thirty(ledger)
+
+    with pytest.raises(NothingReadable, match=r"of entrant 'base' .* of entrant 'tuned' are empty"):
+        generate_missing(
+            recorder, lambda: ScriptedGenerator(lambda _: ""), prompts, on_progress=no_progress
+        )
+
+    assert len(recorder.state.responses) == 32
 
 
 NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 30, 8)}

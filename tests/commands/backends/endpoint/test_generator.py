@@ -405,6 +405,34 @@ def test_a_server_that_says_nothing_is_left_once_what_is_under_way_is_recorded(
     assert not recorder.state.requests.under_way
 
 
+def test_one_entrant_of_empty_answers_does_not_keep_the_others_waiting(
+    recorder: Recorder, ledger: Ledger
+) -> None:
+    """Each run would buy sixteen more of it before the next is reached."""
+    bank = [prompt(f"p{number}") for number in range(30)]
+    recorder.record(
+        open_tournament(opened(entrants=[hosted(), hosted("tuned", temperature=0.5)], prompts=bank))
+    )
+
+    def say(body: Json) -> Said:
+        return Said("Aspirin." if body["temperature"] == 0.5 else " ")
+
+    with FakeOpenAI(say) as fake, pytest.raises(NothingReadable, match="row of entrant 'base'"):
+        generate_with_consent(
+            recorder,
+            [each.prompt_id for each in bank],
+            lambda billing: generator(fake.url, n_at_a_time=4).billed_by(billing),
+            PriceBook(None, "off", 0),
+            SpendingOptions(),
+            Console(lambda _: None, None, no_progress),
+        )
+
+    texts = [each.text for each in recorder.state.responses.values()]
+    assert texts.count("Aspirin.") == 30
+    assert 16 <= texts.count(" ") < 30
+    assert len(fake.traffic.asked) == types_of(ledger).count("ResponseGenerated")
+
+
 def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
     """A server that is stopped ends what it is at, and says so."""
     aborting, what = (
