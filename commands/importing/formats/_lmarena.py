@@ -86,7 +86,7 @@ def _require_rated(cells: Cells) -> None:
         Unrated: It is no blind vote, or its prompt was repeated too often.
     """
     if "anony" in cells.fields and not cells.optional_truth("anony"):
-        raise Unrated("not blind (anony is not true), as in FastChat's own ratings")
+        raise Unrated("not blind (anony is not true); FastChat leaves such votes out, too")
     if not cells.lacks("dedup_tag") and not _dedup_tag(cells).optional_truth("sampled"):
         raise Unrated(
             "a prompt asked too often (dedup_tag is not sampled), as in LMArena's ratings"

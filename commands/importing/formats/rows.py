@@ -5,6 +5,7 @@ null or NaN for missing values.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -218,16 +219,16 @@ class Cells:
         return _TRUTHS[said]
 
     def winner(self, name: str, meanings: Mapping[str, Winner]) -> Winner:
-        """Return who won; other words with a tie in them are a tie, as for FastChat.
+        """Return who won; other words that begin with "tie" are a tie, as `tie (inconsistent)`.
 
-        Its compute_agreement.py takes every vote that contains "tie" for one, as `tie
-        (inconsistent)`.
+        FastChat's compute_agreement.py takes every vote that contains "tie" for one; a model's name
+        may contain it, too.
 
         Raises:
             InvalidFields: The field says something else.
         """
         value = self.fields.get(name)
-        if isinstance(value, str) and "tie" in value and value not in meanings:
+        if isinstance(value, str) and value not in meanings and re.match(r"tie($|[ _(])", value):
             return "tie"
         return self.mapped_value(name, meanings)
 

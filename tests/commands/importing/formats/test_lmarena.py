@@ -144,7 +144,7 @@ def test_a_winner_that_is_not_known_is_no_tie() -> None:
     )
 
 
-OPEN = "not blind (anony is not true), as in FastChat's own ratings"
+OPEN = "not blind (anony is not true); FastChat leaves such votes out, too"
 TOO_OFTEN = "a prompt asked too often (dedup_tag is not sampled), as in LMArena's ratings"
 
 

@@ -176,6 +176,14 @@ def test_a_row_that_is_no_battle_says_why(wrong: dict[str, object], why: str) ->
     assert why_not("plain", ROW | wrong).startswith(why)
 
 
+@pytest.mark.parametrize("winner", ["auntie-7b", "tie-7b", "necktie"])
+def test_a_model_whose_name_holds_a_tie_is_no_tie(winner: str) -> None:
+    """A column of names instead of sides would become ties, and nobody would be told."""
+    row = {"model_a": winner, "model_b": "y", "winner": winner}
+
+    assert "must be one of" in why_not("plain", row)
+
+
 @pytest.mark.parametrize(
     ("winner", "pref"),
     [("model_a", 0), ("model_a", 0.5), ("model_b", 0.5), ("model_b", 1), ("tie", 0), ("tie", 0.6)],
