@@ -164,7 +164,7 @@ def backup(
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 
-    The copy is checked as by verify, but for what its events mean.
+    Checks the copy as `tourney verify` does, except for the meaning of its events.
 
     Example: tourney backup safe/tournament.db
     """

@@ -115,9 +115,9 @@ def init(
     n_gold = sum("gold_answer" in prompt for prompt in prompts)
     if 0 < n_gold < len(prompts):
         say(
-            f"{n_gold} of {len(prompts)} prompts have a gold answer: the rubric shows the judge"
-            " none; write one for each prompt, or set needs_gold = true in the rubric to judge"
-            f" those {n_gold} alone"
+            f"Only {n_gold} of {len(prompts)} prompts have a gold answer, so the rubric does not"
+            " use them. Add the others, or set needs_gold = true in the rubric to judge those"
+            f" {n_gold} only."
         )
     if not entrant:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")

@@ -64,12 +64,11 @@ def _groups_above_all(board: Leaderboard) -> list[int]:
 
 
 def _alone(place: LeaderboardRow) -> LeadFinding:
-    lost = f"{place.entrant} lost none of its battles ({place.n_battles})"
     return LeadFinding(
         "open",
         (place.entrant,),
-        f"{lost}, so its rating has no finite estimate and no interval: that it is better than the"
-        " others is not shown.",
+        f"{place.entrant} won or tied all its battles ({place.n_battles}). That gives no finite"
+        " rating, so it is not shown to be better.",
     )
 
 

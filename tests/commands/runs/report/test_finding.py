@@ -71,8 +71,8 @@ RING = [("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]
         (
             [*RING * 3, ("zoe", "ann")],
             (
-                "zoe lost none of its battles (1), so its rating has no finite estimate and no"
-                " interval: that it is better than the others is not shown."
+                "zoe won or tied all its battles (1). That gives no finite rating, so it is not"
+                " shown to be better."
             ),
         ),
         (

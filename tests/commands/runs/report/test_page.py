@@ -236,7 +236,7 @@ def test_every_dimension_has_its_own_finding() -> None:
 
     found = page(*events)
 
-    assert "factuality base lost none of its battles (1)," in found.text
+    assert "factuality base won or tied all its battles (1)." in found.text
     assert "utility No pair is decided or tied, so nobody can be ranked." in found.text
     assert "1 pair = 1 decided + 0 tied + 0 inconsistent + 0 pending." in found.text
 
@@ -253,7 +253,7 @@ def test_a_page_of_a_part_says_so_and_names_who_failed() -> None:
 
     found = page(*answers, *become(first, "a"))
 
-    assert "3 of 6 pairs judged so far. amy lost none of its battles (1)," in found.text
+    assert "3 of 6 pairs judged so far. amy won or tied all its battles (1)." in found.text
     assert (
         "5 of 6 pairs have no outcome: 2 no response and 3 pending. Failed: 1 response of zoe."
         in found.text

@@ -57,7 +57,7 @@ def _counted(place: LeaderboardRow) -> str:
 _WHY: Final[Mapping[str, str]] = {
     "undefeated": "undefeated, so without a finite rating",
     "winless": "winless, so without a finite rating",
-    "one-way": "not rated: all battles with any one opponent went one way",
+    "one-way": "not rated: it won or lost every battle against each opponent",
     "not comparable": "not comparable: no battle links it to any other",
     "no finite fit": "not rated: the fit among its opponents is not finite",
     "not rated on every dimension": "not rated overall: it has no rating on some dimension",
