@@ -5,10 +5,9 @@ were read as the provider counts, it is polled: what was not read is paid for al
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from typing import Final
 
 from commands.decisions.commands import EndBatch
@@ -26,6 +25,7 @@ from commands.judging.batch_recovery import FateUnknown, now_at, port_for, resol
 from commands.judging.judge import answer_command
 from commands.judging.waiting import BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
+from ledger.errors import TourneyError
 from ledger.identity import Digest
 from projections.tournament.batches import Batch
 
@@ -205,10 +205,12 @@ class BatchReceiver:
                 none or too many. A download can end early without an error.
         """
         missing, n_by_reason, n_surplus = set(batch.planned.queries), Counter[str](), 0
-        answers = self._port(batch).results(state.provider_batch_id)
-        while group := tuple(islice(answers, _GROUP)):
+        unread = self._sent_in(state)
+        n_sent = len(unread)
+        for group in _grouped(self._port(batch).results(state.provider_batch_id)):
             firsts: list[Answer] = []
             for answer in group:
+                unread.discard(answer.query_key)
                 if answer.query_key in missing:
                     missing.remove(answer.query_key)
                     firsts.append(answer)
@@ -217,7 +219,7 @@ class BatchReceiver:
             self._record(batch, [self._blamed(answer, state) for answer in firsts])
             n_by_reason.update(_reason(answer) for answer in firsts)
             self._count(batch, len(missing))
-        self._require_whole(batch, state, len(missing))
+        _require_whole(state, n_sent, len(unread))
         if n_surplus:
             surplus = counted(n_surplus, "result")
             self._options.tell(
@@ -234,20 +236,15 @@ class BatchReceiver:
             n_expired=n_by_reason["expired"],
         )
 
-    def _require_whole(self, batch: Batch, state: BatchState, n_missing: int) -> None:
-        """Require as many results as the provider counts, and at most as many as queries.
-
-        Raises:
-            NotAnswering: There are fewer.
-        """
-        n_queries, name = len(batch.planned.queries), state.provider_batch_id
-        n_counted = n_queries if state.n_results is None else min(state.n_results, n_queries)
-        if n_queries - n_missing < n_counted:
-            raise NotAnswering(
-                f"{n_queries - n_missing} of {counted(n_counted, 'result')} of batch {name} can be"
-                f" read until now; `tourney batch forget {name}` gives up the others, which may"
-                " have been billed"
-            )
+    def _sent_in(self, state: BatchState) -> set[Digest]:
+        """Return the queries of a provider's batch: a later plan is only of what was lost of it."""
+        return {
+            key
+            for batch in self._recorder.state.own_batches
+            if batch.submitted is not None
+            and batch.submitted.provider_batch_id == state.provider_batch_id
+            for key in batch.planned.queries
+        }
 
     def _give_up(self, batch: Batch, state: BatchState, missing: Collection[Digest]) -> None:
         """Record that the queries without a result failed; each may have been billed."""
@@ -299,3 +296,36 @@ class BatchReceiver:
 
 def _reason(answer: Answer) -> str:
     return "answered" if isinstance(answer, Reply) else answer.reason
+
+
+def _grouped(answers: Iterable[Answer]) -> Iterator[Sequence[Answer]]:
+    """Yield answers in groups; those before an error come before it."""
+    group, stop = list[Answer](), None
+    try:
+        for answer in answers:
+            group.append(answer)
+            if len(group) == _GROUP:
+                yield group
+                group = []
+    except TourneyError as error:
+        stop = error
+    if group:
+        yield group
+    if stop is not None:
+        raise stop
+
+
+def _require_whole(state: BatchState, n_queries: int, n_unread: int) -> None:
+    """Require as many results as the provider counts, and at most as many as queries.
+
+    Raises:
+        NotAnswering: There are fewer.
+    """
+    name = state.provider_batch_id
+    n_counted = n_queries if state.n_results is None else min(state.n_results, n_queries)
+    if n_queries - n_unread < n_counted:
+        raise NotAnswering(
+            f"{n_queries - n_unread} of {counted(n_counted, 'result')} of batch {name} can be"
+            f" read until now; `tourney batch forget {name}` gives up the others, which may"
+            " have been billed"
+        )

@@ -11,6 +11,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import (
     BatchGone,
     BatchRefused,
+    NotAnswering,
     NotFound,
     ProviderError,
     ResultsLost,
@@ -232,6 +233,34 @@ def test_results_that_are_there_are_received_before_a_batch_is_given_up(
         forget_batch(recorder, lambda _: port, "batch_1")
 
     assert statuses(recorder) == ["in flight"]
+
+
+class Cut(ScriptedBatchJudge):
+    """A provider whose downloads break off after two results, until they are mended."""
+
+    is_cut = True
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield two results, then fail."""
+        for n, answer in enumerate(super().results(provider_batch_id)):
+            if self.is_cut and n == 2:
+                raise NotAnswering("the results broke off")
+            yield answer
+
+
+def test_results_before_a_break_are_recorded_and_the_others_can_be_given_up(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """They were paid for; a batch that neither can be received nor given up is stuck for good."""
+    port = Cut(prefer_tuned, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+    n_received = len(recorder.state.verdicts)
+
+    forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+
+    state = again(recorder, ledger).state
+    assert (n_received, len(state.verdicts), len(state.query_failures)) == (2, 2, 2)
 
 
 def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
