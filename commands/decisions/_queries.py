@@ -244,16 +244,19 @@ def _submitted(
 def _reopen_batch(command: ReopenBatch, state: Tournament) -> tuple[Event, ...]:
     """Return a plan and a submission of what the provider has already, under a new number.
 
-    What it may have cost is counted since it was given up.
+    What it may have cost is counted since it was given up. It holds only what was lost: the other
+    queries are answered, or in another batch by now.
     """
     batch = state.batches[command.batch_key]
     if batch.is_open:
         return ()
-    number, queries = 1 + len(state.own_batches), batch.planned.queries
+    number = 1 + len(state.own_batches)
+    queries = tuple(query.asked.query_key for query in command.queries)
     planned = replace(
         batch.planned,
         batch_key=judging.batch_key(state.stream, number, queries),
         number=number,
+        queries=queries,
         expected_usd=0.0,
         worst_usd=0.0,
     )

@@ -214,7 +214,8 @@ def _reopen(recorder: Recorder, port: BatchJudge, batch: Batch, provider_batch_i
 def _has_no_result(state: Tournament, key: Digest) -> bool:
     failure = state.query_failures.get(key)
     is_lost = failure is not None and failure.fate == "perhaps billed"
-    return is_lost and not state.is_answered(key) and key not in state.in_flight
+    is_asked_again = key in state.in_flight or key in state.under_way
+    return is_lost and not state.is_answered(key) and not is_asked_again
 
 
 def forget_batch(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:

@@ -165,9 +165,12 @@ GIVEN_UP = (*IN_FLIGHT, verdict(FORWARD), lost(SWAPPED), ended(KEY, n_succeeded=
 
 
 def test_a_batch_that_was_given_up_is_taken_up_under_a_new_number() -> None:
-    """Its lost query is sent again in name only; what it may cost is counted since it was lost."""
+    """Its lost query is sent again in name only; what it may cost is counted since it was lost.
+
+    It is all that the plan holds: another may be in another batch by now.
+    """
     again = QUERIES[1]._replace(n_failed=1)
-    plan = planned_batch(FORWARD, SWAPPED, number=2)
+    plan = planned_batch(SWAPPED, number=2)
 
     given(*GIVEN_UP).when(ReopenBatch(KEY, TAKEN, (again,))).then(
         replace(plan, expected_usd=0.0, worst_usd=0.0),

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 
 import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
 from commands.judging.batch_recovery import AnotherWorkspace, adopt_named, forget_batch
+from commands.judging.waiting import BatchOptions
 from commands.ports import Answer, BatchState, NoReply
 from ledger.auditing.audit import audit
 from ledger.store import Ledger
@@ -18,11 +20,13 @@ from tests.support.builders.batching import (
     N_QUERIES,
     SETTLE_S,
     Clock,
+    FlatRate,
     again,
     batching,
     ending,
     judged,
     open_now,
+    paid,
     statuses,
 )
 from tests.support.builders.commands import (
@@ -296,6 +300,96 @@ def test_a_batch_is_adopted_again_only_for_queries_without_a_result(
     with pytest.raises(NotFound, match="each of its queries has a result"):
         adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
     assert audit(ledger) == ()
+
+
+class Halved(ScriptedBatchJudge):
+    """A provider that keeps few results of its first batch; that may pass."""
+
+    n_kept = N_QUERIES
+    n_counted: int | None = N_QUERIES
+
+    def retrieve(self, provider_batch_id: str) -> BatchState:
+        """Count the results of the first batch."""
+        state = super().retrieve(provider_batch_id)
+        is_odd = provider_batch_id == "batch_1" and state.has_ended
+        return replace(state, n_results=self.n_counted) if is_odd else state
+
+    def results(self, provider_batch_id: str) -> Iterator[Answer]:
+        """Yield the results that it keeps."""
+        n_kept = self.n_kept if provider_batch_id == "batch_1" else None
+        yield from islice(super().results(provider_batch_id), n_kept)
+
+
+def _half_sent_again(
+    recorder: Recorder, ledger: Ledger, clock: Clock, how: BatchOptions
+) -> ScriptedBatchJudge:
+    """Give up a batch, send half of its queries again, and take it up again."""
+    port = Halved(paid, ends_at_once=False, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, how)
+    port.end()
+    port.lose_results("batch_1")
+    forget_batch(recorder, lambda _: port, "batch_1")
+    with pytest.raises(WorkInFlight):
+        judged(again(recorder, ledger), port, how, limit=2)
+    port.find_results("batch_1")
+    adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
+    return port
+
+
+def test_a_batch_that_is_taken_up_again_leaves_another_its_queries(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """What was sent again is paid again: its own reply is the one to record, and to count."""
+    how = batching(clock, waits=False, pricing=FlatRate())
+    port = _half_sent_again(recorder, ledger, clock, how)
+    with pytest.raises(WorkInFlight):  # batch_2 goes on
+        judged(again(recorder, ledger), port, how)
+    n_first = len(again(recorder, ledger).state.verdicts)
+    port.end()
+
+    judged(again(recorder, ledger), port, how)
+
+    state = again(recorder, ledger).state
+    assert (n_first, len(state.verdicts), len(port.asked)) == (2, N_QUERIES, N_QUERIES + 2)
+    assert state.spent_usd == pytest.approx(4 * 0.11)
+    assert audit(ledger) == ()
+
+
+@pytest.mark.parametrize("n_kept", [2, 3])
+def test_what_it_lacks_is_not_waited_for_though_half_of_it_was_sent_again(
+    recorder: Recorder, ledger: Ledger, clock: Clock, n_kept: int
+) -> None:
+    """The provider counts the results of all queries; those of the others are among them."""
+    how = batching(clock, waits=False)
+    port = _half_sent_again(recorder, ledger, clock, how)
+    assert isinstance(port, Halved)
+    port.n_kept = port.n_counted = n_kept
+
+    with pytest.raises(WorkInFlight, match="2 queries in 1 batch"):
+        judged(again(recorder, ledger), port, how)
+
+    assert statuses(again(recorder, ledger)) == ["ended", "in flight", "ended"]
+
+
+def test_a_batch_is_taken_up_again_more_than_once(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """Each time it is only for what has no result by then."""
+    port = Halved(prefer_tuned, now=clock.now)
+    port.n_kept = 2
+    how = batching(clock, waits=False)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, how)
+
+    for _ in range(2):
+        forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+        adopt_named(again(recorder, ledger), lambda _: port, "batch_1")
+    port.n_kept = N_QUERIES
+    judged(again(recorder, ledger), port, how)
+
+    assert statuses(again(recorder, ledger)) == ["ended", "ended", "ended"]
+    assert len(again(recorder, ledger).state.verdicts) == len(port.asked) == N_QUERIES
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=2)])
