@@ -254,11 +254,13 @@ def _lost(
         is_broken = True
     planned = frozenset(batch.planned.queries)
     n_new = sum(state.is_unanswered(key) for key in read & planned)
-    if n_new or (planned <= read and not is_broken):
+    if n_new:
         raise NotFound(
             f"{counted(n_new, 'result')} of {name} can still be received: `tourney batch wait`"
             " receives what there is"
         )
+    if planned <= read and not is_broken:
+        raise NotFound(f"every result of {name} is recorded; `tourney batch wait` closes it")
     return found
 
 

@@ -171,6 +171,7 @@ class BatchReceiver:
             NotAnswering: Its results cannot be read, or not all of them.
             ResultsLost: The provider no longer keeps them.
         """
+        self._why_not = self._why_none = ""  # of this batch, not of the last one, even if cut off
         try:
             state = self._read(batch, state)
         except ResultsLost:
@@ -183,7 +184,6 @@ class BatchReceiver:
             raise BatchRefused(f"{why}: {state.failure}")
         if self._why_not:
             self._options.tell(f"the last error: {self._why_not}")
-            self._why_not = ""  # of this batch, not of the next one
         self._options.tell(
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
             f" {len(batch.planned.queries) - state.n_succeeded} not"

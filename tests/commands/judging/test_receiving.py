@@ -263,6 +263,50 @@ def test_results_before_a_break_are_recorded_and_the_others_can_be_given_up(
     assert (n_received, len(state.verdicts), len(state.query_failures)) == (2, 2, 2)
 
 
+def test_a_batch_that_broke_off_is_not_blamed_on_the_next_one(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Else an error of the account is looked for where there was none."""
+
+    class Suspended(Cut):
+        """A provider that blames the account for a result of the first batch, then breaks off."""
+
+        def results(self, provider_batch_id: str) -> Iterator[Answer]:
+            """Blame the account."""
+            answers = super().results(provider_batch_id)
+            if provider_batch_id == "batch_1":
+                yield NoReply(next(answers).query_key, "errored", "suspended", is_of_all=True)
+                raise NotAnswering("the results broke off")
+            yield from answers
+
+    told: list[str] = []
+    port = Suspended(prefer_tuned, ends_at_once=False, now=clock.now)
+    how = replace(batching(clock, waits=False, tell=told.append), batch_queries=2)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, how)
+    port.end()
+
+    with pytest.raises(WorkInFlight, match="2 queries in 1 batch"):
+        judged(recorder, port, how)
+
+    assert "the last error: suspended" not in told
+
+
+def test_a_batch_whose_results_are_all_recorded_is_closed_by_waiting(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """The process died before the end was recorded: there is nothing to give up."""
+    port = Cut(prefer_tuned, now=clock.now)
+    with pytest.raises(WorkInFlight):
+        judged(recorder, port, batching(clock, waits=False))
+    unread = [each for each in port.asked if not recorder.state.is_answered(each.query_key)]
+    merge_verdicts(ledger, unread, STREAM)
+    port.is_cut = False
+
+    with pytest.raises(NotFound, match=r"every result of batch_1 is recorded; .* closes it"):
+        forget_batch(again(recorder, ledger), lambda _: port, "batch_1")
+
+
 def test_a_provider_that_counts_fewer_results_than_queries_has_no_more(
     recorder: Recorder, clock: Clock
 ) -> None:
