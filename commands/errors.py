@@ -145,6 +145,7 @@ class NoCredentials(TourneyError):
     """A provider needs an API key, and there is none, or a wrong one."""
 
     exit_code: ClassVar[int] = 4
+    was_sent = True  # False: the provider itself says so, and has not done what was asked
 
     def __init__(
         self,
@@ -266,6 +267,8 @@ class Refused(TourneyError):
 
 class SpendLimitReached(Refused):
     """The provider's own spend limit is reached."""
+
+    was_sent = True  # False: the provider itself says so, and has not done what was asked
 
     def __init__(self, why: str) -> None:
         super().__init__(

@@ -303,13 +303,18 @@ class _BatchJudging:
             self._options.polling.sleep(wait_s)
         return wait_s <= _LONGEST_WAIT_S
 
-    def _taken(self, key: Digest, refusal: TourneyError, since: datetime) -> BatchState | None:
+    def _taken(
+        self,
+        key: Digest,
+        refusal: BatchRefused | SpendLimitReached | NoCredentials,
+        since: datetime,
+    ) -> BatchState | None:
         """Return a batch that was refused and yet exists; None if it does not.
 
         Raises:
             BatchUncertain: It cannot be known yet.
         """
-        if isinstance(refusal, BatchRefused) and not refusal.was_sent:
+        if not refusal.was_sent:
             return None
         state = self._recorder.state
         try:

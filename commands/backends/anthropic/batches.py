@@ -20,7 +20,13 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote.outcomes import ORDER_REFUSED, broken_off, not_listing, uncertain
+from commands.backends.remote.outcomes import (
+    ORDER_REFUSED,
+    broken_off,
+    fate_of,
+    not_listing,
+    uncertain,
+)
 from commands.backends.remote.told import date_in
 from commands.errors import (
     BatchBusy,
@@ -156,13 +162,16 @@ def _not_downloaded(error: anthropic.APIError) -> TourneyError:
 
 def _not_created(error: anthropic.APIError) -> TourneyError:
     """Return the error of a failed `create`: it tells whether the batch may exist."""
-    if (fatal := api.fatal_error(error)) is not None:
-        return fatal
     detail, status = api.describe_error(error), api.status_of(error)
+    was_sent = status is None or fate_of(status, api.kinds_of(error)) != "refused"
+    if (fatal := api.fatal_error(error)) is not None:
+        fatal.was_sent = was_sent
+        return fatal
     if not api.may_have_arrived(error):
         return BatchBusy(detail, was_sent=False)
     if api.is_busy(error):
         return BatchBusy(detail, asked_s=api.asked_wait_s(error))
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BatchRefused(f"{detail}; lower [judge] batch_queries")
-    return BatchRefused(detail) if status in ORDER_REFUSED else uncertain(detail)
+        detail = f"{detail}; lower [judge] batch_queries"
+    is_refused = status in ORDER_REFUSED
+    return BatchRefused(detail, was_sent=was_sent) if is_refused else uncertain(detail)

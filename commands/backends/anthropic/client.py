@@ -185,7 +185,7 @@ def provider_error(error: APIError) -> TourneyError:
     return fatal_error(error) or failure_of_free_call(describe_error(error), status_of(error))
 
 
-def fatal_error(error: APIError) -> TourneyError | None:
+def fatal_error(error: APIError) -> NoCredentials | SpendLimitReached | None:
     """Return an error if no further request can succeed; else None."""
     if not isinstance(error, APIStatusError):
         return None

@@ -19,7 +19,7 @@ import openai
 
 from commands.backends.endpoint import _batch_replies as replies
 from commands.backends.endpoint.requests import PATH, ChatForm
-from commands.backends.endpoint.server import Endpoint
+from commands.backends.endpoint.server import Endpoint, kinds_of
 from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
@@ -33,6 +33,7 @@ from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
     broken_off,
     failure_of_free_call,
+    fate_of,
     not_listing,
     uncertain,
 )
@@ -191,19 +192,19 @@ class OpenAIBatches:
 
     def _not_created(self, error: openai.APIError) -> TourneyError:
         """Return the error of a failed order: it tells whether the batch may exist."""
-        if (fatal := self._server.fatal_error(error)) is not None:
-            return fatal
         detail = self._server.describe(error)
         if was_not_sent(error.__cause__):
             return BatchBusy(detail, was_sent=False)
         if not isinstance(error, openai.APIStatusError):
             return uncertain(detail)
-        if error.status_code in _BUSY:
+        was_sent = fate_of(error.status_code, kinds_of(error)) != "refused"
+        is_fatal = self._server.fatal_error(error) is not None
+        if error.status_code in _BUSY and not is_fatal:
             return BatchBusy(detail, asked_s=retry_after_s(error.response.headers))
-        is_refused = error.status_code in ORDER_REFUSED
-        return self._refused(error) if is_refused else uncertain(detail)
+        is_refused = is_fatal or error.status_code in ORDER_REFUSED
+        return self._refused(error, was_sent=was_sent) if is_refused else uncertain(detail)
 
-    def _refused(self, error: openai.APIError, *, was_sent: bool = True) -> TourneyError:
+    def _refused(self, error: openai.APIError, *, was_sent: bool) -> TourneyError:
         """Return the error for a batch that the server says it did not take."""
         detail = self._server.describe(error)
         if (
@@ -211,7 +212,10 @@ class OpenAIBatches:
             and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         ):
             detail = f"{detail}; lower [judge] batch_queries"
-        return self._server.fatal_error(error) or BatchRefused(detail, was_sent=was_sent)
+        if (fatal := self._server.fatal_error(error)) is not None:
+            fatal.was_sent = was_sent
+            return fatal
+        return BatchRefused(detail, was_sent=was_sent)
 
     def _page(self, after: str) -> bytes:
         batches = self._again.batches.with_raw_response

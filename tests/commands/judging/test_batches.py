@@ -11,6 +11,7 @@ from commands.errors import (
     BatchBusy,
     BatchGone,
     BatchRefused,
+    NoCredentials,
     NotAnswering,
     NothingReadable,
     ProviderError,
@@ -208,6 +209,36 @@ def test_a_refusal_is_not_believed_where_the_batch_cannot_be_looked_for(
         judged(recorder, port, batching(clock, waits=False))
 
     assert statuses(recorder) == ["unknown"]
+
+
+def test_a_busy_provider_that_cannot_be_searched_is_not_sent_it_again(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """Something between may answer both calls; the batch that it passed on is paid for."""
+    port = Hidden(prefer_tuned, now=clock.now)
+    port.why = ProviderError("HTTP 405")
+    port.fail_next(BatchBusy("HTTP 429", asked_s=1.0), accepts=True)
+
+    with pytest.raises(ProviderError, match="HTTP 405"):
+        judged(recorder, port, batching(clock, waits=False))
+
+    assert (len(port.asked), statuses(recorder)) == (N_QUERIES, ["unknown"])
+
+
+def test_what_the_provider_itself_refuses_is_not_looked_for(
+    recorder: Recorder, clock: Clock
+) -> None:
+    """A stranger's running batch of the same size would make it uncertain."""
+    port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
+    port.create([query._replace(query_key=key(query.query_key)) for query in open_now(recorder)])
+    refusal = NoCredentials("the key is wrong")
+    refusal.was_sent = False
+    port.fail_next(refusal, accepts=False)
+
+    with pytest.raises(NoCredentials):
+        judged(recorder, port, batching(clock, waits=False))
+
+    assert statuses(recorder) == ["not created"]
 
 
 def test_a_spend_limit_stops_at_once(

@@ -135,9 +135,10 @@ def test_a_spend_limit_stops_before_a_batch(
     """A rate limit in all but name: waiting does not help."""
     fake_anthropic.inject(Fault(endpoint="batches.create", kind="spend_limit"))
 
-    with pytest.raises(SpendLimitReached):
+    with pytest.raises(SpendLimitReached) as no:
         batching(anthropic_client).create(queries(2))
 
+    assert not no.value.was_sent  # the API itself says so
     assert len(fake_anthropic.bill().posts) == 1
 
 
@@ -147,10 +148,11 @@ def test_a_batch_that_is_too_large_says_what_to_lower() -> None:
         judge = batching(client)
         n_bytes = sum(map(judge.n_bytes, queries(3)))
 
-        with pytest.raises(BatchRefused, match=r"HTTP 413.*lower \[judge\] batch_queries"):
+        with pytest.raises(BatchRefused, match=r"HTTP 413.*lower \[judge\] batch_queries") as no:
             judge.create(queries(3))
 
     assert n_bytes > 9_000
+    assert not no.value.was_sent  # the API itself says so
 
 
 def test_the_sizes_of_queries_add_up_to_the_size_of_a_batch(
