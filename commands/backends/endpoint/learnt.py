@@ -1,11 +1,11 @@
 """Learn from a server's rejections which parameters it does not take for a model.
 
 OpenAI's reasoning models want `max_completion_tokens` and no temperature, others know no seed: the
-first rejection says so, once for each server and model. Nothing is paid for it, and no key of a
-query or response changes; what was learnt is recorded beside them.
+first rejection says so, once for each server and model. It is believed once the request, sent again
+in the other form, is answered: a rejection may quote the request, and mean something else. Nothing
+is paid for it, and no key of a query or response changes; what was learnt is recorded beside them.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Final
@@ -13,20 +13,12 @@ from typing import Final
 import openai
 
 from commands.backends.endpoint.post import Post
-from commands.backends.endpoint.requests import REMEDIES, UNSUPPORTED
+from commands.backends.endpoint.requests import INSTEAD, refused_parameter
 from commands.settings.api_keys import redacted
 from ledger.events.requests import ParameterRefused
 from ledger.identity import Json
 
 _INVALID: Final = frozenset({400, 422})
-_INSTEAD: Final[Mapping[str, str | None]] = {
-    "max_tokens": "max_completion_tokens",
-    "max_completion_tokens": "max_tokens",
-    "temperature": None,
-    "reasoning_effort": None,
-    "seed": None,
-}
-"""What a request can do without, or says by another name: all that is learnt from a rejection."""
 
 
 class LearntParameters:
@@ -47,13 +39,18 @@ class LearntParameters:
         """Return what posts without what the server does not take, and learns from rejections."""
 
         def send(path: str, body: Mapping[str, Json]) -> bytes:
+            found: dict[str, ParameterRefused] = {}
             while True:
-                adapted = self._adapted(body)
+                adapted = self._adapted(body, found)
                 try:
-                    return post(path, adapted)
+                    answer = post(path, adapted)
                 except openai.APIStatusError as error:
-                    if not self._learns(error, adapted):
+                    found |= self._found(error, adapted, found)
+                    if self._adapted(body, found) == adapted:
                         raise
+                else:
+                    self._learn(found.values())
+                    return answer
 
         return send
 
@@ -63,36 +60,48 @@ class LearntParameters:
             news, self._news = self._news, []
         return news
 
-    def _adapted(self, body: Mapping[str, Json]) -> Mapping[str, Json]:
-        with self._lock:
-            names = {name: self._refused.get(name, name) for name in body}
+    def _adapted(
+        self, body: Mapping[str, Json], found: Mapping[str, ParameterRefused]
+    ) -> Mapping[str, Json]:
+        known = self._known(found)
+        names = {name: known.get(name, name) for name in body}
         return {name: body[old] for old, name in names.items() if name is not None}
 
-    def _learns(self, error: openai.APIStatusError, sent: Mapping[str, Json]) -> bool:
-        """Return whether a rejection names a parameter that the request can do without."""
-        detail = redacted(str(error))
-        named = [error.param or "", *re.findall(r"\w+", detail)]
-        name = next((each for each in named if each in REMEDIES or each in _INSTEAD), "")
-        is_of_a_key = error.status_code in _INVALID and UNSUPPORTED.search(detail) is not None
-        if not is_of_a_key or name not in _INSTEAD or name not in sent:
-            return False
-        instead = _INSTEAD[name]
+    def _known(self, found: Mapping[str, ParameterRefused]) -> Mapping[str, str | None]:
+        """Return what is sent in place of what, the findings of one request included."""
         with self._lock:
-            if name in self._refused:  # learnt by another thread meanwhile
-                return True
-            if instead in self._refused:  # it takes neither name
-                return False
-            self._refused[name] = instead
-            self._news.append(
-                ParameterRefused(
-                    base_url=self._base_url,
-                    model=self._model,
-                    parameter=name,
-                    instead=instead,
-                    detail=detail,
-                )
-            )
-        return True
+            return {name: each.instead for name, each in found.items()} | self._refused
+
+    def _found(
+        self,
+        error: openai.APIStatusError,
+        sent: Mapping[str, Json],
+        found: Mapping[str, ParameterRefused],
+    ) -> Mapping[str, ParameterRefused]:
+        """Return the parameter that a rejection names, if the request can do without it."""
+        detail = redacted(str(error))
+        name = refused_parameter(detail, error.param)
+        if error.status_code not in _INVALID or name not in INSTEAD or name not in sent:
+            return {}
+        instead = INSTEAD[name]
+        if instead in self._known(found):  # it takes neither name
+            return {}
+        refused = ParameterRefused(
+            base_url=self._base_url,
+            model=self._model,
+            parameter=name,
+            instead=instead,
+            detail=detail,
+        )
+        return {name: refused}
+
+    def _learn(self, found: Iterable[ParameterRefused]) -> None:
+        """Believe findings: the request was answered in their form."""
+        with self._lock:
+            for each in found:
+                if not {each.parameter, each.instead} & self._refused.keys():
+                    self._refused[each.parameter] = each.instead
+                    self._news.append(each)
 
 
 def described(refused: ParameterRefused) -> str:

@@ -50,25 +50,45 @@ class ChatForm:
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-REMEDIES: Final[Mapping[str, str]] = {
+_REMEDIES: Final[Mapping[str, str]] = {
     "max_tokens": 'set max_tokens_key = "max_completion_tokens"',
     "max_completion_tokens": 'set max_tokens_key = "max_tokens"',
     "temperature": "set greedy = false",
     "reasoning_effort": "change or remove reasoning_effort",
     "response_format": 'set protocol = "line"',
 }
-UNSUPPORTED: Final = re.compile(
+INSTEAD: Final[Mapping[str, str | None]] = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+    "temperature": None,
+    "reasoning_effort": None,
+    "seed": None,
+}
+"""What a request can do without, or says by another name: all that is learnt from a rejection."""
+
+_UNTOLD: Final = frozenset({"", "None", "null"})  # LiteLLM says "None"
+_UNSUPPORTED: Final = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted", re.IGNORECASE
 )
 
 
-def remedy_of(message: str) -> str | None:
-    """Return which setting to change if a server does not know a key, or its value; else None.
+def remedy_of(message: str, told: object = None) -> str | None:
+    """Return which setting to change if a server does not know a key, or its value; else None."""
+    return _REMEDIES.get(refused_parameter(message, told) or "")
+
+
+def refused_parameter(message: str, told: object = None) -> str | None:
+    """Return which parameter a server does not know, or not with its value; None: none of these.
 
     Such a rejection is of every request. One of a prompt that is too long may name a key, too, but
     not as unsupported.
+
+    Args:
+        message: The server's words. They may quote the request.
+        told: The field in which the server names the parameter; if it does, nothing else counts.
     """
-    if not UNSUPPORTED.search(message):
+    if not _UNSUPPORTED.search(message):
         return None
-    named = re.findall(r"\w+", message)
-    return next((REMEDIES[word] for word in named if word in REMEDIES), None)
+    is_told = isinstance(told, str) and told not in _UNTOLD
+    words = re.findall(r"\w+", str(told) if is_told else message)
+    return next((each for each in words if each in _REMEDIES or each in INSTEAD), None)

@@ -68,7 +68,7 @@ class Endpoint:
     api_key: str | None = field(repr=False)  # None or empty if the server needs none
     key_variable: str = OPENAI_KEY  # where the key is from, for messages
     timeout_s: float = TIMEOUT_S  # for each part of an answer
-    remedy_of: Callable[[str], str | None] = lambda _: None  # of a rejection of all requests
+    remedy_of: Callable[[str, object], str | None] = lambda *_: None  # of a rejection of all
 
     def __post_init__(self) -> None:
         """Keep the key out of whatever servers answer."""
@@ -133,7 +133,7 @@ class Endpoint:
             read: Decodes the body; raises msgspec.DecodeError if it is not such an answer.
 
         Raises:
-            TryAgain: The server surely did not answer.
+            TryAgain: The server is busy, or was not reached; it may answer later.
             Stop: The other requests would fail as well: the server cannot be reached, is another
                 API, lacks the model, does not know a setting, refuses the key or is out of credit.
         """
@@ -176,16 +176,18 @@ class Endpoint:
         if status < HTTPStatus.BAD_REQUEST:
             raise Stop(ProviderError(f"{self.base_url} replied {detail}"), fate) from None
         if status in REJECTED:
-            return self._rejected(detail, fate, fatal)
+            return self._rejected(detail, error.param, fate, fatal)
         return Unanswered(detail, fate)  # perhaps of this request only
 
-    def _rejected(self, detail: str, fate: Fate, fatal: TourneyError | None) -> Unanswered:
+    def _rejected(
+        self, detail: str, told: object, fate: Fate, fatal: TourneyError | None
+    ) -> Unanswered:
         """Return a rejection.
 
         Raises:
             Stop: Every request would be rejected, and a setting can change that.
         """
-        if (remedy := self.remedy_of(detail)) is not None:
+        if (remedy := self.remedy_of(detail, told)) is not None:
             fault = f"{self.base_url} rejects {self.model} ({detail}); {remedy}"
             raise Stop(ConfigurationError([fault]), fate)
         is_certain = _OF_THE_REQUEST.search(detail) is not None

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping
 
+import httpx2
+import openai
 import pytest
 
 from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
 from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.learnt import LearntParameters
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_missing
@@ -201,6 +204,76 @@ def test_a_server_that_takes_neither_name_is_not_asked_for_ever(ledger: Ledger) 
         judge(gateway, ledger)
 
     assert len(gateway.asked) == 2
+
+
+TOP_K = "Extra inputs are not permitted: top_k"
+
+
+@pytest.mark.parametrize(
+    ("words", "param"),
+    [
+        (f"{TOP_K}; the request was max_tokens=32 temperature=0", None),
+        (f"{TOP_K}; the request was max_tokens=32 temperature=0", "top_k"),
+        ("flagged: 'at an unknown temperature'", None),
+    ],
+    ids=["quotes the request", "names another parameter", "quotes a prompt"],
+)
+def test_nothing_is_learnt_from_a_rejection_that_stays(
+    ledger: Ledger, words: str, param: str | None
+) -> None:
+    """The words that it quotes of the request are no parameters that the server refuses."""
+
+    def rejecting(_: int, body: Json) -> Sent:
+        if "p2" in json.dumps(body):
+            return Sent(400, {"error": {"message": words, "param": param, **USUAL}})
+        return well(body)
+
+    with Gateway(rejecting) as gateway:
+        state, told = generate(gateway, ledger)
+
+    assert (learnt(state), told) == ([], [])
+    answered = [each for each in gateway.asked if rejecting(1, each).status == 200]
+    assert len(answered) == 3
+    assert all("max_tokens" in each and "temperature" in each for each in answered)
+    assert len(gateway.asked) == (4 if param else 5)
+
+
+def test_a_parameter_that_a_proxy_does_not_name_is_looked_for_in_its_words(ledger: Ledger) -> None:
+    """LiteLLM writes "None" where OpenAI names the parameter."""
+
+    def proxy(n: int, body: Json) -> Sent:
+        sent = reasoning(n, body)
+        if sent.status == 200:
+            return sent
+        words = WANTS_ANOTHER_NAME if "max_tokens" in body else DOES_NOT_SAMPLE
+        return Sent(400, {"error": {**words, "param": "None"}})
+
+    with Gateway(proxy) as gateway:
+        state, _ = generate(gateway, ledger)
+
+    assert learnt(state) == NAMES
+
+
+def test_a_server_that_was_found_to_take_neither_name_is_asked_once() -> None:
+    """Two ledgers that were merged may say so."""
+    names = ("max_tokens", "max_completion_tokens")
+    known = [
+        ParameterRefused(base_url="u", model="m", parameter=one, instead=other, detail="")
+        for one, other in (names, names[::-1])
+    ]
+    asked: list[Mapping[str, object]] = []
+
+    def post(_: str, body: Mapping[str, object]) -> bytes:
+        asked.append(body)
+        assert len(asked) < 9, "it is asked for ever"
+        words = f"Unsupported parameter: '{next(iter(body))}'"
+        answer = httpx2.Response(400, request=httpx2.Request("POST", "http://x"))
+        raise openai.BadRequestError(words, response=answer, body={"message": words})
+
+    with pytest.raises(openai.BadRequestError):
+        LearntParameters("u", "m", known).adapt(post)("/chat/completions", {"max_tokens": 5})
+
+    assert len(asked) == 1
 
 
 def test_a_value_that_is_too_large_is_not_taken_for_an_unknown_name(ledger: Ledger) -> None:
