@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final, TypeVar
 
 import httpx2
 import msgspec
 
+from commands.backends.remote.told import date_in
 from commands.settings.api_keys import redacted, without_keys
 from ledger.store import utc_now
 
@@ -66,20 +65,11 @@ def retry_after_s(headers: httpx2.Headers) -> float | None:
             return max(0.0, float(headers[name]) * unit_s)
         except (KeyError, ValueError):
             continue
-    until = _date(headers.get("retry-after"))
+    until = date_in(headers, "retry-after")
     if until is None:
         return None
-    now = _date(headers.get("date")) or utc_now()  # the provider's clock goes before this one
+    now = date_in(headers) or utc_now()  # the provider's clock goes before this one
     return max(0.0, (until - now).total_seconds())
-
-
-def _date(text: str | None) -> datetime | None:
-    """Return the time in a header; None if it holds none."""
-    try:
-        moment = parsedate_to_datetime(text or "")
-    except ValueError:
-        return None
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def was_not_sent(error: BaseException | None) -> bool:

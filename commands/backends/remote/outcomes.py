@@ -62,7 +62,7 @@ class Unanswered:
     detail: str
     fate: Fate = "refused"
     reason: Literal["errored", "rejected"] = "errored"
-    is_certain: bool = True  # False: a rejection whose cause may be the server
+    is_certain: bool = True  # False: a rejection whose cause may be a server that answers others
     blames: TourneyError | None = None  # of a rejection: what is wrong if it comes to everything
     is_again: bool = False  # the server was busy: send it again, as another request
 
@@ -115,7 +115,7 @@ def undecodable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
 
 
 class TryAgain(Exception):
-    """The server surely did not answer this request, and may do so later."""
+    """The server is busy, or was not reached; it may answer later."""
 
     def __init__(
         self,
@@ -159,20 +159,32 @@ class HeldRejections(Generic[Request]):
     """Keeps rejections back until it is known whether the requests or the server are at fault.
 
     The requests are, once the server answers a request that was sent after the first rejection
-    came. The server is, once too many came without such an answer, in the same words or in any.
+    came. The server is, once too many came in the same words without such an answer, or too many in
+    whatever words without any answer between them.
     """
 
     def __init__(self) -> None:
         self.has_answered = False  # the server has answered a request
         self._held: list[tuple[Request, Unanswered]] = []
         self._n_sent = 0  # when the first of them came
-        self._n_alike = Counter[str]()  # of all in a row, held or not, by their words
+        self._n_alike = Counter[str]()  # of all since such an answer, by their words
+        self._n_in_a_row = 0  # since any answer
 
     @property
     def blames_server(self) -> bool:
-        """Whether so many were rejected in a row that the server is at fault."""
-        most = max(self._n_alike.values(), default=0)
-        return most >= MOST_ALIKE or self._n_alike.total() >= _MOST_UNLIKE
+        """Whether so many were rejected that the server is at fault."""
+        return self._n_most_alike >= MOST_ALIKE or self._n_in_a_row >= _MOST_UNLIKE
+
+    @property
+    def tally(self) -> str:
+        """How many were rejected, for messages."""
+        if self._n_in_a_row >= MOST_ALIKE:
+            return f"{self._n_in_a_row} requests in a row"
+        return f"{self._n_most_alike} requests in the same words"
+
+    @property
+    def _n_most_alike(self) -> int:
+        return max(self._n_alike.values(), default=0)
 
     def add(self, request: Request, rejection: Unanswered, n_sent: int) -> None:
         """Hold a rejection.
@@ -185,17 +197,16 @@ class HeldRejections(Generic[Request]):
         if not self._held:
             self._n_sent = n_sent
         self._held.append((request, rejection))
-        self._count(rejection)
-
-    def note(self, rejection: Unanswered) -> None:
-        """Count a rejection that speaks of its request; it is believed of a server that answers."""
-        if not self.has_answered:
-            self._count(rejection)
+        self._n_alike[_OWN_WORDS.sub("", rejection.detail)] += 1
+        self._n_in_a_row += 1
 
     def answered(self, number: int) -> list[tuple[Request, Unanswered]]:
         """Return the rejections that are final since the request of a number was answered."""
         self.has_answered = True
-        if number <= self._n_sent or self.blames_server:
+        if self.blames_server:
+            return []
+        self._n_in_a_row = 0
+        if number <= self._n_sent:
             return []
         self._n_alike.clear()
         return self._taken()
@@ -209,11 +220,8 @@ class HeldRejections(Generic[Request]):
 
     def blame(self) -> TourneyError | None:
         """Return what is wrong with a server that rejected all and answered nothing, if known."""
-        blames = [each.blames for _, each in self._held]
+        blames = [each.blames for _, each in self._held if not each.is_certain]
         return blames[0] if blames and None not in blames and not self.has_answered else None
-
-    def _count(self, rejection: Unanswered) -> None:
-        self._n_alike[_OWN_WORDS.sub("", rejection.detail)] += 1
 
     def _taken(self) -> list[tuple[Request, Unanswered]]:
         held, self._held = self._held, []

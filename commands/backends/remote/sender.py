@@ -265,25 +265,24 @@ class Sender(Generic[Request, Answer]):
         return [Settled(request, what)]
 
     def _rejected(self, request: Request, what: Unanswered) -> list[Settled[Request, Answer]]:
-        """Hold a rejection unless it is certain; stop if the server rejects request after request.
+        """Hold a rejection; stop if the server rejects request after request.
 
-        A certain one is of its request alone.
+        A certain one, of a server that has answered, is of its request alone.
         """
-        if what.is_certain:
-            self._held.note(what)
-        else:
-            self._held.add(request, what, self._n_sent)
+        if what.is_certain and self._held.has_answered:
+            return [Settled(request, what)]
+        self._held.add(request, what, self._n_sent)
         if self._held.blames_server:
             self._error = (
                 self._error
                 or self._held.blame()
                 or ProviderError(
-                    f"{self._server} rejected request after request in a row, the last by"
-                    f" {what.detail!r}; correct the server, the account or the settings: what is"
-                    " not recorded as rejected is sent again"
+                    f"{self._server} rejected {self._held.tally} (the last: {what.detail!r})."
+                    " Correct the server, the account or the settings, then run the same command"
+                    " again."
                 )
             )
-        return [Settled(request, what)] if what.is_certain else []
+        return []
 
     def _later(self, sent: _Sent[Request], again: TryAgain) -> list[Settled[Request, Answer]]:
         """Put a request back, unless it or the server has failed for too long."""

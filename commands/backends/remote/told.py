@@ -40,10 +40,10 @@ def time_of(told: object) -> datetime | None:
     return None
 
 
-def date_in(headers: httpx2.Headers) -> datetime | None:
-    """Return when an answer was made, by its server's clock; None if it does not say."""
+def date_in(headers: httpx2.Headers, name: str = "date") -> datetime | None:
+    """Return the time in a header: by default when the server made the answer; None if untold."""
     try:
-        moment = parsedate_to_datetime(headers["date"])
+        moment = parsedate_to_datetime(headers[name])
         return moment.astimezone(UTC) if moment.tzinfo else None
     except (KeyError, ValueError, OverflowError):
         return None

@@ -77,7 +77,7 @@ def test_a_rejection_of_everything_burns_nothing(status: int) -> None:
     with Gateway(answer) as gateway:
         answers, why = asked_through(gateway, 40)
 
-    assert "rejected request after request" in why
+    assert "rejected 8 requests in a row" in why
     assert {each.reason for each in answers if isinstance(each, NoReply)} == {"errored"}
     assert len(gateway.asked) == 8
 

@@ -251,7 +251,7 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     fake.inject(*[Fault("bad_request")] * 8)
 
     with pytest.raises(
-        ProviderError, match=r"rejected request after request .*HTTP 400: told to fail"
+        ProviderError, match=r"rejected 8 requests in a row .*HTTP 400: told to fail"
     ):
         judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
     done = judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)

@@ -317,7 +317,7 @@ def test_rejections_in_the_same_words_end_the_run_and_burn_nothing() -> None:
     """An account's limit may be reached after any number of answers, and lifted tomorrow."""
     work = Work(172)
 
-    with pytest.raises(ProviderError, match=r"rejected request after request .* 'usage limit'"):
+    with pytest.raises(ProviderError, match=r"rejected 8 requests in a row .* 'usage limit'"):
         work.run(rejecting(range(40, 172)))
 
     assert list(work.fates.values()).count("answered") == 40
@@ -329,7 +329,7 @@ def test_rejections_that_differ_in_the_requests_id_alone_are_alike() -> None:
     ids = count()
     work = Work(30)
 
-    with pytest.raises(ProviderError, match="rejected request after request"):
+    with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
         work.run(
             lambda _: Unanswered(
                 f"HTTP 400: no (request req_{next(ids)})", reason="rejected", is_certain=False
@@ -359,7 +359,7 @@ def test_a_server_that_is_blamed_stays_so_while_the_rest_comes_in() -> None:
                 blamed.set()
 
     work = Work(MOST_ALIKE + 1)
-    with pytest.raises(ProviderError, match="rejected request after request"):
+    with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
         work.run(ask, n_at_a_time=MOST_ALIKE + 1, held=Blaming())
 
     assert work.reasons == ["errored"] * (MOST_ALIKE + 1)
@@ -399,11 +399,51 @@ def test_rejections_for_reasons_of_their_own_are_final() -> None:
 
     few = Work(2 * MOST_ALIKE - 1).run(ask)
     many = Work(20)
-    with pytest.raises(ProviderError, match="rejected request after request"):
+    with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
         many.run(ask)
 
     assert few.reasons == ["rejected"] * (2 * MOST_ALIKE - 1)
     assert many.reasons == ["errored"] * 2 * MOST_ALIKE
+
+
+def test_rejections_with_answers_between_them_are_not_in_a_row() -> None:
+    """The answers were under way when the first rejection came, as with 64 at a time."""
+    held: HeldRejections[int] = HeldRejections()
+    for number in range(1, 65):
+        if number % 4:
+            held.answered(number)
+        else:
+            word = "abcdefghijklmnop"[number // 4 - 1]
+            no = Unanswered(f"no {word}", reason="rejected", is_certain=False)
+            held.add(number, no, 64)
+
+    assert not held.blames_server
+
+
+def test_alike_rejections_with_an_earlier_answer_between_are_not_said_to_be_in_a_row() -> None:
+    """An account's limit may be reached while earlier requests are still answered."""
+    held: HeldRejections[int] = HeldRejections()
+    no = Unanswered("usage limit", reason="rejected", is_certain=False)
+    for number in range(MOST_ALIKE):
+        if number == 3:
+            held.answered(number)
+        held.add(number, no, 64)
+
+    assert held.blames_server
+    assert held.tally == "8 requests in the same words"
+
+
+def test_a_server_that_answers_nothing_is_not_believed_about_its_requests() -> None:
+    """A gateway that flags everything is set up wrongly; one that answers others is believed."""
+    flagged = Unanswered("flagged", reason="rejected")
+    all_flagged, few_flagged = Work(20), Work(20)
+
+    with pytest.raises(ProviderError, match="rejected 8 requests in a row"):
+        all_flagged.run(lambda _: flagged)
+    few_flagged.run(lambda number: "ok" if number == 0 else flagged)
+
+    assert all_flagged.reasons == ["errored"] * MOST_ALIKE
+    assert few_flagged.reasons == ["rejected"] * 19
 
 
 def test_a_few_rejections_are_believed_and_remembered() -> None:
@@ -412,7 +452,7 @@ def test_a_few_rejections_are_believed_and_remembered() -> None:
     no = rejecting(range(100))
 
     first = Work(5).run(no, held=held)
-    with pytest.raises(ProviderError, match="rejected request after request"):
+    with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
         Work(5).run(no, held=held)
 
     assert first.reasons == ["rejected"] * 5
