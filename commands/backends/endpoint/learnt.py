@@ -79,9 +79,11 @@ class LearntParameters:
         found: Mapping[str, ParameterRefused],
     ) -> Mapping[str, ParameterRefused]:
         """Return the parameter that a rejection names, if the request can do without it."""
+        if error.status_code not in _INVALID:
+            return {}
         detail = redacted(str(error))
         name = refused_parameter(detail, error.param)
-        if error.status_code not in _INVALID or name not in INSTEAD or name not in sent:
+        if name is None or name not in INSTEAD or name not in sent:
             return {}
         instead = INSTEAD[name]
         if instead in self._known(found):  # it takes neither name

@@ -70,7 +70,6 @@ def test_the_first_replies_may_come_at_the_same_time() -> None:
         ),
         ({"retry-after": "Fri, 01 Jan 1999 00:00:00 GMT"}, 0.0),
         ({"retry-after": "Fri, 01 Jan 2027 00:00:08 -0000"}, None),  # a date without a zone
-        ({"retry-after": "Fri, 01 Jan 0001 00:00:00 +2300"}, None),
         ({"retry-after": "soon"}, None),
         ({}, None),
     ],
