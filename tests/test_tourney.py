@@ -314,7 +314,7 @@ def test_a_ledger_that_is_not_there_is_told_without_an_option(tmp_path: Path) ->
     ("rows", "why"),
     [
         (lambda view: view.elo(initial_rating=float("nan")), "^initial_rating nan: "),
-        (lambda view: view.elo(k=0), "^k 0: Expected "),
+        (lambda view: view.elo(k=0), "^k 0: must be above 0"),
         (lambda view: view.elo(bootstraps=3), "^bootstraps 3: "),
         (lambda view: view.bradley_terry(level=2), "^level 2: "),
         (

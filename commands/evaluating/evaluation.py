@@ -28,12 +28,12 @@ from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Item, Scores, require_boolean, require_reduce, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
-    Asking,
     EvaluationKind,
     ItemRegistered,
     Observation,
     SampleObserved,
     UnscorableReason,
+    WayOfAsking,
 )
 from ledger.events.options import Messages
 from ledger.events.registration import Entrant
@@ -98,10 +98,10 @@ class Evaluation(ABC):
         """Return how a chat template shows the questions; none: as plain text."""
         return self._chat_form or "none"
 
-    def asking(self, inference: Inference, configured: Entrant) -> Asking:
+    def asking(self, inference: Inference, configured: Entrant) -> WayOfAsking:
         """Return how the entrant, with the decoding that the evaluation sets, is asked."""
         form = self.chat_form(inference)
-        return Asking(
+        return WayOfAsking(
             chat=form,
             system=None if form == "none" else configured.chosen.system,
             temperature=configured.temperature,

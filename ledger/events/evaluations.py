@@ -123,7 +123,7 @@ class ScoredBy(Value, frozen=True):
     scoring: Digest  # of what determines the scores of an answer, see `scoring_digest`
 
 
-class Asking(Value, frozen=True, kw_only=True):
+class WayOfAsking(Value, frozen=True, kw_only=True):
     """How an evaluation asks its entrant, whole: a run is found by the digest of it."""
 
     chat: Literal["turns", "one-turn", "none"]  # none: plain text
@@ -151,7 +151,7 @@ class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     n_samples: Ordinal  # of each item
     n_available: Count  # items that the evaluation has; fewer may be planned
     scored_by: ScoredBy | UnsetType = UNSET  # not stored where no judge scores the answers
-    asking: Asking | UnsetType = UNSET  # plans made by earlier versions do not say
+    asking: WayOfAsking | UnsetType = UNSET  # plans made by earlier versions do not say
 
     @property
     def natural_key(self) -> tuple[str, ...]:

@@ -328,6 +328,6 @@ def test_a_bank_without_gold_answers_is_told_why_nothing_is_judged(trivia: Trivi
 
     done = [trivia.tourney(*words) for words in (("plan", "judge"), ("run",), ("apply", "judge"))]
 
-    assert [each.code for each in done] == [0, 0, 0]
+    assert [each.code for each in done] == [0, 2, 2]
     why = "truth: nothing can be judged: the rubric needs gold answers, but no prompt has one; add"
     assert all(why in each.err for each in done)

@@ -455,7 +455,7 @@ def test_a_tournament_is_rated_by_marks(tourney_with_marks: Tourney) -> None:
     assert 0 < spread[0] < spread[1]
     assert (alone["temperature"], among["temperature"]) == (0.3, 0.3)
     assert {row["n_battles"] for row in alone["rows"]} == {8}
-    assert {row["source"] for row in among["rows"]} == {"human"}
+    assert {row["source"] for row in among["rows"]} == {"unknown"}
     assert "Soft scores: a judge's scores at temperature 0.3." in shown
 
 

@@ -14,7 +14,7 @@ from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.samples import Inference
 from ledger import store
 from ledger.errors import NetworkFileSystem, TourneyError
-from ledger.events.evaluations import Asking, EvaluationPlanned
+from ledger.events.evaluations import EvaluationPlanned, WayOfAsking
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
 from tests.support.scripted import ScriptedGenerator
@@ -176,8 +176,8 @@ def test_a_system_prompt_is_on_record_whole() -> None:
     with store.Ledger.read_only(Path("evaluations.db")) as ledger:
         plans = [each.event for each in ledger.read() if isinstance(each.event, EvaluationPlanned)]
     assert [each.asking for each in plans] == [
-        Asking(chat="turns", system=system, max_new_tokens=4),
-        Asking(chat="one-turn", max_new_tokens=4),
+        WayOfAsking(chat="turns", system=system, max_new_tokens=4),
+        WayOfAsking(chat="one-turn", max_new_tokens=4),
     ]
 
 

@@ -197,7 +197,7 @@ def test_a_download_that_breaks_off_is_begun_again_until_it_is_whole(
     assert types_of(ledger).count("VerdictReceived") == N_QUERIES
     assert len(remote.asked) == N_QUERIES
     assert clock.moment >= NOON + HOUR
-    assert came == [(N_QUERIES, N_QUERIES)]
+    assert came == [(1, N_QUERIES), (N_QUERIES, N_QUERIES)]
 
 
 @pytest.mark.parametrize("tells_queries", [False, True])

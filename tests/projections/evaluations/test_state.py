@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ledger.events.evaluations import Asking, SampleScore
+from ledger.events.evaluations import SampleScore, WayOfAsking
 from ledger.events.registration import EntrantRegistered
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
@@ -122,7 +122,11 @@ def test_the_newest_plan_under_its_labels_holds() -> None:
 
 def test_a_plan_that_replaced_another_way_of_asking_is_told_from_it() -> None:
     """A reader would take the new numbers for the old ones; older plans do not say."""
-    first, same, other = Asking(chat="none"), Asking(chat="none"), Asking(chat="turns", system="X")
+    first, same, other = (
+        WayOfAsking(chat="none"),
+        WayOfAsking(chat="none"),
+        WayOfAsking(chat="turns", system="X"),
+    )
     asked = [UNSET, first, same, other]
     plans = [plan(number=n, asking=each) for n, each in enumerate(asked, start=1)]
 

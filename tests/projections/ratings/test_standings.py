@@ -222,7 +222,7 @@ def test_the_standings_carry_their_own_account() -> None:
 
     assert standing.account.sentence() == (
         "6 pairs = 1 decided + 1 tied + 0 inconsistent + 1 refused + 3 pending"
-        " (3 of 6 pairs judged so far)"
+        " (2 of 6 pairs judged so far)"
     )
 
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from ledger.events.evaluations import (
     AnswerObserved,
-    Asking,
     Choice,
     ChoicesItem,
     ChoicesObserved,
@@ -28,6 +27,7 @@ from ledger.events.evaluations import (
     SampleScore,
     SampleUnscorable,
     TextItem,
+    WayOfAsking,
     item_digest,
 )
 from ledger.events.imports import (
@@ -454,7 +454,7 @@ SAMPLES: Final[tuple[Event, ...]] = (
         items=(key("item"),),
         n_samples=1,
         n_available=1,
-        asking=Asking(chat="turns", system='Speak as a "pirate".', max_new_tokens=24),
+        asking=WayOfAsking(chat="turns", system='Speak as a "pirate".', max_new_tokens=24),
     ),
     *(
         SampleObserved(

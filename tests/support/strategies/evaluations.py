@@ -6,7 +6,6 @@ from msgspec import UNSET
 
 from ledger.events.evaluations import (
     AnswerObserved,
-    Asking,
     Choice,
     ChoicesItem,
     ChoicesObserved,
@@ -22,6 +21,7 @@ from ledger.events.evaluations import (
     SampleUnscorable,
     ScoredBy,
     TextItem,
+    WayOfAsking,
     item_digest,
 )
 from ledger.events.registration import Reference
@@ -56,10 +56,10 @@ def evaluation_planned() -> SearchStrategy[EvaluationPlanned]:
     )
 
 
-def asking() -> SearchStrategy[Asking]:
+def asking() -> SearchStrategy[WayOfAsking]:
     """Return ways to ask."""
     limits = {"temperature": st.none() | POSITIVE, "max_new_tokens": st.none() | ORDINALS}
-    return built(Asking, **limits)
+    return built(WayOfAsking, **limits)
 
 
 def scored_by() -> SearchStrategy[ScoredBy]:
