@@ -90,5 +90,5 @@ def _events(
     ledger: LedgerReader, stream: StreamId, of: type[AnyFact], until: int
 ) -> Iterator[AnyFact]:
     """Yield a stream's events of a type."""
-    facts = ledger.facts(stream, types={type_name(of)}, until=until)
-    return (event for _, event in facts if isinstance(event, of))
+    found = ledger.read(stream=stream, types={type_name(of)}, until=until)
+    return (each.event for each in found if isinstance(each.event, of))

@@ -13,8 +13,8 @@ import msgspec
 
 from ledger.chain import GENESIS, Head, is_tombstone
 from ledger.errors import CannotRead, UnreadableEvent
-from ledger.events.registry import EVENTS, Event
-from ledger.identity import Digest, StreamId
+from ledger.events.registry import EVENTS
+from ledger.identity import Digest, StreamId, key_of
 from ledger.recorded import (
     DAMAGED_ROW,
     EARLIEST_US,
@@ -25,21 +25,31 @@ from ledger.recorded import (
     microseconds,
 )
 from ledger.storage.connection import is_corrupt
+from ledger.storage.schema import KEY
 from ledger.storage.sharing import Locked, Snapshot
-from ledger.storage.tail import key_of, keys_until, positions_in, streams_in
 
 _LAST_POSITION: Final = 2**63 - 1  # of any SQLite table
 # Rows that one read transaction spans: short, so that the WAL can reset, and few, so that an audit
 # goes through them more than once in its core's cache.
 _PAGE: Final = 250
-_LOOKED_UP: Final = 1_000  # rows that one query finds by their positions
+_LOOKED_UP: Final = 1_000  # rows that one query finds by their positions or keys
 Columns: TypeAlias = tuple[Any, ...]  # of a row, as the query names them
-_STORED: Final = "position, recorded_us, type, schema_version, data"
-_COLUMNS: Final = f"{_STORED}, stream, version, chain"
+_COLUMNS: Final = "position, recorded_us, type, schema_version, data, stream, version, chain"
 _EVENTS: Final = f"SELECT {_COLUMNS} FROM event WHERE position > ? AND position <= ?"  # noqa: S608 (constants)
 _AT: Final = (
-    "SELECT {} FROM event WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
+    f"SELECT {_COLUMNS} FROM event"  # noqa: S608
+    " WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
+)
+_WITH_KEYS: Final = f"SELECT position, event_id FROM event WHERE {KEY} IN ({{}})".format  # noqa: S608
+_POSITIONS: Final = (
+    "SELECT position FROM event WHERE position > ?1 AND position <= ?2"
+    " AND stream IN (SELECT value FROM json_each(?3)){}"
 ).format
+_AND_TYPES: Final = " AND type IN (SELECT value FROM json_each(?4))"
+_STREAMS: Final = "SELECT stream FROM event WHERE version = 1{} ORDER BY +position".format
+_WITH_TYPES: Final = (
+    " AND stream IN (SELECT stream FROM event WHERE type IN (SELECT value FROM json_each(?)))"
+)
 # Not looked up by type: an audit goes through all rows, whatever an index leads to.
 _OF_TYPES: Final = "{} AND +type IN (SELECT value FROM json_each(?))".format
 _NEWEST: Final = (
@@ -53,8 +63,6 @@ _LAST_STREAM: Final = "SELECT stream FROM event ORDER BY position DESC LIMIT 1"
 _IS_WHOLE: Final = """\
 SELECT version = (SELECT count(*) FROM event WHERE stream = last.stream)
 FROM (SELECT stream, version FROM event ORDER BY position DESC LIMIT 1) AS last"""
-_WITH_KEY: Final = "SELECT position FROM event_key WHERE key = ?"
-_IDS: Final = "SELECT position, event_id FROM event WHERE position > ? AND position <= ?"
 _ROWS: Final = "SELECT * FROM event WHERE position > ? AND position <= ?"
 _IS_GONE: Final = re.compile("no such (column|table)").match
 _PAGE_OF: Final = "{} ORDER BY position LIMIT ?".format
@@ -105,42 +113,26 @@ class LedgerReader:
         for page in pages:
             yield from _recorded(page)
 
-    def facts(
-        self, stream: StreamId, *, types: Collection[str], until: int
-    ) -> Iterator[tuple[int, Event]]:
-        """Yield when events of a stream were recorded, in microseconds, and the events alone.
-
-        Of hundreds of thousands of events all else takes half of the time of `read`.
-
-        Raises:
-            UnreadableEvent: An event's type, version, shape or time is unknown.
-            CannotRead: The file is damaged.
-        """
-        for page in self._pages_at(self.positions([stream], types, 0, until), _STORED):
-            for position, recorded_us, type_, schema_version, data in page:
-                event, _ = _decoded(position, recorded_us, type_, schema_version, data)
-                yield recorded_us, event
-
     def find(self, keys: Iterable[bytes], *, until: int | None = None) -> Iterator[Recorded]:
         """Yield the events with some idempotency keys, in order of position.
 
         Args:
-            keys: As `ledger.storage.tail.key_named` gives them.
+            keys: As `ledger.identity.key_named` gives them.
             until: Only events up to this position.
 
         Raises:
             UnreadableEvent: An event's type, version, shape or time is unknown.
             CannotRead: The file is damaged.
         """
-        sought, head = frozenset(keys), self.head.position
-        last = head if until is None else until
-        found = {position for key in sought for (position,) in self.select(_WITH_KEY, key)}
-        for page in self.pages(_PAGE_OF(_IDS), keys_until(head), head) if sought else ():
-            for position, event_id in page:
-                if not isinstance(event_id, bytes):
+        sought = frozenset(keys)
+        in_turn, found = [*sought], list[int]()
+        for start in range(0, len(in_turn), _LOOKED_UP):
+            some = in_turn[start : start + _LOOKED_UP]
+            for position, event_id in self.select(_WITH_KEYS(",".join("?" * len(some))), *some):
+                if not isinstance(event_id, bytes) or key_of(event_id) not in sought:
                     raise UnreadableEvent(position, DAMAGED_ROW)
-                if key_of(event_id) in sought:
-                    found.add(position)
+                found.append(position)
+        last = self.head.position if until is None else until
         yield from self.at(position for position in found if position <= last)
 
     def positions(
@@ -148,10 +140,19 @@ class LedgerReader:
     ) -> list[int]:
         """Return where the events of some streams are, or of some types in them, in order.
 
+        Args:
+            streams: The streams.
+            types: The types; None: all.
+            after: Only positions after this one.
+            until: Only positions up to this one.
+
         Raises:
             CannotRead: The file is damaged.
         """
-        return positions_in(self.select, streams, types, after, until)
+        chosen = (streams,) if types is None else (streams, sorted(types))
+        query = _POSITIONS("" if types is None else _AND_TYPES)
+        found = self.select(query, after, until, *map(_json, chosen))
+        return sorted(position for (position,) in found)  # faster than by SQLite
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
         """Yield the events at some positions, in order.
@@ -225,7 +226,9 @@ class LedgerReader:
 
     def streams(self, *, types: Collection[str] | None = None) -> tuple[StreamId, ...]:
         """Return the streams in the order in which they began, or those with events of a type."""
-        found = streams_in(self.select, types)
+        chosen = () if types is None else (_json(sorted(types)),)
+        rows = self.select(_STREAMS(_WITH_TYPES if chosen else ""), *chosen)
+        found = [stream for (stream,) in rows]
         known = found if types is None else self.streams()
         newest = [stream for (stream,) in self.select(_LAST_STREAM)]
         is_sound = len(set(found)) == len(found) and all(isinstance(each, str) for each in found)
@@ -299,43 +302,33 @@ class LedgerReader:
         while page := self.select(query, after, *parameters, _PAGE):
             positions = [after, *(row[0] for row in page)]
             if any(map(ge, positions, positions[1:])):  # else an audit would go round for ever
-                raise CannotRead(self.path, f"positions do not increase after {after}")
+                why = f"positions do not increase after {after}"
+                raise CannotRead(self.path, why, is_damaged=True)
             yield page
             after = positions[-1]
 
-    def _pages_at(
-        self, positions: Sequence[int], columns: str = _COLUMNS
-    ) -> Iterator[list[Columns]]:
+    def _pages_at(self, positions: Sequence[int]) -> Iterator[list[Columns]]:
         """Yield the rows at some positions, which ascend, page by page."""
         for start in range(0, len(positions), _LOOKED_UP):
-            yield self.select(_AT(columns), _json(positions[start : start + _LOOKED_UP]))
+            yield self.select(_AT, _json(positions[start : start + _LOOKED_UP]))
 
 
-def _json(values: Sequence[str | int]) -> str:
+def _json(values: Sequence[str] | Sequence[int]) -> str:
     return msgspec.json.encode(values).decode()
 
 
 def _recorded(page: Sequence[Columns]) -> Iterator[Recorded]:
-    """Decode a page of events."""
-    for position, recorded_us, type_, schema_version, data, of, version, link in page:
-        event, redacted = _decoded(position, recorded_us, type_, schema_version, data)
-        if (type(of), type(version), type(link)) != _PLACED:
+    """Decode a page of events; again those that are redacted, or to find out what is wrong."""
+    for position, recorded_us, type_, schema_version, data, stream, version, link in page:
+        redacted = False
+        try:
+            event = _DECODERS[type_, schema_version](data)
+            is_sound = EARLIEST_US <= recorded_us <= LATEST_US
+        except (LookupError, TypeError, ValueError):
+            is_sound = False
+        if not is_sound:
+            event = decode_stored(position, recorded_us, type_, schema_version, data)
+            redacted = is_tombstone(data)
+        if (type(stream), type(version), type(link)) != _PLACED:
             raise UnreadableEvent(position, DAMAGED_ROW)
-        yield Recorded(position, of, version, recorded_us, link, event, redacted)
-
-
-def _decoded(
-    position: int, recorded_us: int, type_: str, schema_version: int, data: bytes
-) -> tuple[Event, bool]:
-    """Decode an event, and say whether it is redacted.
-
-    It is decoded again if it is, or to find out why it cannot be.
-    """
-    try:
-        event = _DECODERS[type_, schema_version](data)
-        if EARLIEST_US <= recorded_us <= LATEST_US:
-            return event, False
-    except (LookupError, TypeError, ValueError):
-        pass
-    event = decode_stored(position, recorded_us, type_, schema_version, data)
-    return event, is_tombstone(data)
+        yield Recorded(position, stream, version, recorded_us, link, event, redacted)

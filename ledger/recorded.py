@@ -75,10 +75,10 @@ class StoredEvent(NamedTuple):
         Raises:
             UnreadableEvent: A field is missing, or is of another type.
         """
-        stored = cls._make(row)
+        position, *_ = row
         if tuple(map(type, row)) != _TYPES:
-            raise UnreadableEvent(stored.position, DAMAGED_ROW)
-        return stored
+            raise UnreadableEvent(position if isinstance(position, int) else 0, DAMAGED_ROW)
+        return cls._make(row)
 
     @property
     def entry(self) -> LeafContent:
@@ -114,7 +114,7 @@ class StoredEvent(NamedTuple):
 
 
 _TYPES: Final = (int, bytes, str, int, str, int, int, bytes, bytes, bytes)
-DAMAGED_ROW: Final = "its row is damaged: a field has the wrong type"
+DAMAGED_ROW: Final = "its row is damaged: a field is missing or has the wrong type"
 
 
 def decode_stored(

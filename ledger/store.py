@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -16,15 +16,16 @@ from ledger.storage import schema
 from ledger.storage.connection import (
     connect_for_writing,
     differences,
+    flush_log,
     immediate_transaction,
+    is_failed_disk,
     open_for_reading,
     open_in_memory,
     prepare,
     translated_errors,
 )
 from ledger.storage.files import beside, flush
-from ledger.storage.group_commit import Append, CommitQueue
-from ledger.storage.lock import FileLock, NoLock, OnWait, say_nothing
+from ledger.storage.lock import FileLock, OnWait, say_nothing
 from ledger.storage.place import (
     NoWatch,
     PlaceWatch,
@@ -34,13 +35,6 @@ from ledger.storage.place import (
 )
 from ledger.storage.redaction import erase
 from ledger.storage.sharing import Locked, Snapshot, require_writable
-from ledger.storage.tail import Tail
-from ledger.storage.wal import (
-    PAGES_UNTIL_MOVED,
-    move_log,
-    settle_log,
-    settled_if_a_flush_fails,
-)
 from ledger.storage.writer import EventWriter, draft
 
 
@@ -52,10 +46,8 @@ def utc_now() -> datetime:
 class Ledger(LedgerReader):
     """An append-only sequence of events, opened for writing, for reading, or in memory.
 
-    Threads may share it: appends that wait at the same time share one flush to the disk.
+    Threads may share it: they take turns. Once the disk has failed, it writes nothing more.
     """
-
-    pages_until_moved = PAGES_UNTIL_MOVED  # of the log into the file
 
     def __init__(
         self,
@@ -69,11 +61,9 @@ class Ledger(LedgerReader):
         super().__init__(connection, path, read_as or Locked())
         self._watch = watch or NoWatch()
         self._now = now
-        self._lock = lock or NoLock()
-        self._queue = CommitQueue(self.commit)
-        self._tail = Tail()
-        self._n_logged = 0  # pages, since this process moved the log into the file
+        self._lock = lock
         self._is_open = True
+        self._failure: LedgerError | None = None  # of the disk
 
     @classmethod
     def open(
@@ -102,14 +92,14 @@ class Ledger(LedgerReader):
             require_one_name(path)
             lock = FileLock(beside(path, ".lock"), on_wait)
             opened.callback(lock.close)
-            with lock.held():  # so that nobody closes it, which removes what is looked for
+            with lock:  # so that nobody closes it, which removes what is looked for
                 was_there = path.exists()
                 with nothing_left_behind(path, was_there=was_there), ExitStack() as begun:
                     connection = begun.enter_context(closing(connect_for_writing(path)))
                     require_writable(path)
                     if prepare(connection, path):
                         flush(path.parent)
-                    settle_log(connection, path)
+                    flush_log(path)
                     watch = PlaceWatch(path, was_there=was_there)
                     begun.pop_all()  # it stays open as long as the ledger
             opened.pop_all()
@@ -137,7 +127,7 @@ class Ledger(LedgerReader):
         """
         if self._is_open:
             self._is_open = False
-            with self._turn, self._lock.held():
+            with self._turn, self._lock or nullcontext():
                 is_unused = self._watch.is_new and not self._has_events()
                 if self._watch.has_moved:  # SQLite would leave the newest events at the old name
                     with suppress(sqlite3.OperationalError):
@@ -145,7 +135,8 @@ class Ledger(LedgerReader):
                 self._connection.close()
                 if is_unused:
                     self._watch.remove()
-            self._lock.close()
+            if self._lock is not None:
+                self._lock.close()
 
     def __enter__(self) -> Self:
         """Return the ledger itself."""
@@ -176,7 +167,8 @@ class Ledger(LedgerReader):
             AlteredSchema: Another program changed the tables or triggers meanwhile.
         """
         drafts = [draft(stream, event) for event in events]
-        return self._queue.commit(Append(stream, drafts, expected_version))
+        with self.writing() as writer:
+            return writer.append(stream, drafts, expected_version)
 
     @contextmanager
     def alone(self, on_wait: OnWait = say_nothing) -> Iterator[None]:
@@ -190,27 +182,13 @@ class Ledger(LedgerReader):
             with translated_errors(self.path, CannotWrite):
                 lock = FileLock(work, on_wait)
                 held.callback(lock.close)
-                held.enter_context(lock.held())
+                held.enter_context(lock)
                 self.write_only_beside(work)
             yield
 
     def write_only_beside(self, lock: Path) -> None:
         """Refuse to write once a lock file that this process holds was moved or deleted."""
         self._watch.add(lock)
-
-    def commit(self, appends: Sequence[Append]) -> None:
-        """Write all waiting appends in one transaction, with one flush."""
-        try:
-            with self.writing() as writer:
-                for append in appends:
-                    append.write(writer)
-        except LedgerError as error:
-            for each in appends:
-                each.answer = error
-        except BaseException:
-            for each in appends:  # none is known to be on the disk; asked again, a fact is known
-                each.answer = None
-            raise
 
     @contextmanager
     def writing(self) -> Iterator[EventWriter]:
@@ -223,20 +201,43 @@ class Ledger(LedgerReader):
             LedgerMoved: The file was moved, deleted or replaced; nothing was written.
             HardLinked: The file got a second name; nothing was written.
         """
+        with self._turn_to_write():
+            self._watch.require_unmoved()
+            with immediate_transaction(self._connection):
+                writer = EventWriter(self._connection, microseconds(self._now()))
+                yield from self._recorded(writer)
+            if writer.n_new == 0:  # so nothing was flushed, and another may have left what is known
+                flush_log(self.path)
+
+    @contextmanager
+    def _turn_to_write(self) -> Iterator[None]:
+        """Wait for the turn of this thread and process; write nothing once the disk has failed.
+
+        After a flush that failed, nobody knows what the disk keeps of what follows it.
+        """
         with self._turn:
             if not self._is_open:
                 raise ValueError(f"{self.path} was closed; nothing can be appended to it")
-            with translated_errors(self.path, CannotWrite), self._lock.held():
-                self._watch.require_unmoved()
-                with settled_if_a_flush_fails(self._connection, self.path):
-                    with immediate_transaction(self._connection):
-                        self._tail.catch_up(self._connection)
-                        now_us = microseconds(self._now())
-                        writer = EventWriter(self._connection, self._tail, now_us)
-                        yield writer
-                        self._insert(writer)
-                    writer.update_tail()
-                    self._move_log(writer.n_pages)
+            if self._failure is not None:
+                raise self._failure
+            try:
+                with translated_errors(self.path, CannotWrite), self._lock or nullcontext():
+                    yield
+            except LedgerError as error:
+                if is_failed_disk(error.__cause__):
+                    self._failure = error
+                raise
+
+    def _recorded(self, writer: EventWriter) -> Iterator[EventWriter]:
+        """Let events be inserted; no foreign trigger may refuse, drop or remove them."""
+        why = "an insert did not do what it says"
+        try:
+            yield writer
+            if writer.has_recorded:
+                return
+        except sqlite3.IntegrityError as error:
+            why = str(error)
+        raise AlteredSchema(self.path, [why, *differences(self._connection)])
 
     def redact(self, position: int, why: str) -> None:
         """Remove the texts of an event for good, and record that, and why.
@@ -256,7 +257,7 @@ class Ledger(LedgerReader):
         Raises:
             NotErased: Another process reads an older state of the file, or there is no room.
         """
-        with self._turn, translated_errors(self.path, CannotWrite), self._lock.held():
+        with self._turn_to_write():
             erase(self._connection, self.path)
 
     def _has_events(self) -> bool:
@@ -265,21 +266,3 @@ class Ledger(LedgerReader):
             return self._connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
         except sqlite3.Error:
             return True
-
-    def _move_log(self, n_pages: int) -> None:
-        """Move the log into the file once it is long; what is committed stays, if that fails."""
-        self._n_logged += n_pages
-        if self._n_logged >= self.pages_until_moved and self.path.exists():  # else in memory
-            self._n_logged = 0
-            move_log(self._connection, self.path)
-
-    def _insert(self, writer: EventWriter) -> None:
-        """Insert the pending rows, if no foreign trigger refuses, drops or removes them."""
-        why = "an insert did not do what it says"
-        try:
-            writer.insert_pending()
-            if writer.has_recorded:
-                return
-        except sqlite3.IntegrityError as error:
-            why = str(error)
-        raise AlteredSchema(self.path, [why, *differences(self._connection)])

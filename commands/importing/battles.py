@@ -117,7 +117,6 @@ def _import(
                 new, file_digest=read.digest, mapping=read.mapping, chunk=chunk, n_skipped=n_skipped
             )
             writer.append(stream, [draft(stream, event)], expected_version=None)
-            writer.insert_pending()
     _require_battles(file.path, of, taken, skip_bad=skip_bad)
     _require_new(taken, recogniser.n_battles_of_copy())
     if _digest_of(file) != read.digest:

@@ -6,7 +6,7 @@ contradict each other, ours is kept, and what follows only from theirs is left o
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.chain import is_tombstone
 from ledger.errors import UnreadableEvent
@@ -127,9 +127,6 @@ def _name_of(stream: StreamId, event: evaluations.EvaluationCompleted) -> _PlanL
     return _PlanLabel(stream, Labels(event.entrant, event.evaluation), event.number)
 
 
-_FLUSHED_EVERY: Final = 1_000  # events; those not yet flushed are held in memory
-
-
 class MergeCounts(NamedTuple):
     """Counts of another ledger's events by what became of them."""
 
@@ -184,8 +181,6 @@ class _Merge:
         """Append one event, if it is new and does not follow from what contradicts ours."""
         self._last = row
         self._sort(row)
-        if row.position % _FLUSHED_EVERY == 0:
-            self._writer.insert_pending()
 
     def _sort(self, row: StoredEvent) -> None:
         match event := row.decode().event:

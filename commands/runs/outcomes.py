@@ -20,9 +20,8 @@ from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import EVENTS
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.events.values import Fact, type_name
-from ledger.identity import Digest, StreamId
+from ledger.identity import Digest, StreamId, key_named
 from ledger.recorded import Recorded
-from ledger.storage.tail import key_named
 from ledger.store import Ledger
 from projections.battles.on_record import OutcomesOnRecord, outcomes_on_record, queries_on_record
 from projections.fold import fold
@@ -98,9 +97,9 @@ def _outcomes(ledger: Ledger, stream: StreamId, last: int) -> Map[judging.PairKe
     """Return the outcomes as a fold does; they are most of what settles, and say all themselves."""
     return Map(
         {
-            each.natural_key: each.outcome
-            for _, each in ledger.facts(stream, types=_OUTCOMES, until=last)
-            if isinstance(each, judging.PairReconciled)
+            each.event.natural_key: each.event.outcome
+            for each in ledger.read(stream=stream, types=_OUTCOMES, until=last)
+            if isinstance(each.event, judging.PairReconciled)
         }
     )
 

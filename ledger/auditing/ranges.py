@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from ledger.auditing.tables import KeyTable, StreamVersions
+from ledger.auditing.tables import StreamVersions
 from ledger.chain import (
     GENESIS,
     Head,
@@ -25,7 +25,7 @@ from ledger.chain import (
 from ledger.errors import CannotRead
 from ledger.identity import digest_of_bytes
 from ledger.reader import Columns
-from ledger.storage.tail import key_of
+from ledger.recorded import DAMAGED_ROW
 from ledger.store import Ledger
 
 _SHORT: Final = 20_000  # events: to share out fewer costs more than it gains
@@ -88,7 +88,6 @@ class AuditedRange(NamedTuple, Generic[Result_co]):
     last: int
     found: list[Fault | Tombstone]
     result: Result_co | None  # of the further check; None: some rows cannot be read
-    keys: bytes | None = None  # of its events, one after the other, until they were looked up
 
 
 def audited_ranges(
@@ -102,9 +101,8 @@ def audited_ranges(
         begin: Begins the further check of a range.
     """
     last = until.position
-    table = KeyTable(ledger.select, last)
     if last <= _SHORT or not ledger.path.exists():
-        yield _with_lost_keys(_audited(ledger, 0, last, begin), table)
+        yield _audited(ledger, 0, last, begin)
         return
     n_cores = os.cpu_count() or 1
     length = max(_SHORT, last // (_RANGES_A_CORE * n_cores) + 1)
@@ -112,8 +110,7 @@ def audited_ranges(
     # Without collecting garbage: they leave none, and hold much that would be gone through.
     with ProcessPoolExecutor(n_cores, get_context("spawn"), gc.disable) as pool:
         after, ends = zip(*edges, strict=True)
-        for each in pool.map(_audited_apart, repeat(ledger.path), after, ends, repeat(begin)):
-            yield _with_lost_keys(each, table)
+        yield from pool.map(_audited_apart, repeat(ledger.path), after, ends, repeat(begin))
 
 
 def _audited_apart(
@@ -128,30 +125,12 @@ def _audited(
 ) -> AuditedRange[Result_co]:
     """Audit a range of events, up to where the file becomes unreadable."""
     found: list[Fault | Tombstone] = []
-    check, keys = begin(), bytearray()
+    check = begin()
     try:
-        found.extend(_faults_in_range(ledger, after, last, keys, check.add))
+        found.extend(_faults_in_range(ledger, after, last, check.add))
     except CannotRead as error:
         return AuditedRange(after, last, [*found, _unreadable(after, error)], None)
-    return AuditedRange(after, last, found, check.result(), bytes(keys))
-
-
-def _with_lost_keys(audited: AuditedRange[Result_co], table: KeyTable) -> AuditedRange[Result_co]:
-    """Add the events to which the table of keys does not lead."""
-    if audited.keys is None:
-        return audited
-    after, last, found, *_ = audited
-    lost = _lost(table.lost(after, last, audited.keys), after)
-    return audited._replace(found=[*found, *lost], keys=None)
-
-
-def _lost(positions: Iterator[int], after: int) -> Iterator[Fault]:
-    """Yield a fault for each event to which the table of keys does not lead."""
-    try:
-        for each in positions:
-            yield Fault(each, "the table of keys does not lead to it")
-    except CannotRead as error:
-        yield _unreadable(after, error)
+    return AuditedRange(after, last, found, check.result())
 
 
 def _unreadable(after: int, error: CannotRead) -> Fault:
@@ -162,21 +141,18 @@ def _faults_in_range(
     ledger: Ledger,
     after: int,
     last: int,
-    keys: bytearray,
     check: Callable[[Sequence[Columns]], None],
 ) -> Iterator[Fault | Tombstone]:
     """Yield the faults and tombstones of a range of events, trusting the row before it.
 
-    Its keys are added to those given, and each page is given to the check.
+    Each page is given to the check.
     """
     before = ledger.select(_BEFORE, after)
     [(position, previous)] = before or [(0, GENESIS)]
     versions = StreamVersions(ledger.select, after)
     for page in ledger.pages(ROWS, after, last):
-        if _is_sound(page, position, previous, versions):
-            keys += b"".join([key_of(row[1]) for row in page])
-        else:
-            yield from _faults_in_page(page, position, previous, versions, keys)
+        if not _is_sound(page, position, previous, versions):
+            yield from _faults_in_page(page, position, previous, versions)
         check(page)
         position, previous = page[-1][0], page[-1][_LINK]
 
@@ -213,7 +189,6 @@ def _faults_in_page(
     position: int,
     previous: bytes,
     versions: StreamVersions,
-    keys: bytearray,
 ) -> Iterator[Fault | Tombstone]:
     """Yield the faults and tombstones of a page, row by row."""
     for row in page:
@@ -227,11 +202,10 @@ def _faults_in_page(
                 or chain != link_hash(previous, leaf)
             ):
                 yield from _faults_of(row, position + 1, versions[stream] + 1, previous)
-            keys += key_of(entry[0])
             if is_tombstone(entry[-1]):
                 yield _tombstone_of(at, LeafContent._make(entry))
         except (AttributeError, TypeError):
-            yield Fault(at, "its row is damaged: a field is missing or has the wrong type")
+            yield Fault(at, DAMAGED_ROW)
         position, previous, versions[stream] = at, chain, version
 
 

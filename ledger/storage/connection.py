@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from contextlib import closing, suppress
+from errno import EDQUOT, EIO, ENOSPC
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -68,21 +69,26 @@ def prepare(connection: sqlite3.Connection, path: Path) -> bool:
                     connection.execute(statement)
     _require_ledger(connection, path)
     require_own_schema(connection, path)
-    _bring_up_to_date(connection)
+    _bring_up_to_date(connection, path)
     return was_empty
 
 
-def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     """Make what an earlier version lacks, or made otherwise; all of it or nothing."""
-    if _pragma(connection, "user_version") == schema.FORMAT:
-        if not schema.has_own_views(connection.execute):
-            with immediate_transaction(connection):
-                _make_views(connection)
+    if _is_up_to_date(connection):
         return
-    with immediate_transaction(connection):
-        for statement in schema.UPGRADE:
-            connection.execute(statement)
-        _make_views(connection)
+    with immediate_transaction(connection):  # another process may have done it meanwhile
+        require_own_schema(connection, path)
+        if _pragma(connection, "user_version") < schema.FORMAT:
+            for statement in schema.upgrade(connection.execute):
+                connection.execute(statement)
+        if not schema.has_own_views(connection.execute):
+            _make_views(connection)
+
+
+def _is_up_to_date(connection: sqlite3.Connection) -> bool:
+    is_of_format = _pragma(connection, "user_version") == schema.FORMAT
+    return is_of_format and schema.has_own_views(connection.execute)
 
 
 def _make_views(connection: sqlite3.Connection) -> None:
@@ -130,7 +136,7 @@ def open_for_reading(path: Path) -> tuple[sqlite3.Connection, Locked | Snapshot]
             try:
                 return _open_readonly(path, "mode=ro"), Locked()
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_READONLY:
+                if _code(error) != sqlite3.SQLITE_READONLY:
                     raise
                 # who was killed as the file was begun left a journal, by which SQLite undoes that
                 return _open_readonly(path, "mode=rw"), Locked()
@@ -208,12 +214,17 @@ def connect(database: str, *, uri: bool = False) -> sqlite3.Connection:
     )
 
 
+def flush_log(path: Path) -> None:
+    """Flush what the log holds before anybody tells of it: its writer may have been killed."""
+    with suppress(FileNotFoundError):  # there is none
+        flush(wal_of(path))
+
+
 def _open_readonly(path: Path, mode: str) -> sqlite3.Connection:
     connection = connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
     try:
         _require_ledger(connection, path)
-        with suppress(FileNotFoundError):  # there is no log
-            flush(wal_of(path))  # its writer may have been killed before it did
+        flush_log(path)
     except BaseException:
         connection.close()
         raise
@@ -263,10 +274,21 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
-def is_corrupt(error: Exception) -> bool:
+def is_corrupt(error: BaseException) -> bool:
     """Say whether SQLite found a database damaged, or cut."""
+    return _code(error) == sqlite3.SQLITE_CORRUPT
+
+
+def is_failed_disk(error: BaseException | None) -> bool:
+    """Say whether a file could not be read, written or flushed, or there was no room."""
+    if isinstance(error, OSError):
+        return error.errno in {EIO, ENOSPC, EDQUOT}
+    return _code(error) in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}
+
+
+def _code(error: BaseException | None) -> int:
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    return code & _PRIMARY_CODE == sqlite3.SQLITE_CORRUPT
+    return code & _PRIMARY_CODE
 
 
 def not_a_ledger(path: Path, error: Exception) -> CannotRead | NotALedger:
@@ -274,11 +296,6 @@ def not_a_ledger(path: Path, error: Exception) -> CannotRead | NotALedger:
     if is_corrupt(error):
         return CannotRead(path, str(error), is_damaged=True)
     return NotALedger(path, str(error))
-
-
-def is_failed_flush(error: Exception) -> bool:
-    """Say whether SQLite could not flush a file, or a folder's names."""
-    return getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES
 
 
 class translated_errors:  # noqa: N801  # as immediate_transaction
@@ -295,7 +312,7 @@ class translated_errors:  # noqa: N801  # as immediate_transaction
         if error is None:
             return
         if isinstance(error, sqlite3.OperationalError | OSError):
-            if is_failed_flush(error):
+            if getattr(error, "sqlite_errorcode", None) in _FAILED_FLUSHES:
                 raise DiskFailed(self._path, str(error)) from error
             if self._refused is CannotWrite:
                 raise cannot_write(self._path, error) from error

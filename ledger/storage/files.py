@@ -1,9 +1,8 @@
 """Write files completely or not at all, flush them, and say what to do if that is refused."""
 
-import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from errno import errorcode
 from pathlib import Path
@@ -11,8 +10,6 @@ from stat import S_IFREG
 from typing import Final
 
 from ledger.errors import CannotWrite, FolderTaken
-
-_AT_ONCE: Final = 1_048_576  # bytes
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -104,40 +101,6 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def write_again(path: Path) -> None:
-    """Write a file's bytes where they stand, and flush them."""
-    handle = os.open(path, os.O_RDWR)
-    try:
-        for start in range(0, os.fstat(handle).st_size, _AT_ONCE):
-            os.pwrite(handle, os.pread(handle, _AT_ONCE, start), start)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def open_handle(path: Path) -> int:
-    """Return a handle with which SQLite, in this process, writes a file; it is not to be closed.
-
-    If any handle of a file is closed, POSIX releases all locks of the process on it, SQLite's too.
-    So a new one would have to stay open for good. SQLite keeps its own while it holds a lock.
-
-    Raises:
-        OSError: There is none, or the system does not tell.
-    """
-    handle = next(_handles_for_writing(path.stat()), None)
-    if handle is None:
-        raise OSError(f"SQLite does not write {path} in this process")
-    return handle
-
-
-def _handles_for_writing(file: os.stat_result) -> Iterator[int]:
-    for handle in (int(each.name) for each in Path("/dev/fd").iterdir()):
-        with suppress(OSError):  # the one that lists them is closed by now
-            is_writing = fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
-            if is_writing and os.path.samestat(os.fstat(handle), file):
-                yield handle
 
 
 _REMEDIES: Final = (

@@ -1,7 +1,7 @@
-"""A fair lock between processes: a file beside the ledger, locked by `flock`.
+"""A lock between processes: a file beside the ledger, locked by `flock`.
 
-SQLite's own lock goes to whoever polls at the right moment; `flock` serves waiters in order. The
-kernel releases it when the holder dies, so it is never left locked.
+The kernel serves waiters in order, and releases the lock when its holder dies, so it is never left
+locked.
 
 `ledger/store.py` takes it for each append (`.lock`), and `commands/runs/workspace.py` for a whole
 command that spends or generates (`.work`).
@@ -9,13 +9,10 @@ command that spends or generates (`.work`).
 
 import fcntl
 import os
-import threading
-import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from operator import itemgetter
+from contextlib import AbstractContextManager
 from pathlib import Path
-from stat import ST_DEV, ST_INO
+from threading import Timer
 from typing import Final, NamedTuple, TypeAlias
 
 PATIENCE_S: Final = 2.0  # how long a wait goes unmentioned
@@ -34,17 +31,6 @@ class Holder(NamedTuple):
         return f"process {self.pid} ({self.command})"
 
 
-class NoLock:
-    """For a ledger that no other process can see."""
-
-    def held(self) -> AbstractContextManager[None]:
-        """Return a context that does nothing."""
-        return nullcontext()
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 OnWait: TypeAlias = Callable[[Holder | None], None]
 """Called once, after two seconds of waiting, with the holder; None if the system does not tell."""
 
@@ -57,27 +43,23 @@ class FileLock(AbstractContextManager[None]):
     """A lock on a file, which stays open until `close`."""
 
     def __init__(self, path: Path, on_wait: OnWait = say_nothing) -> None:
-        self._path = str(path)
-        self._file = _opened(self._path)
-        self._inode = _inode(os.fstat(self._file))
+        self._path = path
+        self._file = _opened(path)
         self._on_wait = on_wait
-        self._waits_since: float | None = None  # on the monotonic clock
-        self._is_closed = threading.Event()
-        self._watch: threading.Thread | None = None
 
     def close(self) -> None:
         """Close the file."""
-        self._is_closed.set()
         os.close(self._file)
 
-    def held(self) -> AbstractContextManager[None]:
-        """Return a context that holds the lock, waiting for it if necessary."""
-        return self
-
     def __enter__(self) -> None:
-        """Take the lock; release it if interrupted."""
+        """Take the lock, waiting for it if necessary; release it if interrupted."""
         try:
             self._take()
+            while not self._is_in_place():  # it was deleted or replaced: others wait at the new one
+                again = _opened(self._path)
+                os.dup2(again, self._file, inheritable=False)  # which closes and unlocks the old
+                os.close(again)
+                self._take()
         except BaseException:
             fcntl.flock(self._file, fcntl.LOCK_UN)
             raise
@@ -87,51 +69,27 @@ class FileLock(AbstractContextManager[None]):
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _take(self) -> None:
-        while True:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            telling = Timer(PATIENCE_S, lambda: self._on_wait(self._holder()))
+            telling.daemon = True
+            telling.start()
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._wait()
-            if not self._is_opened_again():
-                return
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            finally:
+                telling.cancel()
 
-    def _is_opened_again(self) -> bool:
-        """Open the lock file again if it was deleted or replaced: others wait at the new one."""
+    def _is_in_place(self) -> bool:
+        """Say whether others find the file that is locked; nobody does in a folder that is gone."""
         try:
-            if _inode(os.stat(self._path)) == self._inode:  # noqa: PTH116  # Path.stat is slower
-                return False
+            return os.path.samestat(self._path.stat(), os.fstat(self._file))
         except FileNotFoundError:
-            if not Path(self._path).parent.is_dir():
-                return False  # nobody else can take the lock
-        again = _opened(self._path)
-        os.dup2(again, self._file, inheritable=False)  # which closes, and so unlocks, the old one
-        os.close(again)
-        self._inode = _inode(os.fstat(self._file))
-        return True
-
-    def _wait(self) -> None:
-        """Join the kernel's queue: polling could be overtaken for ever."""
-        if self._watch is None:
-            self._watch = threading.Thread(target=self._tell_of_long_waits, daemon=True)
-            self._watch.start()
-        self._waits_since = time.monotonic()
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-        finally:
-            self._waits_since = None
-
-    def _tell_of_long_waits(self) -> None:
-        """Report long waits from a thread: a timer for each short wait would cost more."""
-        told = None
-        while not self._is_closed.wait(PATIENCE_S / 4):
-            since = self._waits_since
-            if since not in {None, told} and time.monotonic() - (since or 0) > PATIENCE_S:
-                told = since
-                self._on_wait(self._holder())
+            return not self._path.parent.is_dir()
 
     def _holder(self) -> Holder | None:
         """Ask the kernel who holds the lock: writing a name each time would cost a flush."""
-        inode = str(self._inode[0])
+        inode = str(os.fstat(self._file).st_ino)
         for line in _lines_of(Path("/proc/locks")):
             _, kind, _, _, pid, place, *_ = line.split()
             if kind == "FLOCK" and place.rpartition(":")[2] == inode:
@@ -140,11 +98,8 @@ class FileLock(AbstractContextManager[None]):
         return None
 
 
-def _opened(path: str) -> int:
+def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-
-
-_inode: Final = itemgetter(ST_INO, ST_DEV)
 
 
 def _lines_of(path: Path) -> list[str]:

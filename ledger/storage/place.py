@@ -4,14 +4,12 @@ SQLite finds the log of a file by the file's name. So a file with two names has 
 two histories, and a file that is moved leaves its newest events behind.
 """
 
-import ctypes
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, Self
 
 from ledger.errors import HardLinked, LedgerMoved, NotALedger
 from ledger.storage.files import beside, wal_of
@@ -97,33 +95,17 @@ def _remove_unused(path: Path, *others: Path) -> None:
                 each.unlink(missing_ok=True)
 
 
-Identity: TypeAlias = tuple[int, int, int, int]
-"""The number of a file's names, its inode, and the two numbers of its device."""
+class _Identity(NamedTuple):
+    """What tells a file from others, whatever its content."""
 
+    n_names: int
+    inode: int
+    device: int
 
-def identity_of(file: bytes) -> Identity:
-    """Return what tells a file from others, whatever its content, without asking for its times.
-
-    Each append asks. Since version 6.13, Linux stamps the next write to a file that somebody asked
-    for its times, which would take a sixth of the time of an append.
-
-    Raises:
-        OSError: There is no such file.
-    """
-    if _statx is not None:
-        answer = _Answer()
-        if _statx(_WORKING_FOLDER, file, 0, _NAMES_AND_INODE, answer) == 0:
-            return _IDENTITY.unpack_from(answer)
-    found = os.stat(file)  # noqa: PTH116  # a path of bytes
-    return found.st_nlink, found.st_ino, os.major(found.st_dev), os.minor(found.st_dev)
-
-
-# statx(2): Python has it from 3.15 on. Some systems do not, and some sandboxes refuse it.
-_statx: Final = getattr(ctypes.CDLL(None), "statx", None)
-_Answer: Final = ctypes.c_char * 256
-_IDENTITY: Final = Struct("=16x I 12x Q 96x II")  # stx_nlink, stx_ino, stx_dev_major, _minor
-_NAMES_AND_INODE: Final = 0x4 | 0x100  # STATX_NLINK, STATX_INO
-_WORKING_FOLDER: Final = -100  # AT_FDCWD
+    @classmethod
+    def of(cls, file: Path) -> Self:
+        found = file.stat()
+        return cls(found.st_nlink, found.st_ino, found.st_dev)
 
 
 class PlaceWatch:
@@ -144,7 +126,7 @@ class PlaceWatch:
         """
         self._ledger = ledger
         self._was_there = was_there
-        self._identities: dict[bytes, Identity] = {}
+        self._identities: dict[Path, _Identity] = {}
         self.add(beside(ledger, ""))
         self.add(wal_of(ledger))
 
@@ -154,8 +136,7 @@ class PlaceWatch:
         Raises:
             OSError: It does not exist.
         """
-        name = os.fsencode(file)
-        self._identities[name] = identity_of(name)
+        self._identities[file] = _Identity.of(file)
 
     @property
     def is_new(self) -> bool:
@@ -164,7 +145,7 @@ class PlaceWatch:
 
     def remove(self) -> None:
         """Remove a ledger that has no events, and all that lies beside it, if nobody uses it."""
-        _remove_unused(self._ledger, *(Path(os.fsdecode(name)) for name in self._identities))
+        _remove_unused(self._ledger, *self._identities)
 
     @property
     def has_moved(self) -> bool:
@@ -180,17 +161,16 @@ class PlaceWatch:
         """
         if (moved := self._moved()) is not None:
             require_one_name(self._ledger)
-            raise LedgerMoved(self._ledger, Path(os.fsdecode(moved)))
+            raise LedgerMoved(self._ledger, moved)
 
-    def _moved(self) -> bytes | None:
+    def _moved(self) -> Path | None:
         """Return a file that is not what it was."""
-        file = None
-        try:
-            for file, identity in self._identities.items():
-                if identity_of(file) != identity:
+        for file, identity in self._identities.items():
+            try:
+                if _Identity.of(file) != identity:
                     return file
-        except FileNotFoundError:
-            return file
+            except FileNotFoundError:
+                return file
         return None
 
 

@@ -43,14 +43,12 @@ from ledger.events.values import REDACTED
 from ledger.identity import Digest, digest_of_bytes
 from ledger.recorded import Recorded, StoredEvent
 from ledger.storage import schema
-from ledger.storage.tail import positions_in
-from ledger.storage.wal import settled_if_a_flush_fails
 
 REDACTED_SETTINGS: Final = '{"redacted":true}'
 """What stands in the place of a configuration."""
 
 _NEVER_UPDATED: Final = "event_is_never_updated"
-_END: Final = "SELECT max(position) FROM event"
+_LATER: Final = "SELECT 1 FROM event WHERE stream = ? AND type = ? AND position > ? LIMIT 1"
 _NO_TEXT: Final = "it holds no text, only names, digests and numbers"
 
 
@@ -78,12 +76,8 @@ def require_redactable(connection: sqlite3.Connection, position: int) -> StoredE
 
 def _is_newest(connection: sqlite3.Connection, row: StoredEvent) -> bool:
     """Say whether a stream has no later event of a row's type."""
-
-    def select(query: str, *parameters: str | int) -> list[tuple[int]]:
-        return connection.execute(query, parameters).fetchall()
-
-    [(end,)] = select(_END)
-    return not positions_in(select, [row.stream], {row.type}, row.position, end)
+    later = connection.execute(_LATER, (row.stream, row.type, row.position))
+    return later.fetchone() is None
 
 
 def redact_row(connection: sqlite3.Connection, position: int, why: str) -> EventRedacted:
@@ -122,9 +116,8 @@ def erase(connection: sqlite3.Connection, path: Path) -> None:
         NotErased: Another process reads an older state of the file, or there is no room.
     """
     try:
-        with settled_if_a_flush_fails(connection, path):
-            connection.execute("VACUUM")
-            [(is_busy, *_)] = connection.execute(schema.CHECKPOINT)
+        connection.execute("VACUUM")
+        [(is_busy, *_)] = connection.execute(schema.CHECKPOINT)
     except sqlite3.OperationalError as error:
         raise NotErased(path, str(error)) from error
     if is_busy:

@@ -9,7 +9,7 @@ from ledger.storage.views.registered import REGISTERED
 from ledger.storage.views.view import EVENTS
 
 APPLICATION_ID: Final = 0x544F5552  # "TOUR"
-FORMAT: Final = 2  # 1 had a table of what is in each stream
+FORMAT: Final = 3  # 2 had a table of keys in the place of an index, and 1 one of types, too
 
 VIEWS: Final = (*REGISTERED, *JUDGED, *FURTHER, *EVENTS)
 
@@ -26,61 +26,53 @@ CREATE TABLE event (
   leaf BLOB NOT NULL CHECK (length(leaf) = 32),
   chain BLOB NOT NULL CHECK (length(chain) = 32)) STRICT"""
 
-# The few beginnings of streams; versions are given under the write lock and need no index.
-BEGINNINGS: Final = "CREATE INDEX stream_began ON event (stream) WHERE version = 1"
-
-# Where an event with a key is, of all but the last few; see `ledger.storage.tail`.
-KEYS: Final = """\
-CREATE TABLE event_key (
-  key BLOB PRIMARY KEY CHECK (length(key) = 10),
-  position INTEGER NOT NULL) STRICT, WITHOUT ROWID"""
-KEYS_AT_ONCE: Final = 65_536
+# An event's key is the end of its id: see `ledger.identity.key_of`.
+KEY: Final = "substr(event_id, 7)"
 
 # Where the events of a stream are, or those of a type in it.
 TYPES: Final = "CREATE INDEX type_in_stream ON event (stream, type)"
 
-_GUARDED: Final = {"event": "event", "key": "event_key"}  # tables
 _GUARD: Final = """\
-CREATE TRIGGER {name} BEFORE {act} ON {table}
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: {act} refused'); END"""
-
-
-def _guards() -> Iterator[tuple[str, str]]:
-    """Yield the triggers that refuse to change or delete a row, by name."""
-    for thing, table in _GUARDED.items():
-        for act in ("update", "delete"):
-            name = f"{thing}_is_never_{act}d"
-            yield name, _GUARD.format(name=name, act=act.upper(), table=table)
-
+CREATE TRIGGER event_is_never_{} BEFORE {} ON event
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: {} refused'); END"""
 
 # INSERT OR REPLACE deletes without firing a DELETE trigger unless recursive_triggers is on,
 # and sqlite-utils offers `replace=True`: so the insert itself is guarded too.
 DEFINITIONS: Final[Mapping[str, str]] = {
     "event": TABLE,
-    "event_key": KEYS,
-    "stream_began": BEGINNINGS,
+    "event_of_key": f"CREATE INDEX event_of_key ON event ({KEY})",
+    "stream_began": "CREATE INDEX stream_began ON event (stream) WHERE version = 1",  # the few
     "type_in_stream": TYPES,
     "event_is_never_replaced": """\
 CREATE TRIGGER event_is_never_replaced BEFORE INSERT ON event
 WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM event)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next event is inserted'); END""",
-    **dict(_guards()),
+    "event_is_never_repeated": """\
+CREATE TRIGGER event_is_never_repeated BEFORE INSERT ON event
+WHEN EXISTS (SELECT 1 FROM event WHERE substr(event_id, 7) = substr(NEW.event_id, 7))
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: a fact is recorded once'); END""",
+    "event_is_never_updated": _GUARD.format("updated", "UPDATE", "UPDATE"),
+    "event_is_never_deleted": _GUARD.format("deleted", "DELETE", "DELETE"),
 }
 """What tourney makes beside views, which anybody may read and no tourney does."""
 
-# What the first format had in place of an index, with a view of it.
-RETIRED: Final[Mapping[str, str]] = {
+_SINCE: Final[Mapping[str, int]] = {
+    "event_of_key": 3,
+    "event_is_never_repeated": 3,
+    "type_in_stream": 2,
+}
+"""The formats that brought them; all else was there from the first on."""
+
+_RETIRED: Final[Mapping[str, str]] = {
+    "events_by_type": "view",
     "event_kind": "table",
     "kind_is_never_updated": "trigger",
     "kind_is_never_deleted": "trigger",
-    "events_by_type": "view",
+    "event_key": "table",
+    "key_is_never_updated": "trigger",
+    "key_is_never_deleted": "trigger",
 }
-UPGRADE: Final = (
-    "DROP VIEW IF EXISTS events_by_type",
-    "DROP TABLE event_kind",
-    TYPES,
-    f"PRAGMA user_version = {FORMAT}",
-)
+"""What earlier formats had; the triggers go with their tables."""
 
 # SQLite makes them itself, when it is asked to ANALYZE the file, as many a tool does.
 _STATISTICS: Final = frozenset({f"sqlite_stat{n}" for n in (1, 2, 3, 4)})
@@ -90,16 +82,16 @@ PAGE_BYTES: Final = 16_384
 PAGE_SIZE: Final = f"PRAGMA page_size = {PAGE_BYTES}"
 WAL: Final = "PRAGMA journal_mode = WAL"
 CHECKPOINT: Final = "PRAGMA wal_checkpoint(TRUNCATE)"  # what the log holds goes into the file
+_SAY_FORMAT: Final = f"PRAGMA user_version = {FORMAT}"
 
 CREATION: Final = (
     *DEFINITIONS.values(),
     f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
+    _SAY_FORMAT,
 )
 
 EVERY_CONNECTION: Final = (
     "PRAGMA synchronous = FULL",  # a commit is flushed before anybody sees it
-    "PRAGMA wal_autocheckpoint = 0",  # the ledger moves its log: see `ledger.storage.wal`
     "PRAGMA recursive_triggers = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
@@ -121,26 +113,31 @@ def differences(select: Select) -> Iterator[str]:
         select: Of the file. SQLite keeps the text of each statement as it was given.
     """
     [(file_format,)] = select("PRAGMA user_version")
-    is_outdated = file_format < FORMAT
-    missing = dict(DEFINITIONS)
-    if is_outdated:
-        del missing["type_in_stream"]
+    missing = {name: sql for name, sql in DEFINITIONS.items() if _SINCE.get(name, 1) <= file_format}
+    retired = _RETIRED if file_format < FORMAT else {}
     for kind, name, sql in select(_CONTENTS):
         if name in missing and missing[name] == sql:
             del missing[name]
-        elif name not in missing and not _is_known(kind, name, is_outdated=is_outdated):
+        elif name not in missing and not _is_known(kind, name) and retired.get(name) != kind:
             yield f"{kind} {name!r} was not made by tourney"
     yield from (f"{name} is missing from the file's schema, or was changed" for name in missing)
 
 
-def _is_known(kind: str, name: str, *, is_outdated: bool) -> bool:
-    """Say whether a thing is a view of ours, of an earlier format, or SQLite's own."""
-    if kind == "view":
-        return name in _VIEW_NAMES or (is_outdated and RETIRED.get(name) == kind)
-    return (kind == "table" and name in _STATISTICS) or (is_outdated and RETIRED.get(name) == kind)
+def _is_known(kind: str, name: str) -> bool:
+    """Say whether a thing is a view of ours, or SQLite's own."""
+    return name in (_VIEW_NAMES if kind == "view" else _STATISTICS if kind == "table" else ())
 
 
 _VIEW_NAMES: Final = frozenset(view.name for view in VIEWS)
+
+
+def upgrade(select: Select) -> Iterator[str]:
+    """Yield the statements that bring a file of an earlier format up to date, but for its views."""
+    made = {name for _, name, _ in select(_CONTENTS)}
+    drops = (kind for kind in _RETIRED.items() if kind[1] != "trigger")
+    yield from (f"DROP {kind} IF EXISTS {name}" for name, kind in drops)
+    yield from (sql for name, sql in DEFINITIONS.items() if name not in made)
+    yield _SAY_FORMAT
 
 
 def has_own_views(select: Select) -> bool:

@@ -4,34 +4,25 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ledger.chain import is_tombstone, leaf_hash, link_hash, payload_digest
-from ledger.errors import (
-    FromTheFuture,
-    InvalidEvent,
-    KeyConflict,
-    StaleVersion,
-    UnreadableEvent,
-)
+from ledger.chain import GENESIS, is_tombstone, leaf_hash, link_hash, payload_digest
+from ledger.errors import FromTheFuture, InvalidEvent, KeyConflict, StaleVersion, UnreadableEvent
 from ledger.events.registry import EVENTS, Event
 from ledger.events.values import type_name
-from ledger.identity import Digest, StreamId
+from ledger.identity import Digest, StreamId, key_named, key_of
 from ledger.recorded import Receipt, Recorded, StoredEvent, moment
-from ledger.storage import schema
 from ledger.storage.redaction import redact_row
-from ledger.storage.tail import Tail, add_keys, key_named, key_of
+from ledger.storage.schema import KEY
 
 ID_BYTES: Final = 16
-
-_STREAM_AT: Final = "SELECT stream FROM event WHERE position = ?"
-
 _DAY_US: Final = 86_400_000_000  # clocks differ, time zones are mistaken
 
-
-# Each INSERT statement costs as much as ten rows of it: the trigger makes SQLite keep a journal.
-_ROWS_AT_ONCE: Final = (50, 10, 1)
-_VALUES: Final = f"({','.join('?' * len(StoredEvent._fields))})"
-_INSERT: Final = "INSERT INTO event VALUES {}".format
-_INSERTS: Final = {n_rows: _INSERT(",".join([_VALUES] * n_rows)) for n_rows in _ROWS_AT_ONCE}
+_LAST: Final = "SELECT * FROM event ORDER BY position DESC LIMIT 1"
+_AFTER: Final = "SELECT * FROM event WHERE position > ? ORDER BY position"
+_STREAM_AT: Final = "SELECT stream FROM event WHERE position = ?"
+_WITH_KEY: Final = f"SELECT * FROM event WHERE {KEY} = ?"  # noqa: S608 (a constant)
+# An event's version is the number of its stream's events.
+_VERSION: Final = "SELECT count(*) FROM event WHERE stream = ?"
+_INSERT: Final = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Draft(NamedTuple):
@@ -51,22 +42,19 @@ class Conflict(NamedTuple):
 
 
 class EventWriter:
-    """Appends events after the tail, within one transaction."""
+    """Appends events after the last one, within one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, tail: Tail, now_us: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, now_us: int) -> None:
         self._connection = connection
         self._changes_before = connection.total_changes
-        self._tail = tail
         self._clock_us = now_us
-        self._now_us = max(now_us, tail.recorded_us)  # a clock set back must not confuse as-of
+        last = connection.execute(_LAST).fetchone()
+        before = StoredEvent.of(last) if last else _NOTHING
+        self.position, self._chain = before.position, before.chain
+        self._versions = {before.stream: before.version}  # by stream, as far as known
+        self._now_us = max(now_us, before.recorded_us)  # a clock set back must not confuse as-of
         self._id_prefix = (self._now_us // 1_000).to_bytes(6, "big")  # keeps ids in order of time
-        self.position, self._chain = tail.position, tail.chain
-        self._versions: dict[str, int] = {}
-        self._positions: dict[bytes, int] = {}  # by key, of what was placed here
-        self._pending: dict[int, StoredEvent] = {}  # by position, not inserted yet
-        self._inserted_until = tail.position
-        self._n_added = 0  # rows of the table of keys
-        self._n_bytes = 0  # of what was placed here
+        self.n_new = 0
 
     def append(
         self, stream: StreamId, drafts: Sequence[Draft], expected_version: int | None
@@ -83,7 +71,16 @@ class EventWriter:
         if is_stale and not all(_is_known(draft, known[draft.key]) for draft in drafts):
             raise StaleVersion(stream, expected=expected_version, actual=version)
         _require_consistent(drafts, known)
-        return tuple([self._receipt(stream, draft, known) for draft in drafts])
+        receipts, rows = list[Receipt](), list[StoredEvent]()
+        for each in drafts:
+            row = known[each.key]
+            is_new = row is None
+            if row is None:  # a twin further on in the same append is not new
+                row = known[each.key] = self._new(stream, each)
+                rows.append(row)
+            receipts.append(Receipt(row.record_of(each.event), row.leaf, is_new))
+        self._insert(rows)
+        return tuple(receipts)
 
     def merge(self, theirs: StoredEvent) -> StoredEvent | Conflict | None:
         """Append an event of another ledger unchanged; return it, or the conflict with ours.
@@ -111,8 +108,9 @@ class EventWriter:
                 raise FromTheFuture(
                     theirs.position, *(f"{each:%Y-%m-%d %H:%M} UTC" for each in times)
                 )
-            _, event_id, stream, _, type_, schema_version, recorded_us, data, leaf, _ = theirs
-            return self._place(event_id, stream, type_, schema_version, recorded_us, data, leaf)
+            placed = self._placed(theirs)
+            self._insert([placed])
+            return placed
         is_same = _is_same(event, theirs.data, ours)
         return None if is_same else Conflict(theirs, ours.position)
 
@@ -135,100 +133,50 @@ class EventWriter:
 
     def committed_after(self, position: int) -> Iterator[Recorded]:
         """Yield events after a position that were committed before this transaction."""
-        later = "SELECT * FROM event WHERE position > ? ORDER BY position"
-        for values in self._connection.execute(later, (position,)):
+        for values in self._connection.execute(_AFTER, (position,)):
             yield StoredEvent.of(values).decode()
-
-    def insert_pending(self) -> None:
-        """Insert the pending rows, and the keys that are due."""
-        rows = list(self._pending.values())
-        start = 0
-        for n_rows, insert in _INSERTS.items():
-            while len(rows) - start >= n_rows:
-                values = [value for row in rows[start : start + n_rows] for value in row]
-                self._connection.execute(insert, values)
-                start += n_rows
-        self._pending.clear()
-        before, self._inserted_until = self._inserted_until, self.position
-        self._n_added += add_keys(self._connection, before, self.position)
 
     @property
     def has_recorded(self) -> bool:
         """Whether each row was inserted, and nothing else: a foreign trigger may do otherwise."""
-        n_changes = self._connection.total_changes - self._changes_before
-        return n_changes == self.position - self._tail.position + self._n_added
+        return self._connection.total_changes - self._changes_before == self.n_new
 
-    @property
-    def n_pages(self) -> int:
-        """About how many pages the log grows by."""
-        return 1 + self._n_bytes // schema.PAGE_BYTES if self._positions else 0
-
-    def update_tail(self) -> None:
-        """Update the tail, once this transaction is committed."""
-        if self._positions:
-            self._tail.add(self._versions, self._positions, self._now_us, self._chain)
-
-    def _receipt(
-        self, stream: StreamId, draft: Draft, known: dict[bytes, StoredEvent | None]
-    ) -> Receipt:
-        row = known[draft.key]
-        is_new = row is None
-        if row is None:  # a twin further on in the same append is not new
-            row = known[draft.key] = self._new(stream, draft)
-        return Receipt(row.record_of(draft.event), row.leaf, is_new)
+    def _insert(self, rows: Sequence[StoredEvent]) -> None:
+        self._connection.executemany(_INSERT, rows)
+        self.n_new += len(rows)
 
     def _new(self, stream: StreamId, draft: Draft) -> StoredEvent:
         event, type_, key, data = draft
         event_id, schema_version, now_us = self._id_prefix + key, event.schema_version, self._now_us
         leaf = leaf_hash((event_id, stream.encode(), type_.encode(), schema_version, now_us, data))
-        return self._place(event_id, stream, type_, schema_version, now_us, data, leaf)
-
-    def _place(
-        self,
-        event_id: bytes,
-        stream: str,
-        type_: str,
-        schema_version: int,
-        recorded_us: int,
-        data: bytes,
-        leaf: bytes,
-    ) -> StoredEvent:
-        """Give an event the next position, version and link."""
-        position = self.position = self.position + 1
-        version = self._versions[stream] = self._version_of(stream) + 1
-        chain = self._chain = link_hash(self._chain, leaf)
-        placed = self._pending[position] = StoredEvent(
-            position,
-            event_id,
-            stream,
-            version,
-            type_,
-            schema_version,
-            recorded_us,
-            data,
-            leaf,
-            chain,
+        return self._placed(
+            StoredEvent(0, event_id, stream, 0, type_, schema_version, now_us, data, leaf, b"")
         )
-        self._positions[key_of(event_id)] = position
-        self._now_us = max(self._now_us, recorded_us)
-        self._n_bytes += len(data)
-        return placed
+
+    def _placed(self, event: StoredEvent) -> StoredEvent:
+        """Give an event the next position, version and link."""
+        self.position += 1
+        version = self._versions[event.stream] = self._version_of(event.stream) + 1
+        self._chain = link_hash(self._chain, event.leaf)
+        self._now_us = max(self._now_us, event.recorded_us)
+        return event._replace(position=self.position, version=version, chain=self._chain)
 
     def _version_of(self, stream: str) -> int:
-        known = self._versions.get(stream)
-        return known or self._tail.version_of(self._connection, stream)
+        """Return a stream's version; 0 if it has not begun."""
+        if stream not in self._versions:
+            [self._versions[stream]] = self._connection.execute(_VERSION, (stream,)).fetchone()
+        return self._versions[stream]
 
     def _find(self, key: bytes) -> StoredEvent | None:
-        position = self._positions.get(key) or self._tail.find(self._connection, key)
-        if position is None:
-            return None
-        if position in self._pending:
-            return self._pending[position]
-        found = self._connection.execute("SELECT * FROM event WHERE position = ?", (position,))
-        row = found.fetchone()
-        if row is None:
-            raise UnreadableEvent(position, "the table of keys leads to it, and it is not there")
-        return StoredEvent.of(row)
+        row = self._connection.execute(_WITH_KEY, (key,)).fetchone()
+        found = StoredEvent.of(row) if row else None
+        if found is not None and key_of(found.event_id) != key:
+            raise UnreadableEvent(found.position, "an index leads to it from the key of another")
+        return found
+
+
+_NOTHING: Final = StoredEvent(0, b"", "", 0, "", 0, 0, b"", b"", GENESIS)
+"""What is before the first event."""
 
 
 def draft(stream: StreamId, event: Event) -> Draft:

@@ -20,7 +20,7 @@ from tests.benchmarks.commands import (
     status,
     viewing,
 )
-from tests.benchmarks.ledger import batches, group, growth, processes, replay, single, verify
+from tests.benchmarks.ledger import batches, growth, processes, replay, single, verify
 from tests.benchmarks.ratings import (
     bradley_terry,
     coverage,
@@ -37,7 +37,6 @@ Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "single": single.measure,
-    "group": group.measure,
     "batches": batches.measure,
     "processes": processes.measure,
     "replay": replay.measure,

@@ -139,7 +139,7 @@ def test_what_an_index_hides_is_not_said_to_be_missing(
     assert done.err.startswith("error: tournament.db is damaged: ")
 
 
-@pytest.mark.parametrize("index", ["type_in_stream", "stream_began"])
+@pytest.mark.parametrize("index", ["type_in_stream", "stream_began", "event_of_key"])
 def test_what_an_index_hides_is_found_by_verify_and_doctor(
     index: str, sound: Path, tmp_path: Path
 ) -> None:

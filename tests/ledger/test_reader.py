@@ -13,14 +13,12 @@ from commands.importing.merge import merge_ledger
 from ledger.auditing.audit import audit
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
-from ledger.identity import StreamId
+from ledger.identity import StreamId, key_named, key_of
 from ledger.recorded import Recorded, StoredEvent, microseconds
 from ledger.search import newest, with_id
-from ledger.storage import schema
-from ledger.storage.tail import key_named, key_of
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
-from tests.support.faults.damage import hide
+from tests.support.faults.damage import hide, mislead
 from tests.support.faults.hostile import loosen, tamper
 from tests.support.strategies.events import histories
 
@@ -189,31 +187,6 @@ def test_a_long_stream_is_read_page_by_page_in_order() -> None:
         assert [each.position for each in some] == [*range(6, 2_101)]
 
 
-@pytest.mark.parametrize("until", [5, 2_105])
-def test_facts_are_the_events_of_a_stream_with_their_times(until: int) -> None:
-    """All else takes half of the time of reading very many."""
-    with of_two_pages() as ledger:
-        ledger.append(OTHER, verdicts(2))
-        ledger.append(STREAM, opened())
-        types = {"VerdictReceived", "TournamentOpened"}
-
-        read = ledger.read(stream=STREAM, types=types, until=until)
-
-        found = [*ledger.facts(STREAM, types=types, until=until)]
-        assert found == [(each.recorded_us, each.event) for each in read]
-
-
-def test_a_fact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    """As any event does."""
-    path = tmp_path / "tournament.db"
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, verdicts(2))
-    tamper(path, SET_TIME(2**62, 2))
-
-    with Ledger.read_only(path) as ledger, pytest.raises(UnreadableEvent, match="out of range"):
-        list(ledger.facts(STREAM, types={"VerdictReceived"}, until=2))
-
-
 def test_few_events_are_found_among_many_of_all_streams() -> None:
     """A report looks for evaluations in every ledger, and most have none."""
     with Ledger.in_memory() as alone, of_two_pages() as beside:
@@ -350,12 +323,9 @@ def test_searching_a_damaged_file_is_reported(filed: Path) -> None:
         newest(ledger, until=N_FILED, limit=1)
 
 
-@pytest.mark.parametrize("n_at_once", [2, 100])
-def test_events_are_found_by_their_keys(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, n_at_once: int
-) -> None:
-    """In the table of keys, or among the newest that are not in it yet."""
-    monkeypatch.setattr(schema, "KEYS_AT_ONCE", n_at_once)
+def test_events_are_found_by_their_keys(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are sought at a time."""
+    monkeypatch.setattr("ledger.reader._LOOKED_UP", 2)
     first, _, third, _, fifth = append(ledger, *verdicts(5))
     keys = [key_of(row.event_id) for row in (fifth, third, first)]
 
@@ -387,12 +357,11 @@ READS: dict[str, Callable[[Ledger], object]] = {
     "rows": lambda ledger: [*ledger.rows()],
     "the newest": lambda ledger: newest(ledger, limit=None),
     "an id": lambda ledger: with_id(ledger, ""),
-    "a key": lambda ledger: [*ledger.find([b"0123456789"])],
     "streams": lambda ledger: ledger.streams(),
     "the chain": lambda ledger: ledger.chain_at(1),
 }
 DAMAGED = {
-    "event_id": {"rows", "the newest", "an id", "a key"},
+    "event_id": {"rows", "the newest", "an id"},
     "stream": {"events", "rows", "the newest", "an id", "streams"},
     "version": {"events", "rows", "the newest", "an id"},
     "type": {"events", "rows", "the newest", "an id"},
@@ -426,23 +395,35 @@ def test_positions_that_go_back_within_a_page_are_damage(ledger: Ledger) -> None
     ledger.append(STREAM, verdicts(3))
     twice = "SELECT position FROM event WHERE position > ? ORDER BY -position LIMIT ?"
 
-    with pytest.raises(CannotRead, match="positions do not increase after 0"):
+    with pytest.raises(CannotRead, match="is damaged: positions do not increase after 0; restore"):
         [*ledger.pages(twice, 0)]
 
 
-@pytest.mark.parametrize("names", [["main", "main"], ["other"], []])
-def test_an_index_that_hides_streams_is_damage(
-    ledger: Ledger, names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("change", ["stream = 'main', version = 1", "version = 2"])
+def test_streams_that_cannot_be_told_apart_are_damage(ledger: Ledger, change: str) -> None:
     """Else a damaged ledger would hold no tournament, or one many times, and its user be blamed."""
-    ledger.append(STREAM, verdicts(1))
-    monkeypatch.setattr("ledger.reader.streams_in", lambda *_: names)
+    ledger.append(STREAM, verdicts(2))
+    loosen(ledger.connection)
+    ledger.connection.execute(f"UPDATE event SET {change}")  # noqa: S608 (constants)
 
     with pytest.raises(CannotRead, match="damaged: its streams cannot be told apart"):
         ledger.streams()
 
 
-@pytest.mark.parametrize("index", ["type_in_stream", "stream_began"])
+def test_an_index_that_leads_to_another_event_is_damage(path: Path) -> None:
+    """Another's answer would be taken for the one that was looked for."""
+    with Ledger.open(path) as ledger:
+        first, second = (key_of(row.event_id) for row in append(ledger, *verdicts(2)))
+    mislead(path, first, second)
+
+    with Ledger.open(path) as ledger:
+        with pytest.raises(UnreadableEvent, match="damaged"):
+            [*ledger.find([first])]
+        with pytest.raises(UnreadableEvent, match="the key of another"):
+            ledger.append(STREAM, verdicts(1))
+
+
+@pytest.mark.parametrize("index", ["type_in_stream", "stream_began", "event_of_key"])
 def test_what_an_index_hides_is_found_by_an_audit(filed: Path, index: str) -> None:
     """It may be what ratings are made of."""
     hide(filed, index)

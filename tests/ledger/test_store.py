@@ -1,8 +1,13 @@
 """Appending and reading."""
 
-from collections.abc import Callable
+import errno
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +15,14 @@ from msgspec.structs import replace
 
 from ledger.auditing.audit import audit
 from ledger.chain import GENESIS
-from ledger.errors import CannotRead, CannotWrite, KeyConflict, StaleVersion, UnreadableEvent
+from ledger.errors import (
+    CannotRead,
+    CannotWrite,
+    DiskFailed,
+    KeyConflict,
+    StaleVersion,
+    UnreadableEvent,
+)
 from ledger.events.judging import VerdictReceived
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import EVENTS, Event
@@ -426,18 +438,97 @@ def test_a_full_disk_loses_nothing_that_was_recorded(filed: Path) -> None:
         assert audit(ledger) == ()
 
 
-def test_appending_goes_on_once_there_is_room(filed: Path) -> None:
-    """The remedy that the message names must work, in the same process too."""
-    connection = connect_for_writing(filed)
-    (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {n_pages}")
+@contextmanager
+def no_room(ledger: Ledger) -> Iterator[None]:
+    """Let the disk be full for a while."""
+    [(n_pages,)] = ledger.select("PRAGMA page_count")
+    ledger.connection.execute(f"PRAGMA max_page_count = {n_pages}")
+    yield
+    ledger.connection.execute("PRAGMA max_page_count = 1000000")
+
+
+def test_once_the_disk_was_full_nothing_more_is_written_until_it_is_opened_again(
+    filed: Path,
+) -> None:
+    """The remedy that the message names must work; and nothing else may come in between."""
     long = replace(verdict(key("long")), reply="x" * 1_000_000)
 
-    with Ledger(connection, filed) as ledger:
-        with pytest.raises(CannotWrite):
-            ledger.append(STREAM, [long])
-        connection.execute("PRAGMA max_page_count = 1000000")
-        (appended,) = placed(ledger.append(STREAM, [long]))
+    with Ledger.open(filed) as ledger:
+        with no_room(ledger), pytest.raises(CannotWrite, match="free disk space, then run"):
+            ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
+        with pytest.raises(CannotWrite, match="free disk space, then run"):
+            ledger.append(STREAM, verdicts(1, after=N_FILED))
+        with pytest.raises(CannotWrite, match="free disk space, then run"):
+            ledger.erase()
+        assert positions(ledger) == [1, 2, 3]
+    with Ledger.open(filed) as ledger:
+        receipts = ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
 
-        assert appended.position == N_FILED + 1
+        assert all(each.is_new for each in receipts)
+        assert placed(receipts) == tuple(ledger.read(after=N_FILED))
         assert audit(ledger) == ()
+
+
+class FailingDisk(sqlite3.Connection):
+    """A connection whose commits are not flushed."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:  # noqa: ANN401
+        """Fail where a commit would be flushed, as SQLite does: it rolls back."""
+        if sql != "COMMIT":
+            return super().execute(sql, *parameters)
+        super().execute("ROLLBACK")
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+        raise error
+
+
+def test_once_a_flush_has_failed_nothing_more_is_written(filed: Path) -> None:
+    """The system forgets what it could not write, and reports the next flush as good."""
+    connection = sqlite3.connect(filed, isolation_level=None, factory=FailingDisk)
+    with Ledger(connection, filed) as ledger:
+        for _ in range(2):
+            with pytest.raises(
+                DiskFailed, match=r"disk failed while .*run\.ledger was written: .*repeats nothing"
+            ) as caught:
+                ledger.append(STREAM, verdicts(1, after=N_FILED))
+            assert (caught.value.path, caught.value.why) == (filed, "disk I/O error")
+        assert positions(ledger) == [1, 2, 3]
+
+
+def test_what_is_known_already_is_on_the_disk_before_it_is_told(
+    filed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who appended it may have been killed before the flush, and this append flushes nothing."""
+    flushed: list[int] = []
+    with Ledger.open(filed) as ledger:
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+        monkeypatch.setattr(os, "fsync", flushed.append)
+
+        ledger.append(STREAM, verdicts(1, after=N_FILED))
+
+    assert len(flushed) == 1
+
+
+def test_a_disk_that_fails_to_flush_what_is_known_is_told(
+    filed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be lost with the power."""
+
+    def fails(_handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Ledger.open(filed) as ledger:
+        monkeypatch.setattr(os, "fsync", fails)
+
+        for n_events in (1, N_FILED + 1):
+            with pytest.raises(CannotWrite, match="Input/output error; this step recorded nothing"):
+                ledger.append(STREAM, verdicts(n_events))
+
+
+def test_nothing_is_appended_to_a_ledger_that_was_closed(path: Path) -> None:
+    """A descriptor that was given back may be another file's by now."""
+    opened = Ledger.open(path)
+    opened.close()
+
+    with pytest.raises(ValueError, match="was closed"):
+        opened.append(STREAM, verdicts(1))

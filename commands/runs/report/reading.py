@@ -34,8 +34,7 @@ from ledger.events.judging import (
 from ledger.events.registration import JudgeRegistered
 from ledger.events.requests import RequestsSettled, RequestsSubmitted
 from ledger.events.values import type_name
-from ledger.identity import Digest, StreamId
-from ledger.storage.tail import key_named
+from ledger.identity import Digest, StreamId, key_named
 from ledger.store import Ledger
 from projections.artifacts.results import Parameters, Result, Starter
 from projections.fold import fold
@@ -128,10 +127,10 @@ def verdicts_and_spend_on(ledger: Ledger, stream: StreamId, until: int) -> Verdi
     """
     verdicts: dict[Digest, Verdict] = {}
     draft = SpendDraft(Spend(stream))
-    for recorded_us, event in ledger.facts(stream, types=_BILLED, until=until):
-        if isinstance(event, VerdictReceived):
+    for each in ledger.read(stream=stream, types=_BILLED, until=until):
+        if isinstance(event := each.event, VerdictReceived):
             verdicts.setdefault(event.query_key, event.verdict)
-        draft.add(recorded_us, event)
+        draft.add(each.recorded_us, event)
     return VerdictsAndSpend(
         verdicts, replace(draft.finish(), dimensions=Map())
     )  # the bills name them

@@ -17,9 +17,7 @@ from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Record, Records
-from ledger.auditing.audit import audit
 from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn
-from ledger.storage import schema
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
 from projections.battles.imported_sets import IMPORTED_BATTLES
@@ -94,20 +92,6 @@ def test_many_battles_are_many_events(ledger: Ledger, file: Path) -> None:
     take_in(ledger, file)
 
     assert [(each.chunk, each.n_battles) for each in imported(ledger)] == [(1, MAX_BATTLES), (2, 1)]
-
-
-def test_the_tables_of_keys_and_kinds_may_grow_in_the_middle_of_a_file(
-    ledger: Ledger, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its events are inserted one by one, all in one transaction."""
-    monkeypatch.setattr("ledger.events.imports.MAX_BATTLES", 1)
-    monkeypatch.setattr(schema, "KEYS_AT_ONCE", 3)
-    write(file, *["x,y,model_a"] * 7)
-
-    take_in(ledger, file)
-
-    assert ledger.head.position == 7
-    assert audit(ledger) == ()
 
 
 def test_one_bad_row_refuses_the_file_whole(ledger: Ledger, file: Path) -> None:

@@ -20,7 +20,6 @@ from ledger.events.judging import VerdictReceived
 from ledger.events.values import type_name
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
-from ledger.storage import schema
 from ledger.store import Ledger
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery
@@ -202,19 +201,6 @@ def test_an_empty_ledger_becomes_the_same_ledger(pair: Pair) -> None:
         assert taken == MergeCounts(pair.ours.head.position, 0, 0, ())
         assert empty.head == pair.ours.head
         assert list(empty.rows()) == list(pair.ours.rows())
-
-
-def test_the_tables_of_keys_and_kinds_may_grow_in_the_middle_of_a_merge(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Events are inserted some at a time, all in one transaction."""
-    monkeypatch.setattr("commands.importing.merge._FLUSHED_EVERY", 2)
-    monkeypatch.setattr(schema, "KEYS_AT_ONCE", 5)
-    with Ledger.in_memory() as empty:
-        merge_ledger(empty, pair.ours.rows())
-
-        assert list(empty.rows()) == list(pair.ours.rows())
-        assert audit(empty) == ()
 
 
 def test_an_empty_ledger_adds_nothing(pair: Pair) -> None:

@@ -15,7 +15,6 @@ from ledger.events.registry import Event
 from ledger.events.values import type_name
 from ledger.identity import StreamId
 from ledger.reader import Columns
-from ledger.storage import schema
 from ledger.store import Ledger
 from projections.battles.comparisons import comparisons_of
 from projections.fold import fold
@@ -51,12 +50,6 @@ from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
 N_COLUMNS = 8  # of an event that is decoded
-
-
-@pytest.fixture(autouse=True)
-def _few_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look most keys up in their table."""
-    monkeypatch.setattr(schema, "KEYS_AT_ONCE", 4)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from ledger import reader
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import StreamId
-from ledger.storage import schema
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
@@ -28,12 +27,6 @@ from tests.support.builders.worlds import (
 from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
-
-
-@pytest.fixture(autouse=True)
-def _few_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look most keys up in their table."""
-    monkeypatch.setattr(schema, "KEYS_AT_ONCE", 4)
 
 
 @pytest.fixture

@@ -58,28 +58,12 @@ def test_a_lock_is_free_once_its_holder_is_killed(lock_file: Path) -> None:
         killer = Timer(0.1, process.kill)
         began = time.monotonic()
         killer.start()
-        with lock.held():
+        with lock:
             waited_s = time.monotonic() - began
             assert process.wait() < 0
 
     killer.join()
     assert not told or waited_s > PATIENCE_S, "a short wait is not worth a word"
-
-
-def test_who_waits_again_has_one_thread_that_looks_on(lock_file: Path) -> None:
-    """Beside a busy writer every other append waits; a thread for each would pile up."""
-    with closing(FileLock(lock_file)) as lock, closing(FileLock(lock_file)) as other:
-        watches = []
-        for _ in range(2):
-            other.__enter__()
-            release = Timer(0.1, other.__exit__, (None, None, None))
-            release.start()
-            with lock.held():
-                watches.append(lock._watch)
-            release.join()
-
-    assert watches[0] is not None
-    assert watches[1] is watches[0]
 
 
 def test_opening_waits_for_its_turn_too(path: Path, lock_file: Path) -> None:
@@ -98,10 +82,10 @@ def test_opening_waits_for_its_turn_too(path: Path, lock_file: Path) -> None:
 def test_a_block_that_fails_lets_go_of_the_lock(lock_file: Path) -> None:
     """A refused append must not keep other processes out."""
     with closing(FileLock(lock_file)) as first, closing(FileLock(lock_file)) as second:
-        with pytest.raises(KeyboardInterrupt), first.held():
+        with pytest.raises(KeyboardInterrupt), first:
             raise KeyboardInterrupt
 
-        with second.held():
+        with second:
             pass
 
 
@@ -109,11 +93,11 @@ def test_a_block_that_fails_lets_go_of_the_lock(lock_file: Path) -> None:
 def test_a_deleted_lock_file_is_taken_again(lock_file: Path, *, is_replaced: bool) -> None:
     """Who held on to the deleted one would be alone with it, beside another at the new one."""
     with closing(FileLock(lock_file)) as first:
-        with first.held():
+        with first:
             lock_file.unlink()
             if is_replaced:
                 lock_file.touch()
-        with closing(FileLock(lock_file)) as second, second.held():
+        with closing(FileLock(lock_file)) as second, second:
             waiting = threading.Thread(target=first.__enter__)
             waiting.start()
             waiting.join(0.05)
@@ -128,7 +112,7 @@ def test_a_deleted_lock_file_is_made_again(lock_file: Path) -> None:
     with closing(FileLock(lock_file)) as lock:
         lock_file.unlink()
 
-        with lock.held():
+        with lock:
             assert os.path.samestat(lock_file.stat(), os.fstat(lock._file))
 
 
@@ -139,7 +123,7 @@ def test_a_lock_goes_with_its_folder(tmp_path: Path) -> None:
     with closing(FileLock(folder / "run.lock")) as lock:
         shutil.rmtree(folder)
 
-        with lock.held():
+        with lock:
             assert not folder.exists()
 
 
@@ -147,7 +131,7 @@ def test_a_lock_that_nobody_holds_has_no_holder(lock_file: Path) -> None:
     """It may have been let go of while one asked; others' locks must not be taken for it."""
     other_file = lock_file.with_name("other.lock")
 
-    with closing(FileLock(lock_file)) as lock, closing(FileLock(other_file)) as other, other.held():
+    with closing(FileLock(lock_file)) as lock, closing(FileLock(other_file)) as other, other:
         assert lock._holder() is None
 
 

@@ -1,6 +1,5 @@
 """A ledger lies where locks hold, under one name, and stays there while it is written."""
 
-import os
 from collections.abc import Callable
 from contextlib import closing
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -12,10 +11,9 @@ import pytest
 from ledger import store
 from ledger.auditing.audit import audit
 from ledger.errors import HardLinked, LedgerMoved, NetworkFileSystem
-from ledger.storage import place
 from ledger.storage.files import beside, wal_of
 from ledger.storage.lock import FileLock
-from ledger.storage.place import LOCAL_KINDS, foreign_kind, identity_of
+from ledger.storage.place import LOCAL_KINDS, foreign_kind
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, verdicts
 
@@ -276,28 +274,6 @@ def test_a_ledger_that_is_put_back_is_written_again(filed: Path) -> None:
         (receipt,) = ledger.append(STREAM, verdicts(1, after=N_FILED))
 
     assert receipt.recorded.position == N_FILED + 1
-
-
-def has_no_statx(*_: object) -> int:
-    """Refuse, as a sandbox does that does not know this call."""
-    return -1
-
-
-@pytest.mark.parametrize("statx", [place._statx, has_no_statx, None])
-def test_a_file_is_known_by_its_inode_whichever_call_the_system_has(
-    filed: Path, monkeypatch: pytest.MonkeyPatch, statx: object
-) -> None:
-    """Each way says the same of a file, and of one that is not there."""
-    monkeypatch.setattr(place, "_statx", statx)
-    other = filed.with_name("other.ledger")
-    other.hardlink_to(filed)
-
-    n_names, inode, *device = identity_of(os.fsencode(other))
-
-    found = filed.stat()
-    assert (n_names, inode, os.makedev(*device)) == (2, found.st_ino, found.st_dev)
-    with pytest.raises(FileNotFoundError):
-        identity_of(b"none.ledger")
 
 
 def test_a_ledger_in_memory_has_no_lock_to_watch(ledger: Ledger) -> None:

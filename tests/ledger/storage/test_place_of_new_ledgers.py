@@ -81,10 +81,10 @@ def test_a_ledger_that_cannot_be_opened_stays_with_its_lock(
 ) -> None:
     """Others may be at work on it."""
 
-    def settle_log(*_: object) -> None:
+    def flush_log(_path: Path) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store, "settle_log", settle_log)
+    monkeypatch.setattr(store, "flush_log", flush_log)
 
     with pytest.raises(CannotWrite, match="No space left"):
         Ledger.open(filed)

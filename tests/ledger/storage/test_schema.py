@@ -3,20 +3,32 @@
 A trigger alone can swallow appends, while every hash in the file is right.
 """
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from ledger.auditing.audit import audit, audit_file
 from ledger.auditing.ranges import Fault
 from ledger.errors import AlteredSchema
+from ledger.identity import key_of
 from ledger.storage import schema
-from ledger.storage.connection import connect_for_writing, differences
+from ledger.storage.connection import connect_for_writing, differences, prepare
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, placed, verdicts
 from tests.support.faults.hostile import GUARDS
+from tests.support.patience import PATIENCE_S
+
+ROOT = Path(__file__).parents[3]
 
 SWALLOW = "CREATE TRIGGER swallow BEFORE INSERT ON event BEGIN SELECT RAISE(IGNORE); END"
 UNDO = (
@@ -49,6 +61,7 @@ ADDED = {
         "CREATE VIEW events_by_type AS SELECT * FROM event",
         "view 'events_by_type'",
     ),
+    "table of an earlier format": ("CREATE TABLE event_key (x)", "table 'event_key'"),
     "table in the place of a view": (
         "DROP VIEW spend; CREATE TABLE spend (x)",
         "table 'spend'",
@@ -81,9 +94,10 @@ ADDED = {
 }
 CHANGED = {
     **{f"no {name}": (f"DROP TRIGGER {name}", name) for name in GUARDS},
-    "another table of keys": (
-        "DROP TABLE event_key; CREATE TABLE event_key (key, position)",
-        "event_key",
+    "no index of keys": ("DROP INDEX event_of_key", "event_of_key"),
+    "another index of keys": (
+        "DROP INDEX event_of_key; CREATE INDEX event_of_key ON event (event_id)",
+        "event_of_key",
     ),
     "no index of types": ("DROP INDEX type_in_stream", "type_in_stream"),
     "no index of beginnings": ("DROP INDEX stream_began", "stream_began"),
@@ -215,7 +229,18 @@ def test_statistics_that_sqlite_keeps_are_no_foreign_tables(filed: Path) -> None
         assert audit(ledger) == ()
 
 
-FIRST_FORMAT = """\
+SECOND_FORMAT = """\
+DROP TRIGGER event_is_never_repeated;
+DROP INDEX event_of_key;
+CREATE TABLE event_key (
+  key BLOB PRIMARY KEY CHECK (length(key) = 10), position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TRIGGER key_is_never_updated BEFORE UPDATE ON event_key
+BEGIN SELECT RAISE(ABORT, 'refused'); END;
+CREATE TRIGGER key_is_never_deleted BEFORE DELETE ON event_key
+BEGIN SELECT RAISE(ABORT, 'refused'); END;
+PRAGMA user_version = 2;
+"""
+BEFORE_THE_SECOND = """\
 DROP INDEX type_in_stream;
 CREATE TABLE event_kind (
   stream TEXT NOT NULL, type TEXT NOT NULL, counted ANY NOT NULL, position INTEGER NOT NULL,
@@ -228,30 +253,102 @@ BEGIN SELECT RAISE(ABORT, 'refused'); END;
 CREATE VIEW events_by_type AS SELECT position, stream, type FROM event_kind;
 DROP VIEW outcomes;
 CREATE VIEW outcomes AS SELECT 1 FROM events_by_type;
-PRAGMA user_version = 1
+PRAGMA user_version = 1;
 """
+FIRST_FORMAT = SECOND_FORMAT + BEFORE_THE_SECOND
+of_each_earlier_format = pytest.mark.parametrize("made", [FIRST_FORMAT, SECOND_FORMAT])
 
 
-def test_a_file_of_the_first_format_is_read_as_it_is_and_brought_up_to_date_when_written(
-    filed: Path,
-) -> None:
-    """It had a table of what is in each stream, in the place of an index."""
-    alter(filed, FIRST_FORMAT)
-
-    with Ledger.read_only(filed) as ledger:
-        assert audit(ledger) == ()
-        assert ledger.positions([STREAM], {"VerdictReceived"}, 0, N_FILED) == [1, 2, 3]
-    with Ledger.open(filed) as ledger:
-        ledger.append(STREAM, verdicts(1, after=N_FILED))
-        assert audit(ledger) == ()
+def require_up_to_date(path: Path, n_events: int = N_FILED) -> None:
+    """Require that a file is of today's format, and that nothing was lost."""
+    with Ledger.read_only(path) as ledger:
         assert ledger.select("PRAGMA user_version") == [(schema.FORMAT,)]
         assert [*schema.differences(ledger.select)] == []
-    assert "events_by_type" not in views_of(filed)
+        assert audit(ledger) == ()
+        assert ledger.head.position == n_events
+    assert views_of(path).keys() == {view.name for view in schema.VIEWS}
 
 
-def test_what_was_added_to_a_file_of_the_first_format_is_refused(filed: Path) -> None:
+@of_each_earlier_format
+def test_a_file_of_an_earlier_format_is_read_as_it_is_and_brought_up_to_date_when_written(
+    filed: Path, made: str
+) -> None:
+    """It had tables of what is in each stream and of keys, in the place of indexes."""
+    alter(filed, made)
+    before = filed.read_bytes()
+
+    with Ledger.read_only(filed) as ledger:
+        keys = [key_of(row.event_id) for row in ledger.rows()]
+        assert audit(ledger) == ()
+        assert ledger.positions([STREAM], {"VerdictReceived"}, 0, N_FILED) == [1, 2, 3]
+        assert [each.position for each in ledger.find(keys)] == [1, 2, 3]
+    assert filed.read_bytes() == before
+    with Ledger.open(filed) as ledger:
+        known, new = ledger.append(STREAM, verdicts(2, after=N_FILED - 1))
+
+    assert (known.is_new, new.is_new) == (False, True)
+    require_up_to_date(filed, N_FILED + 1)
+
+
+@of_each_earlier_format
+def test_a_file_is_brought_up_to_date_whole_or_not_at_all(filed: Path, made: str) -> None:
+    """Whoever is killed meanwhile leaves it as it was, and the next one begins anew."""
+    alter(filed, made)
+    with closing(sqlite3.connect(filed)) as connection:
+        n_statements = len([*schema.upgrade(connection.execute)])
+    for n_done in range(n_statements + 1):
+        code = f"from tests.ledger.storage.test_schema import *; die_after({n_done})"
+        killed = subprocess.run([sys.executable, "-c", code, str(filed)], cwd=ROOT, check=False)
+
+        assert killed.returncode == -signal.SIGKILL
+        with Ledger.read_only(filed) as ledger:
+            assert ledger.select("PRAGMA user_version") != [(schema.FORMAT,)]
+            assert audit(ledger) == ()
+    Ledger.open(filed).close()
+
+    require_up_to_date(filed)
+
+
+def die_after(n_statements: int) -> None:
+    """Be killed in a process of its own, once so much was done to bring a file up to date."""
+    upgrade = schema.upgrade
+
+    def dying(select: schema.Select) -> Iterator[str]:
+        yield from islice(upgrade(select), n_statements)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    schema.upgrade = dying  # type: ignore[assignment]  # in this process
+    Ledger.open(Path(sys.argv[1]))
+
+
+@of_each_earlier_format
+def test_two_processes_that_open_a_file_at_once_bring_it_up_to_date_once(
+    filed: Path, made: str
+) -> None:
+    """Who waited finds it done; whoever holds the lock beside the ledger may be an earlier one."""
+    alter(filed, made)
+    waits = Event()
+    with (
+        closing(connect_for_writing(filed)) as one,
+        closing(connect_for_writing(filed)) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.set_trace_callback(lambda said: waits.set() if said == "BEGIN IMMEDIATE" else None)
+        one.execute("BEGIN IMMEDIATE")
+        preparing = pool.submit(prepare, other, filed)
+        assert waits.wait(PATIENCE_S)
+        for statement in schema.upgrade(one.execute):
+            one.execute(statement)
+        one.execute("COMMIT")
+        assert preparing.result() is False
+
+    require_up_to_date(filed)
+
+
+@of_each_earlier_format
+def test_what_was_added_to_a_file_of_an_earlier_format_is_refused(filed: Path, made: str) -> None:
     """It is not brought up to date before somebody has removed it."""
-    alter(filed, f"{FIRST_FORMAT}; {SWALLOW}")
+    alter(filed, f"{made}; {SWALLOW}")
     before = filed.read_bytes()
 
     with pytest.raises(AlteredSchema, match="trigger 'swallow' was not made by tourney"):

@@ -4,19 +4,20 @@ import hashlib
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from msgspec.structs import replace
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ledger.auditing.audit import audit
-from ledger.errors import CannotWrite, FromTheFuture, UnreadableEvent
+from ledger.errors import FromTheFuture, StaleVersion, UnreadableEvent
 from ledger.events.judging import PairReconciled
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
 from ledger.recorded import LATEST_US, moment
-from ledger.storage import schema
 from ledger.store import Ledger
-from tests.support.builders.events import N_FILED, NOON, STREAM, key, placed, verdict, verdicts
-from tests.support.faults.hostile import tamper
+from tests.support.builders.events import N_FILED, NOON, STREAM, key, verdicts
+from tests.support.faults.hostile import loosen
 
 LATEST = moment(LATEST_US)
 
@@ -90,35 +91,6 @@ def test_what_another_writer_appended_is_known_by_its_key(filed: Path) -> None:
     assert (told,) == tuple(each._replace(is_new=False) for each in more)
 
 
-def test_a_refused_transaction_leaves_no_key_behind(filed: Path) -> None:
-    """A key that was rolled back must not be taken for a fact that is on the disk."""
-    with Ledger.open(filed) as ledger:
-        (n_pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
-        ledger.connection.execute(f"PRAGMA max_page_count = {n_pages}")
-        long = replace(verdict(key("long")), reply="x" * 1_000_000)
-        with pytest.raises(CannotWrite):
-            ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
-        ledger.connection.execute("PRAGMA max_page_count = 1000000")
-
-        receipts = ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
-
-        assert all(each.is_new for each in receipts)
-        assert placed(receipts) == tuple(ledger.read(after=N_FILED))
-        assert audit(ledger) == ()
-
-
-@pytest.mark.parametrize("n_events", [1, 49, 50, 51, 100, 149])
-def test_a_batch_of_any_length_is_written_whole(ledger: Ledger, n_events: int) -> None:
-    """Events are inserted many at a time, and what is left over one by one."""
-    ledger.append(STREAM, verdicts(2))
-
-    receipts = ledger.append(STREAM, verdicts(n_events, after=2))
-
-    assert placed(receipts) == tuple(ledger.read(after=2))
-    assert [row.leaf for row in ledger.rows(after=2)] == [each.leaf for each in receipts]
-    assert audit(ledger) == ()
-
-
 def test_ids_keep_the_parts_of_a_key_apart(ledger: Ledger) -> None:
     """Labels may hold any character, a separator too, without meeting in one id."""
     one, other = reconciled("a\0b", "c"), reconciled("a", "b\0c")
@@ -170,14 +142,43 @@ def test_a_clock_that_goes_a_little_ahead_is_merged(path: Path, ahead: timedelta
     assert merged_at(NOON + ahead, path) == [NOON + ahead] * 2
 
 
-def test_a_key_that_leads_to_no_event_is_damage_and_no_crash(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A row that was lost must not be taken for one that was never recorded."""
-    monkeypatch.setattr(schema, "KEYS_AT_ONCE", 2)
+def test_a_last_row_that_is_damaged_takes_no_event_after_it(path: Path) -> None:
+    """Its link would be the next one's beginning."""
     with Ledger.open(path) as ledger:
-        ledger.append(STREAM, verdicts(4))
-    tamper(path, "DELETE FROM event WHERE position = 1")
+        ledger.append(STREAM, verdicts(2))
+        loosen(ledger.connection)
+        ledger.connection.execute("UPDATE event SET chain = NULL WHERE position = 2")
 
-    with Ledger.open(path) as ledger, pytest.raises(UnreadableEvent, match="it is not there"):
-        ledger.append(STREAM, verdicts(1))
+        with pytest.raises(UnreadableEvent, match="position 2: its row is damaged"):
+            ledger.append(STREAM, verdicts(1, after=2))
+
+
+@settings(max_examples=40)
+@given(batches=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 40), max_size=12))))
+def test_two_writers_record_each_fact_once(batches: list[tuple[bool, list[int]]]) -> None:
+    """Whatever each of them has read: a fact that is not found is paid for twice."""
+    facts, known = verdicts(41), set[int]()
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "run.ledger")
+        with Ledger.open(path) as one, Ledger.open(path) as other:
+            for is_first, numbers in batches:
+                ledger = one if is_first else other
+                receipts = ledger.append(STREAM, [facts[number] for number in numbers])
+                told = zip(numbers, receipts, strict=True)
+                assert {number for number, each in told if each.is_new} == set(numbers) - known
+                known |= set(numbers)
+            assert audit(one) == ()
+
+
+def test_a_stream_goes_on_where_it_ended_behind_the_events_of_others(path: Path) -> None:
+    """Its version is the number of its events."""
+    other = StreamId("other")
+    with Ledger.open(path) as ledger:
+        ledger.append(other, verdicts(2))
+        ledger.append(STREAM, verdicts(9))
+    with Ledger.open(path) as ledger:
+        with pytest.raises(StaleVersion):
+            ledger.append(other, verdicts(1, after=2), expected_version=1)
+        (late,) = ledger.append(other, verdicts(1, after=2), expected_version=2)
+
+    assert late.recorded.version == 3

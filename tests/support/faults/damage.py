@@ -117,13 +117,23 @@ def zero_a_row(path: Path, position: int) -> None:
 
 def hide(path: Path, index: str) -> None:
     """Let an index be one of nothing, as a bad page can: what it led to is not found by it."""
-    made = DEFINITIONS[index]
-    hiding = "UPDATE sqlite_schema SET sql = ? WHERE name = ?"
+    _replace(path, index, f"{DEFINITIONS[index].partition(' WHERE ')[0]} WHERE version < 0")
+
+
+def mislead(path: Path, first: bytes, second: bytes) -> None:
+    """Let the index lead from the keys of the first two events to each other's event."""
+    keys = f"CASE position WHEN 1 THEN x'{second.hex()}' ELSE x'{first.hex()}' END"
+    _replace(path, "event_of_key", f"CREATE INDEX event_of_key ON event ({keys})")
+
+
+def _replace(path: Path, index: str, other: str) -> None:
+    """Put another index in the place of one, under its name and definition."""
     with closing(connect(path)) as connection, connection:
         connection.execute(f"DROP INDEX {index}")
-        connection.execute(f"{made.partition(' WHERE ')[0]} WHERE version < 0")
+        connection.execute(other)
         connection.execute("PRAGMA writable_schema = ON")
-        connection.execute(hiding, [made, index])
+        pretending = "UPDATE sqlite_schema SET sql = ? WHERE name = ?"
+        connection.execute(pretending, [DEFINITIONS[index], index])
 
 
 def _read(path: Path, at: int) -> bytes:

@@ -29,7 +29,7 @@ def held_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def hold(path: Path) -> None:
     """Hold the lock, say so, and wait."""
-    with FileLock(path).held():
+    with FileLock(path):
         sys.stdout.write("held\n")
         sys.stdout.flush()
         sys.stdin.read()

@@ -158,7 +158,7 @@ def write(pipe: Connection, path: Path, plan: Plan, number: int) -> None:
         die(death)
     while os.getppid() == parent:
         with Ledger.open(path) as ledger:
-            ledger.pages_until_moved = plan.n_wal_pages
+            ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {plan.n_wal_pages}")
             for told in appending(ledger, stream, islice(names, _UNTIL_REOPENED)):
                 pipe.send_bytes(msgspec.json.encode(told))  # at once: shorter than PIPE_BUF
                 if death is not None and told.places and not plan.is_early:

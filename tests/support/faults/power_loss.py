@@ -31,7 +31,6 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
 
     n_states: int = 0
     n_kills: int = 0
-    n_failed_flushes: int = 0
     n_moved: int = 0  # pages that checkpoints moved into the ledger after the first promise
     n_promises: int = 0  # that were to be kept, in all states together
     n_acknowledged_lost: int = 0
@@ -54,11 +53,10 @@ def losses_in(
     records: Sequence[Record], name: str, n_states: int, rng: Random, *, tells_story: bool = False
 ) -> Losses:
     """Take the power away at random moments, and look at what is left of a ledger."""
-    n_failed = sum(isinstance(each, Sync) and each.has_failed for each in records)
     first = next((at for at, each in enumerate(records) if isinstance(each, Promise)), len(records))
     n_moved = sum(isinstance(each, Write) and each.name == name for each in records[first:])
-    losses = Losses(n_failed_flushes=n_failed, n_moved=n_moved)
-    moments = [n for n in range(1, len(records) + 1) if not _is_beyond_us(records[:n], name)]
+    losses = Losses(n_moved=n_moved)
+    moments = range(1, len(records) + 1)
     for at, files in _different_states(records, moments, n_states, rng):
         found = found_in(files, name, [*_promised(records[:at])])
         if tells_story and found.n_broken and not losses.n_broken:  # one story of a round is enough
@@ -69,8 +67,8 @@ def losses_in(
 
 def _story(records: Sequence[Record]) -> Iterator[str]:
     """Tell all that happened since the last fault, and what was told."""
-    faults = (at for at, each in enumerate(records) if _is_fault(each))
-    for each in records[max(faults, default=0) :]:
+    deaths = (at for at, each in enumerate(records) if isinstance(each, Died))
+    for each in records[max(deaths, default=0) :]:
         match each:
             case Write(name, offset, data):
                 yield f"Write({name!r}, {offset}, {len(data)} bytes)"
@@ -80,50 +78,25 @@ def _story(records: Sequence[Record]) -> Iterator[str]:
                 yield repr(each)
 
 
-def _is_fault(record: Record) -> bool:
-    return isinstance(record, Died) or (isinstance(record, Sync) and record.has_failed)
-
-
 def _promised(records: Sequence[Record]) -> Iterator[Promise]:
-    """Yield what must be kept: all but what a reader is told in between.
+    """Yield what must be kept: all but what another program is told in between.
 
     Who opens the log of a killed process first sees its last append, flushed or not. Ours flush the
-    log, and our writers write it again, which helps after a failed flush, too; others do not.
+    log; others do not.
     """
-    is_unflushed = has_failed = False
+    is_unflushed = False
     for each in records:
         match each:
-            case Died(of_failed_flush):
-                is_unflushed, has_failed = True, has_failed or of_failed_flush
-            case Opened(for_writing):
-                has_failed = has_failed and not for_writing
-                is_unflushed = has_failed
-            case Promise(by) if (by == "foreign" and is_unflushed) or (by == "head" and has_failed):
+            case Died():
+                is_unflushed = True
+            case Opened():
+                is_unflushed = False
+            case Promise(by) if by == "foreign" and is_unflushed:
                 pass
             case Promise():
                 yield each
             case _:
                 pass  # an operation
-
-
-def _is_beyond_us(records: Sequence[Record], name: str) -> bool:
-    """Say whether another program moved a log into the file whose end is not on the disk.
-
-    It is not after a process died of a failed flush, until a writer of ours has opened the ledger.
-    Who moves it before, by `PRAGMA wal_checkpoint`, risks the file: `docs/ledger.md` says so.
-    """
-    is_off_disk = is_moved = False
-    for each in records:
-        match each:
-            case Died(of_failed_flush=True):
-                is_off_disk = True
-            case Opened(for_writing=True):
-                is_off_disk = is_moved = False
-            case Write(of) if of == name:
-                is_moved = is_moved or is_off_disk
-            case _:
-                pass
-    return is_moved
 
 
 def _different_states(
@@ -166,9 +139,8 @@ def found_in(files: Mapping[str, bytes], name: str, promises: Sequence[Promise])
 
 def all_written(records: Sequence[Record]) -> dict[str, bytes]:
     """Return the files, by name, as they are while the power is there."""
-    done = [each for each in records if not (isinstance(each, Sync) and each.has_failed)]
-    names = {each.name for each in done if isinstance(each, Create | Write)}
-    return after_power_loss([*done, *map(Sync, names), SyncFolder()], Random(0))  # noqa: S311
+    names = {each.name for each in records if isinstance(each, Create | Write)}
+    return after_power_loss([*records, *map(Sync, names), SyncFolder()], Random(0))  # noqa: S311
 
 
 def after_power_loss(records: Sequence[Record], rng: Random) -> dict[str, bytes]:
@@ -189,10 +161,7 @@ def after_power_loss(records: Sequence[Record], rng: Random) -> dict[str, bytes]
 
 
 def _history(records: Sequence[Record]) -> tuple[list[Change], list[Naming], set[int], int]:
-    """Return the changes of files and names, which of those are flushed, and how many of these.
-
-    After a flush that failed, what was new then is never flushed: the system holds it for written.
-    """
+    """Return the changes of files and names, which of those are flushed, and how many of these."""
     changes, namings, durable, n_durable_namings = list[Change](), list[Naming](), set[int](), 0
     files: dict[str, int] = {}
     unflushed: dict[int, list[int]] = defaultdict(list)
@@ -208,9 +177,8 @@ def _history(records: Sequence[Record]) -> tuple[list[Change], list[Naming], set
             case Delete(name) if name in files:
                 del files[name]
                 namings.append((at, name, None))
-            case Sync(name, has_failed) if name in files:
-                written = unflushed.pop(files[name], [])
-                durable.update([] if has_failed else written)
+            case Sync(name) if name in files:
+                durable.update(unflushed.pop(files[name], []))
             case SyncFolder():
                 n_durable_namings = len(namings)
             case _:

@@ -1,4 +1,4 @@
-"""Processes that share a ledger while flushes fail and some are killed; then the power goes.
+"""Processes that share a ledger while some of them are killed; then the power goes.
 
     python -m tests.support.faults.power_rounds FOLDER SEED N_ROUNDS N_STATES COMPANY SCHEDULE ...
 
@@ -23,9 +23,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from ledger import store
-from ledger.errors import CannotWrite, DiskFailed, NoLedger
-from ledger.storage import wal
+from ledger.errors import NoLedger
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM
 from tests.support.faults.appender import appending
@@ -41,7 +39,6 @@ from tests.support.faults.recorder import (
 )
 from tests.support.faults.vfs import Sync, SyncFolder
 
-Then = Literal["ends", "tries again", "is outlived"]  # by a reader, which leaves the log
 First = Literal["a writer", "a reader", "another program"]
 
 N_GENERATIONS: Final = 3
@@ -59,37 +56,25 @@ class Schedule(NamedTuple):
     """What befalls the first writer of a generation, and what is left out to see it noticed."""
 
     fault: FaultKind | None = None
-    then: Then = "ends"  # what a writer does after a failed flush
     first: First = "a writer"  # to open the ledger after the fault
     synchronous: Literal["FULL", "NORMAL", "OFF"] = "FULL"
-    settles_log: bool = True
     has_honest_disk: bool = True
 
     @property
     def is_safe(self) -> bool:
         """Whether nothing is left out."""
-        return self.synchronous == "FULL" and self.settles_log and self.has_honest_disk
+        return self.synchronous == "FULL" and self.has_honest_disk
 
 
 SCHEDULES: Final[Mapping[str, Schedule]] = {
     "undisturbed": Schedule(),
     "kill": Schedule("kill"),
     "kill-read": Schedule("kill at a flush", first="a reader"),
-    "failed-flush-end": Schedule("failed flush"),
-    "failed-flush-try-again": Schedule("failed flush", "tries again"),
-    "failed-flush-outlived": Schedule("failed flush", "is outlived", first="a reader"),
-    "failed-flush-kill": Schedule("failed flush, then kill"),
-    "failed-flush-kill-read": Schedule("failed flush, then kill", first="another program"),
+    "kill-foreign": Schedule("kill at a flush", first="another program"),
     # What must be seen to fail:
     "no-flush-of-commits": Schedule(synchronous="NORMAL"),
     "no-flush": Schedule(synchronous="OFF"),
     "lying-disk": Schedule(has_honest_disk=False),
-    "log-not-settled": Schedule(
-        "failed flush, then kill", first="another program", settles_log=False
-    ),
-    "outlived-not-settled": Schedule(
-        "failed flush", "is outlived", first="a reader", settles_log=False
-    ),
 }
 
 
@@ -179,39 +164,19 @@ def _started(act: Callable[..., None], it: Round, *arguments: object) -> ForkPro
 
 
 def _write(it: Round, name: str, pages: int, fault: Fault | None) -> None:
-    """Append, and tell of it; after a failed flush, do as the schedule says."""
+    """Append, and tell of it."""
     recorder = Recorder(it.log, it.ledger.parent, fault)
-    if not it.schedule.settles_log:
-        for module in (store, wal):
-            module.settle_log = lambda *_: None  # type: ignore[attr-defined]
     for part in range(2):
         names = [f"{name}/{part}/{number}" for number in range(_N_BATCHES // 2)]
-        with suppress(DiskFailed, CannotWrite):
-            _append(it, recorder, names, pages)
-
-
-def _append(it: Round, recorder: Recorder, names: Sequence[str], pages: int) -> None:
-    with Ledger.open(it.ledger) as ledger:
-        recorder.note(Opened(for_writing=True))
-        ledger.pages_until_moved = pages
-        ledger.connection.execute(f"PRAGMA synchronous = {it.schedule.synchronous}")
-        while True:
-            try:
-                for told in appending(ledger, STREAM, names):
-                    if told.places:
-                        position, _leaf, chain = told.places[-1]
-                        recorder.note(Promise("acknowledged", position, chain))
-                        _tell_head(recorder, ledger, "acknowledged")
-            except DiskFailed:
-                match it.schedule.then:
-                    case "ends":
-                        return
-                    case "is outlived":
-                        with Ledger.read_only(it.ledger):
-                            ledger.close()
-                        sys.exit()
-            else:
-                return
+        with Ledger.open(it.ledger) as ledger:
+            recorder.note(Opened(for_writing=True))
+            ledger.connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            ledger.connection.execute(f"PRAGMA synchronous = {it.schedule.synchronous}")
+            for told in appending(ledger, STREAM, names):
+                if told.places:
+                    position, _leaf, chain = told.places[-1]
+                    recorder.note(Promise("acknowledged", position, chain))
+                    _tell_head(recorder, ledger, "acknowledged")
 
 
 def _tell_head(recorder: Recorder, ledger: Ledger, by: By) -> None:

@@ -1,14 +1,12 @@
 """Record, in real processes, what is done to a ledger's files and what is told of its events.
 
 Processes write one log, in one order: each operation is noted and performed under one lock. A
-process can die at an operation, or have a flush fail, as the counts say that it was given.
+process can die at an operation, as the counts say that it was given.
 """
 
-import errno
 import fcntl
 import os
 import signal
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from tests.support.faults.vfs import Observer, Operation, Sync, SyncFolder, Write
+from tests.support.faults.vfs import Observer, Operation, Sync, SyncFolder
 
 By = Literal["acknowledged", "head", "foreign"]
 
@@ -30,9 +28,7 @@ class Promise(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Died(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """A process was killed; perhaps because a flush had failed."""
-
-    of_failed_flush: bool
+    """A process was killed."""
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -41,11 +37,11 @@ class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
     for_writing: bool
 
 
-FaultKind = Literal["kill", "kill at a flush", "failed flush", "failed flush, then kill"]
+FaultKind = Literal["kill", "kill at a flush"]
 
 
 class Fault(NamedTuple):
-    """What befalls a process, and at which of its operations, or of its flushes."""
+    """At which of its operations, or of its flushes, a process is killed."""
 
     kind: FaultKind
     at: int
@@ -83,41 +79,30 @@ class Recorder:
 
     def _around(self, operation: Operation, perform: Callable[[], int]) -> int:
         with self._in_turn():
-            kind = self._fault_at(operation)
-            if kind in {"kill", "kill at a flush"}:
-                self._die(of_failed_flush=False)
-            if kind is None:
-                self.note(operation)
-                return perform()
-            if isinstance(operation, Sync):
-                self.note(Sync(operation.name, has_failed=True))
-            if kind == "failed flush, then kill":
-                self._die(of_failed_flush=True)
-            return sqlite3.SQLITE_IOERR_FSYNC
+            if self._is_fatal(operation):
+                self.note(Died())
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.note(operation)
+            return perform()
 
-    def _fault_at(self, operation: Operation) -> FaultKind | None:
-        """Count the operation; return what comes with it."""
+    def _is_fatal(self, operation: Operation) -> bool:
+        """Count the operation; say whether the process is killed before it."""
         if self._fault is None or (self._fault.kind != "kill" and not isinstance(operation, Sync)):
-            return None
+            return False
         self._n_operations += 1
-        return self._fault.kind if self._n_operations == self._fault.at else None
+        return self._n_operations == self._fault.at
 
     def _observe_python(self) -> None:
-        """See what the ledger flushes and writes by itself, too."""
-        fsync, pwrite = os.fsync, os.pwrite
+        """See what the ledger flushes by itself, too."""
+        fsync = os.fsync
 
         def on_fsync(handle: int) -> None:
             name = self._name_of(handle)
             with self._in_turn():
-                if self._around(SyncFolder() if name is None else Sync(name), lambda: 0):
-                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                self._around(SyncFolder() if name is None else Sync(name), lambda: 0)
                 fsync(handle)
 
-        def on_pwrite(handle: int, data: bytes, offset: int) -> int:
-            write = Write(self._name_of(handle) or "", offset, data)
-            return self._around(write, lambda: pwrite(handle, data, offset))
-
-        os.fsync, os.pwrite = on_fsync, on_pwrite  # type: ignore[assignment]  # in this process
+        os.fsync = on_fsync  # type: ignore[assignment]  # in this process
 
     def _name_of(self, handle: int) -> str | None:
         """Return the name of an open file of the folder; None for the folder itself."""
@@ -137,10 +122,6 @@ class Recorder:
             self._depth -= 1
             if self._depth == 0:
                 fcntl.flock(self._log, fcntl.LOCK_UN)
-
-    def _die(self, *, of_failed_flush: bool) -> None:
-        self.note(Died(of_failed_flush))
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def records_in(log: Path) -> Sequence[Record]:

@@ -45,10 +45,9 @@ class Truncate(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Sync(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """All of a file was forced to the disk; or that failed, and the system forgot what was new."""
+    """All of a file was forced to the disk."""
 
     name: str
-    has_failed: bool = False
 
 
 class SyncFolder(msgspec.Struct, frozen=True, tag=True, array_like=True):
