@@ -78,18 +78,22 @@ def _framed_kind(stream: bytes, type_: bytes, schema_version: int) -> bytes:
 
 
 _TOMBSTONE_BEGINS: Final = b'{"redacted":"'
-_TOMBSTONE: Final = re.compile(_TOMBSTONE_BEGINS + rb'([0-9a-f]{64})",')
+_TOMBSTONE: Final = re.compile(
+    _TOMBSTONE_BEGINS + rb'(?:[0-9a-f]{64})",(?:"schema_version":([0-9]{1,9}),)?'
+)
 """How a tombstone begins. No payload begins so: no event's first field is named `redacted`."""
 
 
-def tombstone(payload: bytes, remaining: bytes) -> bytes:
+def tombstone(payload: bytes, remaining: bytes, version: int | None = None) -> bytes:
     """Return what stands in a redacted payload's place: its digest, then the fields that remain.
 
     Args:
         payload: A JSON object, as it was recorded.
         remaining: The same event without its texts, as a JSON object of at least one field.
+        version: Of the fields that remain, if the payload was recorded in an older one.
     """
-    return b'{"redacted":"%b",%b' % (sha256(payload).hexdigest().encode(), remaining[1:])
+    shape = b"" if version is None else b'"schema_version":%d,' % version
+    return b'{"redacted":"%b",%b%b' % (sha256(payload).hexdigest().encode(), shape, remaining[1:])
 
 
 def is_tombstone(data: bytes) -> bool:
@@ -98,9 +102,17 @@ def is_tombstone(data: bytes) -> bool:
     return data.startswith(_TOMBSTONE_BEGINS) and _TOMBSTONE.match(data) is not None
 
 
-def remaining_payload(data: bytes) -> bytes:
-    """Return stored data without the digest with which a tombstone begins."""
-    return b"{" + _TOMBSTONE.sub(b"", data, count=1) if is_tombstone(data) else data
+def remaining_payload(data: bytes, schema_version: int) -> tuple[bytes, int]:
+    """Return stored data without that with which a tombstone begins, and its version.
+
+    Args:
+        data: As stored.
+        schema_version: In which the event was recorded.
+    """
+    found = _TOMBSTONE.match(data) if is_tombstone(data) else None
+    if found is None:
+        return data, schema_version
+    return b"{" + data[found.end() :], int(found[1] or schema_version)
 
 
 def payload_digest(data: bytes) -> bytes:

@@ -130,7 +130,8 @@ def decode_stored(
     if not EARLIEST_US <= recorded_us <= LATEST_US:
         raise UnreadableEvent(position, f"its time is out of range: {recorded_us} us")
     try:
-        return EVENTS.decode(type_, schema_version, remaining_payload(data))
+        payload, version = remaining_payload(data, schema_version)
+        return EVENTS.decode(type_, version, payload)
     except LookupError as error:
         raise UnreadableEvent(position, str(error.args[0])) from error
     except ValueError as error:

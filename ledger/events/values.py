@@ -28,7 +28,12 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 
 
 class Fact(Value, frozen=True):
-    """An event; a new shape has a new version and an upcast."""
+    """An event, whose version says how to read what is stored.
+
+    A shape that reads all that was stored before keeps its version: a new field has a default, a
+    type is wider. Any other shape has a new version, and an upcast. An older tourney stops at what
+    it does not know, of either kind, and changes nothing.
+    """
 
     schema_version: ClassVar[int] = 1
     key_fields: ClassVar[tuple[str, ...]]

@@ -2,7 +2,8 @@
 
 An event keeps its ids, digests, numbers, verdicts and scores, from which the rest of its tournament
 follows: nothing is asked or paid for again. Its leaf hashes the digest of its payload, and the
-tombstone holds that digest, so no hash changes.
+tombstone holds that digest, so no hash changes. What remains is written as events are today: of an
+event that was recorded in an older version, the tombstone says so.
 """
 
 import sqlite3
@@ -93,7 +94,9 @@ def redact_row(connection: sqlite3.Connection, position: int, why: str) -> Event
         CannotRedact: There is no such event, its texts are removed already, or they must stay.
     """
     row = require_redactable(connection, position)
-    stands = tombstone(row.data, EVENTS.encode(_without_texts(row.decode())))
+    remaining = _without_texts(row.decode())
+    newer = remaining.schema_version if remaining.schema_version != row.schema_version else None
+    stands = tombstone(row.data, EVENTS.encode(remaining), newer)
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"DROP TRIGGER {_NEVER_UPDATED}")
     connection.execute("UPDATE event SET data = ? WHERE position = ?", (stands, position))

@@ -98,4 +98,4 @@ def _decoded(decode: Callable[[bytes], Event], data: bytes) -> tuple[Event, bool
     try:
         return decode(data), False
     except ValueError:
-        return decode(remaining_payload(data)), True
+        return decode(remaining_payload(data, 0)[0]), True

@@ -208,6 +208,11 @@ FURTHER: Final = (
             field("judge", "the judge's id", "publication.terms.judge"),
             field("policy", "by which verdicts became outcomes", "publication.terms.policy"),
             ViewColumn(
+                "rated_by",
+                "coalesce(data ->> '$.publication.terms.rated_by', 'outcomes')",
+                "verdicts, each by itself; or outcomes, as the first runs",
+            ),
+            ViewColumn(
                 "n_prompts", "json_array_length(data, '$.publication.terms.prompts')", "on which"
             ),
             field("as_of", "the last position that it read", "publication.as_of"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 import pytest
@@ -303,22 +304,23 @@ def test_an_event_that_cannot_be_read_stops_a_merge_whole() -> None:
         assert len(ledger.append(STREAM, verdicts(2))) == 2
 
 
-def test_a_merge_without_room_takes_nothing_in(ledger: Ledger) -> None:
+def test_a_merge_without_room_takes_nothing_in(tmp_path: Path) -> None:
     """Run again once there is room, it takes all."""
-    ledger.append(STREAM, verdicts(1))
-    (n_pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
+    path = tmp_path / "run.ledger"
     many = [Told(STREAM, event) for event in verdicts(1_500)]
     with recording(many) as (other,):
-        ledger.connection.execute(f"PRAGMA max_page_count = {n_pages + 3}")
-        with pytest.raises(CannotWrite, match="full"):
-            merge_ledger(ledger, other.rows())
-        assert ledger.head.position == 1
-
-        ledger.connection.execute("PRAGMA max_page_count = 1000000")
-        taken = merge_ledger(ledger, other.rows())
+        with Ledger.open(path) as ledger:
+            ledger.append(STREAM, verdicts(1))
+            (n_pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
+            ledger.connection.execute(f"PRAGMA max_page_count = {n_pages + 3}")
+            with pytest.raises(CannotWrite, match="full"):
+                merge_ledger(ledger, other.rows())
+            assert ledger.head.position == 1
+        with Ledger.open(path) as ledger:
+            taken = merge_ledger(ledger, other.rows())
+            assert audit(ledger) == ()
 
     assert (taken.n_new, taken.n_known) == (1_499, 1)
-    assert audit(ledger) == ()
 
 
 def test_what_was_taken_in_is_known_by_its_key_from_then_on(ledger: Ledger) -> None:

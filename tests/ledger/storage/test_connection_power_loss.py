@@ -65,7 +65,7 @@ def test_a_power_loss_loses_nothing_that_was_told() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_1_500_power_losses_and_100_kills_lose_nothing_that_was_told(name: str) -> None:
+def test_1_500_power_losses_and_90_kills_lose_nothing_that_was_told(name: str) -> None:
     """Four such schedules: 6,000 states, 300 kills. A ledger that is kept for years meets one."""
     found = losses(name, n_rounds=N_ROUNDS_BY_NIGHT, n_states=N_STATES_BY_NIGHT, company=True)[name]
     sys.stdout.write(f"{name}: {found}\n")
@@ -73,7 +73,7 @@ def test_1_500_power_losses_and_100_kills_lose_nothing_that_was_told(name: str) 
     assert found.n_broken == 0, found
     assert found.n_states == 1_500
     assert found.n_moved > 0
-    assert found.n_kills >= (100 if "kill" in name else 0)
+    assert found.n_kills >= (90 if "kill" in name else 0)
 
 
 @pytest.mark.nightly

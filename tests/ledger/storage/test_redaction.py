@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from ledger.storage.connection import differences
 from ledger.storage.redaction import require_redactable
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, key, opened, verdict, verdicts
+from tests.support.faults.hostile import hash_again, unguarded
 from tests.support.goldens.events import SAMPLES, golden_name
 
 SECRET = "sk-ant-canary-7Q2v9xLw"  # noqa: S105  # nobody's
@@ -309,3 +311,34 @@ def test_what_can_be_redacted_is_known_beforehand(held: Ledger) -> None:
 
     assert (row.position, row.type) == (AT, "VerdictReceived")
     assert EVENTS.decode(row.type, row.schema_version, row.data) == holding()
+
+
+def test_an_event_of_an_older_version_can_be_redacted(
+    held: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What remains of it is said in today's words, and read as such."""
+
+    def decode_older(data: bytes) -> VerdictReceived:
+        fields = msgspec.json.decode(data)
+        reply = fields.pop("said")
+        return msgspec.convert({**fields, "reply": reply}, VerdictReceived)
+
+    monkeypatch.setitem(EVENTS.decoders, ("VerdictReceived", 0), decode_older)  # type: ignore[arg-type]
+    stored = EVENTS.encode(holding()).replace(b'"reply"', b'"said"')
+    with unguarded(held.path) as connection:
+        older = "UPDATE event SET schema_version = 0, data = ? WHERE position = ?"
+        connection.execute(older, (stored, AT))
+        hash_again(connection)
+    before = [each.event for each in held.read()]
+
+    held.redact(AT, "a key")
+
+    remaining = [*held.read(until=len(before))]
+    assert before[AT - 1] == holding()
+    assert (remaining[AT - 1].event, remaining[AT - 1].redacted) == (
+        replace(holding(), reply=REDACTED),
+        True,
+    )
+    assert [row.decode() for row in held.rows(until=len(before))] == remaining
+    assert audit(held) == ()
+    assert n_copies(held.path) == 0

@@ -317,7 +317,7 @@ def die_after(n_statements: int) -> None:
         yield from islice(upgrade(select), n_statements)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    schema.upgrade = dying  # type: ignore[assignment]  # in this process
+    schema.upgrade = dying  # in this process
     Ledger.open(Path(sys.argv[1]))
 
 

@@ -337,11 +337,17 @@ def test_runs_and_failures_are_listed(ledger: Ledger) -> None:
     found = told(
         ledger,
         [*events, RatingsPublished(run, ())],
-        "SELECT run, mode, judge, n_prompts FROM runs",
+        "SELECT run, mode, judge, rated_by, n_prompts FROM runs",
     )
 
     assert found == [
-        {"run": run.run, "mode": run.terms.mode, "judge": run.terms.judge, "n_prompts": 1}
+        {
+            "run": run.run,
+            "mode": run.terms.mode,
+            "judge": run.terms.judge,
+            "rated_by": run.terms.rated_by,
+            "n_prompts": 1,
+        }
     ]
     assert rows(ledger, "SELECT failed, reason, entrant, judge FROM failures") == [
         {"failed": "verdict", "reason": "refused", "entrant": None, "judge": "reference"}

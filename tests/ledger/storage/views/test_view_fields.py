@@ -94,9 +94,9 @@ def misread(views: Iterable[LedgerView], olders: Iterable[Older]) -> set[tuple[s
 
 
 def _read_by_one_name(select: str) -> set[str]:
-    """Return the paths that stand in no coalesce together with another."""
+    """Return the paths that stand in no coalesce together with another, or with a value."""
     alone = COALESCED.sub(
-        lambda found: "" if len(MENTION.findall(found[1])) > 1 else found[0], select
+        lambda found: "" if len(re.findall("'[^']+'", found[1])) > 1 else found[0], select
     )
     return {*MENTION.findall(alone)}
 
