@@ -1,6 +1,6 @@
 """What is read for ratings settles every pairing as the whole ledger does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +11,8 @@ from ledger import reader
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import StreamId
+from ledger.reader import Columns
+from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
@@ -107,15 +109,13 @@ def test_verdicts_that_agree_and_queries_are_not_read(
     ledger.append(OTHER, history(cup(), "a", "b", "tie"))
     ledger.append(STREAM, history(cup(), "a", "inconsistent", "unreadable"))
     read: list[str] = []
-    decoded = reader._decoded  # which all that is read goes through
+    decoded = reader._recorded  # which all that is read goes through
 
-    def noting(
-        position: int, recorded_us: int, type_: str, schema_version: int, data: bytes
-    ) -> tuple[Event, bool]:
-        read.append(type_)
-        return decoded(position, recorded_us, type_, schema_version, data)
+    def noting(page: Sequence[Columns]) -> Iterator[Recorded]:
+        read.extend(type_ for _, _, type_, *_ in page)
+        return decoded(page)
 
-    monkeypatch.setattr(reader, "_decoded", noting)
+    monkeypatch.setattr(reader, "_recorded", noting)
 
     tournament_with_outcomes(ledger, STREAM, None)
 

@@ -323,7 +323,7 @@ def test_an_event_of_an_older_version_can_be_redacted(
         reply = fields.pop("said")
         return msgspec.convert({**fields, "reply": reply}, VerdictReceived)
 
-    monkeypatch.setitem(EVENTS.decoders, ("VerdictReceived", 0), decode_older)  # type: ignore[arg-type]
+    monkeypatch.setitem(EVENTS.decoders, ("VerdictReceived", 0), decode_older)
     stored = EVENTS.encode(holding()).replace(b'"reply"', b'"said"')
     with unguarded(held.path) as connection:
         older = "UPDATE event SET schema_version = 0, data = ? WHERE position = ?"
