@@ -6,22 +6,49 @@ reveal a tail that was cut off, an older copy, or a rewrite with all hashes reco
 compare the ledger's head with one that was noted elsewhere.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from ledger.auditing.ranges import ROWS, Fault, NoFurtherCheck, Tombstone, audited_ranges
-from ledger.chain import Head
+import msgspec
+
+from ledger.chain import (
+    GENESIS,
+    Head,
+    LeafContent,
+    is_tombstone,
+    leaf_hash,
+    link_hash,
+    payload_digest,
+)
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.redaction import EventRedacted
 from ledger.events.values import type_name
-from ledger.identity import StreamId
+from ledger.identity import StreamId, digest_of_bytes
 from ledger.reader import Columns
-from ledger.recorded import Recorded, decode_stored
+from ledger.recorded import DAMAGED_ROW, Recorded, decode_stored
 from ledger.storage import schema
 from ledger.store import Ledger
 
+# Text is read as bytes: what was tampered with need not be UTF-8.
+_ROWS: Final = (
+    "SELECT position,"
+    " event_id, CAST(stream AS BLOB), CAST(type AS BLOB), schema_version, recorded_us, data,"
+    " version, leaf, chain"
+    " FROM event WHERE position > ? AND position <= ?{} ORDER BY position LIMIT ?"
+).format
+_ALL: Final = _ROWS("")
+_OF_TYPES: Final = _ROWS(" AND +type IN (SELECT value FROM json_each(?))")  # by no index
+_BEFORE_ALL: Final = -(2**63)  # a sign that was flipped hides no event
 _place: Final = attrgetter("position")
+
+
+class Fault(NamedTuple):
+    """Something wrong at a position."""
+
+    position: int
+    why: str
 
 
 class Redaction(NamedTuple):
@@ -40,6 +67,15 @@ class ChainAudit(NamedTuple):
     redactions: tuple[Redaction, ...]
 
 
+class _Tombstone(NamedTuple):
+    """What stands in the place of a redacted payload."""
+
+    position: int
+    type: str
+    digest: str  # of the payload that it stands for
+    content: str  # its own digest
+
+
 def audit(ledger: Ledger) -> tuple[Fault, ...]:
     """Return every fault of the bytes, by position: broken hashes and unreadable events.
 
@@ -47,11 +83,9 @@ def audit(ledger: Ledger) -> tuple[Fault, ...]:
         CannotRead: A column is missing, so there is nothing to check.
     """
     require_columns(ledger)
-    until = ledger.head
-    unreadable = (
-        each for each in read_with_faults(ledger, until.position) if isinstance(each, Fault)
-    )
-    faults = [*audit_file(ledger), *audit_chain(ledger, until).faults, *unreadable]
+    auditor = ChainAuditor(ledger, ledger.head)
+    unreadable = [each for page in auditor.pages() for each in page if isinstance(each, Fault)]
+    faults = [*audit_file(ledger), *auditor.result().faults, *unreadable]
     return tuple(sorted(faults, key=_place))
 
 
@@ -61,11 +95,11 @@ def require_columns(ledger: Ledger) -> None:
     Raises:
         CannotRead: A column is missing, or the table.
     """
-    ledger.select(ROWS, 0, 0, 0)
+    ledger.select(_ALL, 0, 0, 0)
 
 
 def audit_file(ledger: Ledger) -> Iterator[Fault]:
-    """Yield what is wrong with the file itself, at position 0: pages and schema."""
+    """Yield what is wrong with the file itself, at position 0: pages, indexes and schema."""
     try:
         yield from (Fault(0, why) for why in schema.differences(ledger.select))
         # SQLite leaves out the free pages of a file with views, unless it is asked for its schema.
@@ -85,87 +119,129 @@ def audit_chain(ledger: Ledger, until: Head) -> ChainAudit:
         ledger: Open, for reading or writing.
         until: Its head: events after it may still be arriving.
     """
-    ranges = audited_ranges(ledger, until, NoFurtherCheck)
-    return joined(ledger, until, [found for each in ranges for found in each.found])
+    auditor = ChainAuditor(ledger, until)
+    for _ in auditor.pages():
+        pass
+    return auditor.result()
 
 
-def joined(ledger: Ledger, until: Head, found: Iterable[Fault | Tombstone]) -> ChainAudit:
-    """Return what was found in all ranges of a chain; tombstones are matched with their events.
+class ChainAuditor:
+    """Reads each event once: audits the chain, and yields what can be read for other checks."""
 
-    Args:
-        ledger: As the ranges.
-        until: The head up to which they were audited.
-        found: In any order.
-    """
-    found = [*found]
-    tombstones = [each for each in found if isinstance(each, Tombstone)]
-    matched = [*_matched_redactions(ledger, tombstones, until.position)]
-    faults = [each for each in (*found, *matched) if isinstance(each, Fault)]
-    redactions = [each for each in matched if isinstance(each, Redaction)]
-    return ChainAudit(tuple(sorted(faults, key=_place)), tuple(sorted(redactions, key=_place)))
+    def __init__(self, ledger: Ledger, until: Head) -> None:
+        """Take a ledger, and its head: events after it may still be arriving."""
+        self._ledger, self._until = ledger, until.position
+        self._position, self._link = 0, GENESIS
+        self._versions: defaultdict[bytes, int] = defaultdict(int)  # by stream
+        self._faults: list[Fault] = []
+        self._tombstones: dict[str, _Tombstone] = {}  # by event id
+        self._told: list[Recorded] = []  # of redactions
+
+    def pages(self) -> Iterator[list[Recorded | Fault]]:
+        """Yield all events in order; a fault in place of each that cannot be read."""
+        try:
+            for page in self._ledger.pages(_ALL, _BEFORE_ALL, self._until):
+                for row in page:
+                    self._audit(row)
+                yield [self._noted(_recorded_or_fault(row)) for row in page]
+        except CannotRead as error:
+            why = f"something behind it cannot be read: {error.why}"
+            self._faults.append(Fault(self._position, why))
+
+    def result(self) -> ChainAudit:
+        """Return what was found, once all pages were read."""
+        matched = [*self._matched_redactions()]
+        faults = [*self._faults, *(each for each in matched if isinstance(each, Fault))]
+        redactions = [each for each in matched if isinstance(each, Redaction)]
+        return ChainAudit(tuple(sorted(faults, key=_place)), tuple(sorted(redactions, key=_place)))
+
+    def _audit(self, row: Columns) -> None:
+        """Compare a row with the one before it."""
+        at, stream, (version, link) = row[0], row[2], (row[7], row[9])
+        try:
+            self._faults += [Fault(at, why) for why in self._whys(row)]
+            if is_tombstone(row[6]):
+                entry = LeafContent._make(row[1:7])
+                self._tombstones[entry.event_id.hex()] = _tombstone_of(at, entry)
+        except (AttributeError, TypeError):
+            self._faults.append(Fault(at, DAMAGED_ROW))
+        self._position, self._link, self._versions[stream] = at, link, version
+
+    def _whys(self, row: Columns) -> list[str]:
+        """Describe what is wrong with a row, given what is expected after the one before it."""
+        at, entry, (version, leaf, link) = row[0], LeafContent._make(row[1:7]), row[7:10]
+        expected = self._versions[entry.stream] + 1
+        whys = []
+        if at != self._position + 1:
+            whys.append(f"position {self._position + 1} is missing before it")
+        if version != expected:
+            stream = entry.stream.decode(errors="replace")
+            whys.append(f"it is version {version} of stream {stream!r}, expected {expected}")
+        if leaf != leaf_hash(entry):
+            whys.append("its content is not what was recorded")
+        if link != link_hash(self._link, leaf):
+            whys.append("its link to the event before it is broken")
+        return whys
+
+    def _noted(self, each: Recorded | Fault) -> Recorded | Fault:
+        if isinstance(each, Recorded) and isinstance(each.event, EventRedacted):
+            self._told.append(each)
+        return each
+
+    def _matched_redactions(self) -> Iterator[Redaction | Fault]:
+        """Match tombstones with the events that tell of them, which may be arriving just now."""
+        untold = dict(self._tombstones)
+        later = read_some(self._ledger, {type_name(EventRedacted)}, after=self._until)
+        for recorded in (*self._told, *later):
+            if isinstance(event := recorded.event, EventRedacted):
+                found = untold.pop(event.event_id, None)
+                if found is not None:
+                    yield _matched(found, event, recorded.position)
+                elif recorded.position <= self._until:
+                    why = f"no event {event.event_id} before it is redacted"
+                    yield Fault(recorded.position, why)
+        for each in untold.values():
+            yield Fault(each.position, "its texts were removed, and no event says so")
 
 
-def _matched_redactions(
-    ledger: Ledger, tombstones: Iterable[Tombstone], until: int
-) -> Iterator[Redaction | Fault]:
-    """Match tombstones with the events that tell of them, which may come after the position."""
-    untold = {each.event_id: each for each in tombstones}
-    for recorded in read_with_faults(ledger, ledger.head.position, {type_name(EventRedacted)}):
-        if isinstance(recorded, Recorded) and isinstance(recorded.event, EventRedacted):
-            event, at = recorded.event, recorded.position
-            found = untold.pop(event.event_id, None)
-            if found is None and at <= until:
-                yield Fault(at, f"no event {event.event_id} before it is redacted")
-            elif found is not None:
-                yield _matched(found, event, at)
-    for each in untold.values():
-        yield Fault(each.position, "its texts were removed, and no event says so")
+def _tombstone_of(position: int, entry: LeafContent) -> _Tombstone:
+    return _Tombstone(
+        position,
+        entry.type.decode(errors="replace"),
+        payload_digest(entry.data).hex(),
+        digest_of_bytes(entry.data),
+    )
 
 
-def _matched(found: Tombstone, event: EventRedacted, at: int) -> Redaction | Fault:
+def _matched(found: _Tombstone, event: EventRedacted, at: int) -> Redaction | Fault:
     if (found.digest, found.content) == (event.digest, event.tombstone) and found.position < at:
         return Redaction(found.position, found.type, at, event.why)
     return Fault(found.position, f"it is not as the redaction at position {at} left it")
 
 
-def read_with_faults(
-    ledger: Ledger, until: int, types: Collection[str] | None = None, *, after: int = 0
-) -> Iterator[Recorded | Fault]:
-    """Yield every event, or all of some rare types; a fault in place of each unreadable one."""
-    position = after
-    while position < until:
-        try:
-            for recorded in ledger.read(after=position or None, until=until, types=types):
-                position = recorded.position
-                yield recorded
-        except UnreadableEvent as error:
-            position = error.position
-            yield Fault(position, error.why)
-        except CannotRead:
-            break
-        else:
-            return
-    for each in _read_each_slowly(ledger, position, until):
-        if types is None or isinstance(each, Fault) or type_name(each.event) in types:
-            yield each
-
-
-def _read_each_slowly(ledger: Ledger, after: int, last: int) -> Iterator[Recorded | Fault]:
-    """Read on, decoding text from bytes, after a page could not be read as text."""
+def read_some(ledger: Ledger, types: Collection[str], *, after: int = 0) -> Iterator[Recorded]:
+    """Yield the events of some types that can be read, whatever an index leads to."""
+    chosen = msgspec.json.encode(sorted(types)).decode()
     try:
-        for page in ledger.pages(ROWS, after, last):
-            yield from map(_recorded_or_fault, page)
-    except CannotRead as error:
-        yield Fault(after, f"something behind it cannot be read: {error.why}")
+        for page in ledger.pages(_OF_TYPES, after, ledger.head.position, chosen):
+            yield from _readable(map(_recorded_or_fault, page))
+    except CannotRead:
+        return
+
+
+def _readable(found: Iterable[Recorded | Fault]) -> Iterator[Recorded]:
+    yield from (each for each in found if isinstance(each, Recorded))
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:
-    position, _, stream, type_, schema_version, recorded_us, data, version, _, chain = row
+    position, _, stream, type_, schema_version, recorded_us, data, version, _, link = row
     try:
         stream, type_ = StreamId(stream.decode()), type_.decode()
         event = decode_stored(position, recorded_us, type_, schema_version, data)
+    except AttributeError:
+        return Fault(position, DAMAGED_ROW)
     except UnicodeDecodeError:
         return Fault(position, "its stream or type is not UTF-8 text")
     except UnreadableEvent as error:
         return Fault(position, error.why)
-    return Recorded(position, stream, version, recorded_us, chain, event)
+    return Recorded(position, stream, version, recorded_us, link, event, is_tombstone(data))

@@ -1,15 +1,13 @@
 """Use case: rebuild published runs from the events, and compare them byte for byte."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import NotFound, shortened
-from commands.runs.auditing.places import KeyPlaces
-from commands.runs.auditing.sections import SectionedTournament
-from ledger.auditing.audit import read_with_faults
+from ledger.auditing.audit import read_some
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import RatingsPublished
 from ledger.events.values import type_name
@@ -127,7 +125,7 @@ def _selected_claims(
 def claims_in(ledger: Ledger, until: int) -> tuple[Claim, ...]:
     """Return the publications that can be read, in order of position."""
     types = {type_name(RatingsPublished), type_name(LedgerMerged)}
-    found = [each for each in read_with_faults(ledger, until, types) if isinstance(each, Recorded)]
+    found = [each for each in read_some(ledger, types) if each.position <= until]
     return tuple(
         Claim(each.position, each.stream, each.event, any(_took_in(other, each) for other in found))
         for each in found
@@ -144,65 +142,16 @@ def _took_in(merge: Recorded, each: Recorded) -> bool:
     )
 
 
-class CheckedRun(NamedTuple):
-    """A claim, and the digests of its files as the ledger gives them today."""
-
-    claim: Claim
-    digests: Mapping[str, Digest]  # none: its terms name what is not there
-    redacted: Sequence[int] = ()  # positions
-
-
-def checked_runs(
-    ledger: Ledger, events: Iterator[Recorded], claims: Sequence[Claim], places: KeyPlaces
-) -> Iterator[CheckedRun]:
-    """Go through events once, and yield each claim in the order of as-of.
-
-    Its files are made a section at a time, and never whole.
-
-    Args:
-        ledger: Where the claims are.
-        events: All but those that are found by key, and the last of them as of each claim.
-        claims: What to check.
-        places: Where the others are.
-    """
-    tournaments = {claim.stream: SectionedTournament(claim.stream, ledger) for claim in claims}
-    for group in _as_they_come(claims):
-        for page in _pages_up_to(group[0].as_of, events):
-            for each in tournaments.values():
-                each.advance(page)
-        for claim in group:
-            yield _checked(tournaments[claim.stream], claim, places)
-
-
-def _checked(tournament: SectionedTournament, claim: Claim, places: KeyPlaces) -> CheckedRun:
-    try:
-        digests = tournament.digests(claim.ratings.publication, places)
-    except LookupError:
-        return CheckedRun(claim, {})
-    return CheckedRun(claim, digests, tournament.state.redactions.positions)
-
-
 def rebuilt_runs(events: Iterator[Recorded], claims: Sequence[Claim]) -> Iterator[Rebuilt]:
     """Fold the events once, and yield each claim with its files, in the order of as-of."""
     states = {claim.stream: Tournament(claim.stream) for claim in claims}
-    for group in _as_they_come(claims):
-        for page in _pages_up_to(group[0].as_of, events):
-            states = {stream: advance(state, page) for stream, state in states.items()}
-        for claim in group:
-            yield _rebuilt(states[claim.stream], claim)
-
-
-def _as_they_come(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
-    """Yield the claims of one as-of together, in the order of as-of."""
-    when = attrgetter("as_of")
-    for _, group in groupby(sorted(claims, key=when), key=when):
-        yield list(group)
-
-
-def _pages_up_to(position: int, events: Iterator[Recorded]) -> Iterator[list[Recorded]]:
-    section = _up_to(position, events)
-    while page := list(islice(section, _PAGE)):
-        yield page
+    last = 0
+    for claim in sorted(claims, key=attrgetter("as_of")):
+        if claim.as_of > last:
+            last, coming = claim.as_of, _up_to(claim.as_of, events)
+            while page := list(islice(coming, _PAGE)):
+                states = {stream: advance(state, page) for stream, state in states.items()}
+        yield _rebuilt(states[claim.stream], claim)
 
 
 def _rebuilt(state: Tournament, claim: Claim) -> Rebuilt:

@@ -1,40 +1,89 @@
-"""A tournament in sections of its bank, so that not all of its texts are in memory at once.
+"""The files of published runs, made again as a ledger is gone through, and never whole in memory.
 
-Its events are read once, to note where those with a key are. A section is an ordinary state whose
-bank is some of the prompts, folded from the events with their keys.
+Of a tournament's events, those of responses, queries and pairs hold its texts, and are most of a
+ledger. Their positions are noted by key; a run is made a section of its bank at a time, each an
+ordinary state whose bank is some of the prompts, folded from the events with their keys.
 """
 
 import hashlib
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
 from immutables import Map
 
-from commands.runs.auditing.places import KeyPlaces
-from commands.runs.auditing.section_workers import SectionMaker, section_workers
 from ledger.events import judging
 from ledger.events.ratings import Publication
-from ledger.events.responses import ResponseGenerated
+from ledger.events.registry import Event
+from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, Dimension, PromptId, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
-from ledger.store import Ledger
 from projections.artifacts.files import rating_files
-from projections.artifacts.lines import line_files
-from projections.artifacts.results import BankSection, rated_run
+from projections.artifacts.lines import Pieces, line_files
+from projections.artifacts.results import (
+    BankSection,
+    published_comparisons,
+    rated_run,
+    settlements_of,
+)
 from projections.battles.comparisons import Comparisons, joined
-from projections.tournament.folding import advance
+from projections.tournament.folding import advance, with_answers
+from projections.tournament.matches import keep_matches, known_matches, planned_responses
 from projections.tournament.settlement import by_dimension
 from projections.tournament.state import Tournament
 
 PROMPTS_AT_ONCE: Final = 100
+ReadAt: TypeAlias = Callable[[Iterable[int]], Iterable[Recorded]]
+"""Returns the events at some positions, in order."""
+
 _FOUND_BY_KEY: Final = (
     ResponseGenerated,
     judging.JudgeQuerySubmitted,
     judging.VerdictReceived,
     judging.PairReconciled,
 )
+_N_NOTED: Final = 16  # characters of a key: that two share them is rare, and does no harm
+
+
+class KeyPlaces:
+    """The positions of what settles pairs, by the key of a response or query."""
+
+    def __init__(self) -> None:
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+
+    def note(self, events: Iterable[Recorded]) -> None:
+        """Take note of more events."""
+        for each in events:
+            key = _key_in(each.event)
+            if key is not None:
+                self._places[key[:_N_NOTED]].append(each.position)
+
+    def positions(self, keys: Iterable[Digest]) -> list[int]:
+        """Return the positions of the events with some keys, and perhaps of a few others."""
+        found = (self._places.get(key[:_N_NOTED], ()) for key in keys)
+        return sorted({position for places in found for position in places})
+
+
+def _key_in(event: Event) -> Digest | None:
+    match event:
+        case ResponseGenerated() | ResponseFailed():
+            return event.response_key
+        case judging.VerdictReceived() | judging.JudgeQueryFailed():
+            return event.query_key
+        case judging.PairReconciled():
+            return event.forward
+        case _:
+            return None
+
+
+class RunSection(NamedTuple):
+    """What some prompts add to the files of a run, and to its ratings."""
+
+    lines: Mapping[str, Pieces]  # by path
+    comparisons: Mapping[Dimension, Comparisons]
 
 
 class SectionedTournament:
@@ -43,7 +92,8 @@ class SectionedTournament:
     def __init__(
         self,
         stream: StreamId,
-        ledger: Ledger,
+        read_at: ReadAt,
+        places: KeyPlaces,
         *,
         prompts_at_once: int = PROMPTS_AT_ONCE,
     ) -> None:
@@ -51,14 +101,15 @@ class SectionedTournament:
 
         Args:
             stream: The tournament.
-            ledger: Where it is.
+            read_at: Of its ledger.
+            places: Of all that was folded, in any tournament.
             prompts_at_once: How many prompts a section has.
         """
         self.state = Tournament(stream)  # without what is found by key
-        self._ledger = ledger
+        self._read_at, self._places = read_at, places
         self._prompts_at_once = prompts_at_once
 
-    def advance(self, events: Iterable[Recorded]) -> None:
+    def advance(self, events: Sequence[Recorded]) -> None:
         """Fold more events."""
         self.state = replace(
             advance(self.state, self._needed(events)),
@@ -72,12 +123,11 @@ class SectionedTournament:
             outcomes=Map(),
         )
 
-    def _needed(self, events: Iterable[Recorded]) -> Iterable[Recorded]:
+    def _needed(self, events: Sequence[Recorded]) -> Sequence[Recorded]:
         """Leave out what is found by key: of that only the last counts, as the newest event.
 
         But once a response is redacted, outcomes and queries are looked for by its prompt.
         """
-        events = [*events]
         if self.state.redactions.responses or any(each.redacted for each in events):
             return events
         last = {(type(each.event), each.stream): each.position for each in events}
@@ -88,31 +138,26 @@ class SectionedTournament:
             or last[type(each.event), each.stream] == each.position
         ]
 
-    def digests(self, publication: Publication, places: KeyPlaces) -> dict[str, Digest]:
+    def digests(self, publication: Publication) -> dict[str, Digest]:
         """Return the digest of each file of a run.
-
-        Args:
-            publication: Of the run.
-            places: Where the events with a key are.
 
         Raises:
             LookupError: Its terms name something that is not there.
         """
         terms, judge = publication.terms, self.state.judge(publication.terms.judge)
+        maker = SectionMaker(self.state, publication, self._places, self._read_at)
         nothing = BankSection(self.state, judge, by_dimension(self.state, ()))
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
         parts: defaultdict[Dimension, list[Comparisons]] = defaultdict(list)
-        found_by_key = places.found_by_key(publication.as_of)
-        maker = SectionMaker(self.state, judge, terms, found_by_key)
-        divided = [*self._divided(terms.prompts)]
-        with section_workers(maker, self._ledger, len(divided)) as workers:
-            for section in workers.sections(divided):
-                for path, pieces in section.lines.items():
-                    deque(map(hashes[path].update, pieces), maxlen=0)  # very many, so no loop
-                for dimension, comparisons in section.comparisons.items():
-                    parts[dimension].append(comparisons)
-            compared = {dimension: joined(each) for dimension, each in parts.items()}
-            files = rating_files(rated_run(self.state, publication, judge, compared, workers.start))
+        for prompts in self._divided(terms.prompts):
+            section = maker.section(prompts)
+            for path, pieces in section.lines.items():
+                for piece in pieces:
+                    hashes[path].update(piece)
+            for dimension, comparisons in section.comparisons.items():
+                parts[dimension].append(comparisons)
+        compared = {dimension: joined(each) for dimension, each in parts.items()}
+        files = rating_files(rated_run(self.state, publication, judge, compared))
         whole = {path: digest_of_bytes(content) for path, content in files.items()}
         return whole | {path: Digest(each.hexdigest()) for path, each in hashes.items()}
 
@@ -122,3 +167,60 @@ class SectionedTournament:
         ids = [each.prompt_id for each in self.state.bank if each.prompt_id in chosen]
         for start in range(0, max(1, len(ids)), self._prompts_at_once):
             yield frozenset(ids[start : start + self._prompts_at_once])
+
+
+class SectionMaker:
+    """Makes sections of a run, each of the events that are found by its keys."""
+
+    def __init__(
+        self, state: Tournament, publication: Publication, places: KeyPlaces, read_at: ReadAt
+    ) -> None:
+        """Take a tournament without what is found by key, and the run.
+
+        Raises:
+            LookupError: The terms of the run name a judge that is not there.
+        """
+        self._state, self._terms = state, publication.terms
+        self._judge = state.judge(self._terms.judge)
+        self._places, self._read_at = places, read_at
+
+    def section(self, prompts: frozenset[PromptId]) -> RunSection:
+        """Return the section of some prompts.
+
+        Raises:
+            LookupError: The terms of the run name something that is not there.
+        """
+        state = self._judged(prompts)
+        groups = settlements_of(state, prompts, self._judge, self._terms)
+        comparisons = published_comparisons(groups, self._terms)
+        return RunSection(line_files(BankSection(state, self._judge, groups)), comparisons)
+
+    def _judged(self, prompts: frozenset[PromptId]) -> Tournament:
+        """Return a state with everything that settles the pairings of some prompts."""
+        asked = self._with_bank(prompts)
+        cells = planned_responses(asked, prompts)
+        answered = self._with_events(asked, (each.response_key for each in cells))
+        matches = [match for _, match in known_matches(answered, prompts, self._judge) if match]
+        judged = self._with_events(answered, (key for each in matches for _, key in each.keys))
+        keep_matches(answered, judged)
+        return judged
+
+    def _with_bank(self, prompts: Collection[PromptId]) -> Tournament:
+        """Return a state of which some prompts are the bank."""
+        opening = self._state.opening
+        if opening is None:
+            return self._state
+        found = sorted(each for prompt in prompts for each in self._places_in_bank[prompt])
+        bank = tuple(opening.prompts[place] for place in found)
+        return replace(self._state, opening=msgspec.structs.replace(opening, prompts=bank))
+
+    @cached_property
+    def _places_in_bank(self) -> Mapping[str, Sequence[int]]:
+        """Where each prompt is in the bank: to look for some each time would take ever longer."""
+        places = defaultdict[str, list[int]](list)
+        for place, each in enumerate(self._state.opening.prompts if self._state.opening else ()):
+            places[each.label].append(place)
+        return places
+
+    def _with_events(self, state: Tournament, keys: Iterable[Digest]) -> Tournament:
+        return with_answers(state, self._read_at(self._places.positions(keys)))

@@ -1,37 +1,17 @@
 """Use case: verify a whole ledger: its hash chain, its events' meaning, and published ratings."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from errno import EISDIR, ENAMETOOLONG, ENOENT
-from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from commands.errors import ConfigurationError
 from commands.ports import OnProgress
-from commands.runs.auditing.local_check import LocalCheck, LocalFindings
-from commands.runs.auditing.places import KeyPlaces, Numbers
-from commands.runs.auditing.replay import (
-    Claim,
-    Difference,
-    checked_runs,
-    claims_in,
-    differences_from_claim,
-)
-from ledger.auditing.audit import (
-    Redaction,
-    audit_file,
-    joined,
-    read_with_faults,
-    require_columns,
-)
-from ledger.auditing.ranges import AuditedRange, Fault, Tombstone, audited_ranges
+from commands.runs.auditing.replay import Claim, Difference, claims_in, differences_from_claim
+from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
+from ledger.auditing.audit import ChainAuditor, Fault, Redaction, audit_file, require_columns
 from ledger.chain import Head, find_heads
-from ledger.events.responses import ResponseGenerated
-from ledger.events.values import type_name
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.event_consistency import ConsistencyCheck
@@ -70,7 +50,7 @@ class Verification(NamedTuple):
 
 
 def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Verification:
-    """Check everything, without stopping at the first fault.
+    """Check everything, without stopping at the first fault; each event is read once.
 
     Args:
         ledger: Open for reading; events appended meanwhile are not checked.
@@ -86,35 +66,21 @@ def verify(ledger: Ledger, noted: Sequence[Head], on_progress: OnProgress) -> Ve
     claims = claims_in(ledger, head.position)
     ours = [each for each in claims if each.is_of(ledger)]
     foreign = [each for each in claims if each.is_foreign and each not in ours]
-    faults = [*_faults_of_heads(ledger, head, noted)]
+    faults = [*audit_file(ledger), *_faults_of_heads(ledger, head, noted)]
     faults += [_unfounded(each) for each in claims if each not in (*ours, *foreign)]
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        file_audit = beside.submit(_audit_file, ledger)
-        ranges = [*_ranges(ledger, head, [each.as_of for each in ours], on_progress)]
-        faults = [*file_audit.result(), *faults]
-    chain = joined(ledger, head, [found for each in ranges for found in each.found])
-    found = _faults_of_meaning(ledger, head, ours, ranges)
-    unmade = tuple(each for each in found if isinstance(each, Difference))
-    faults += [*chain.faults, *(each for each in found if isinstance(each, Fault))]
-    in_order = tuple(sorted(faults, key=lambda fault: fault.position))
+    auditor, meaning, runs = ChainAuditor(ledger, head), ConsistencyCheck(), _Runs(ledger, ours)
+    said: list[Fault] = []
+    for page in auditor.pages():
+        said += [each for each in page if isinstance(each, Fault)]
+        events = [each for each in page if isinstance(each, Recorded)]
+        said += [fault for each in events for fault in _faults_of_meaning(meaning, each)]
+        runs.advance(events)
+        on_progress("events", page[-1].position, head.position)
+    chain, differences = auditor.result(), runs.finish()
+    faults += [*chain.faults, *said, *(each for each in differences if isinstance(each, Fault))]
+    in_order = tuple(sorted(faults, key=attrgetter("position")))
+    unmade = tuple(each for each in differences if isinstance(each, Difference))
     return Verification(head, len(ours), len(foreign), in_order, chain.redactions, unmade)
-
-
-def _audit_file(ledger: Ledger) -> Sequence[Fault]:
-    """Audit the file on a connection of its own, so that events can be read meanwhile."""
-    if not ledger.path.exists():  # it is in memory
-        return [*audit_file(ledger)]
-    with Ledger.read_only(ledger.path) as again:
-        return [*audit_file(again)]
-
-
-def _ranges(
-    ledger: Ledger, head: Head, stops: Sequence[int], on_progress: OnProgress
-) -> Iterator[AuditedRange[LocalFindings]]:
-    """Audit the chain, and check each event against those before it in its range."""
-    for each in audited_ranges(ledger, head, partial(LocalCheck, stops)):
-        on_progress("events", each.last, head.position)
-        yield each
 
 
 def _faults_of_heads(ledger: Ledger, head: Head, noted: Sequence[Head]) -> Iterator[Fault]:
@@ -135,69 +101,51 @@ def _unfounded(claim: Claim) -> Fault:
     return Fault(claim.position, f"it rates the history {head}, which this ledger does not have")
 
 
-def _faults_of_meaning(
-    ledger: Ledger,
-    head: Head,
-    claims: Sequence[Claim],
-    ranges: Sequence[AuditedRange[LocalFindings]],
-) -> Sequence[Fault | Difference]:
-    """Check doubtful events against those before them, and each claim against the fold.
-
-    Returns:
-        The faults, and the differences that are none.
-    """
-    faults: list[Fault] = []
-    differences: list[Fault | Difference] = []
-    local = [each.result for each in ranges if each.result]
-    places = KeyPlaces.of(each.notes for each in local)
-    if _are_found_by_key(ranges):
-        stops = np.array([each.as_of for each in claims], dtype=np.uint64)
-        doubtful = np.unique(np.concatenate([stops, *(each.doubtful for each in local)]))
-        again = np.union1d(doubtful, places.to_compare(doubtful))
-    else:
-        again = np.arange(1, head.position + 1, dtype=np.uint64)
-    events = _sound(ledger, again, faults)
-    for checked in checked_runs(ledger, events, claims, places):
-        differences += [
-            Fault(checked.claim.position, f"{each.run}/{each.path} {each.why}")
-            if each.is_fault
-            else each
-            for each in differences_from_claim(*checked)
-        ]
-    deque(events, maxlen=0)  # what follows the last claim
-    return [*faults, *differences]
+def _faults_of_meaning(meaning: ConsistencyCheck, each: Recorded) -> Iterator[Fault]:
+    for why in meaning.faults_of(each.event, each.stream, is_redacted=each.redacted):
+        yield Fault(each.position, why)
 
 
-_RESPONSE: Final = type_name(ResponseGenerated)
+class _Runs:
+    """The published runs, each made again once all that it rates was read."""
 
+    def __init__(self, ledger: Ledger, claims: Sequence[Claim]) -> None:
+        places = KeyPlaces()
+        self._tournaments = {
+            claim.stream: SectionedTournament(claim.stream, ledger.at, places) for claim in claims
+        }
+        self._places = places
+        self._open = sorted(claims, key=attrgetter("as_of"), reverse=True)
+        self._found: list[Fault | Difference] = []
 
-def _are_found_by_key(ranges: Sequence[AuditedRange[LocalFindings]]) -> bool:
-    """Say whether the keys tell which events belong together.
+    def advance(self, events: Sequence[Recorded]) -> None:
+        """Fold more events, and compare the runs that rate no later ones."""
+        while self._open and events and self._open[-1].as_of <= events[-1].position:
+            claim = self._open.pop()
+            self._fold([each for each in events if each.position <= claim.as_of])
+            events = [each for each in events if each.position > claim.as_of]
+            self._compare(claim)
+        if self._open:
+            self._fold(events)
 
-    Not where some cannot be read, nor where a response is redacted: what was asked about it is
-    found by its prompt.
-    """
-    found = [each for audited in ranges for each in audited.found]
-    redacted = {each.type for each in found if isinstance(each, Tombstone)}
-    return all(each.result for each in ranges) and _RESPONSE not in redacted
+    def finish(self) -> Sequence[Fault | Difference]:
+        """Return all differences, those of runs that rate what cannot be read, too."""
+        while self._open:
+            self._compare(self._open.pop())
+        return self._found
 
+    def _fold(self, events: Sequence[Recorded]) -> None:
+        self._places.note(events)
+        for each in self._tournaments.values():
+            each.advance(events)
 
-def _sound(ledger: Ledger, positions: Numbers, faults: list[Fault]) -> Iterator[Recorded]:
-    """Yield the events at some positions that can be read; collect the faults of all."""
-    meaning = ConsistencyCheck()
-    for after, last in _runs_of(positions):
-        for each in read_with_faults(ledger, last, after=after):
-            if isinstance(each, Fault):
-                faults.append(each)
-            else:
-                found = meaning.faults_of(each.event, each.stream, is_redacted=each.redacted)
-                faults += [Fault(each.position, why) for why in found]
-                yield each
-
-
-def _runs_of(positions: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield runs of consecutive positions, each as the position before it and its last."""
-    edges = np.flatnonzero(np.diff(positions) != 1) + 1
-    for group in np.split(positions, edges):
-        if len(group):
-            yield int(group[0]) - 1, int(group[-1])
+    def _compare(self, claim: Claim) -> None:
+        tournament = self._tournaments[claim.stream]
+        try:
+            digests = tournament.digests(claim.ratings.publication)
+        except LookupError:  # its terms name something that is not there
+            digests = {}
+        redacted = tournament.state.redactions.positions if digests else ()
+        for each in differences_from_claim(claim, digests, redacted):
+            why = f"{each.run}/{each.path} {each.why}"
+            self._found.append(Fault(claim.position, why) if each.is_fault else each)

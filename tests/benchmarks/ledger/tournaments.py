@@ -17,8 +17,7 @@ from typing import Final
 import msgspec
 from immutables import Map
 
-from commands.runs.auditing.places import KEYED, KeyNotes, KeyPlaces
-from commands.runs.auditing.sections import SectionedTournament
+from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
@@ -247,13 +246,14 @@ def _prose(rng: random.Random, n_sentences: int) -> str:
 
 def _publish(ledger: Ledger, stream: StreamId) -> None:
     """Publish the ratings of a tournament, as a run does."""
-    notes, tournament = KeyNotes(), SectionedTournament(stream, ledger)
+    places = KeyPlaces()
+    tournament = SectionedTournament(stream, ledger.at, places)
     events = ledger.read(stream=stream)
     while some := list(islice(events, _AT_ONCE)):
-        notes.add([(each.position, each.event) for each in some if type(each.event) in KEYED])
+        places.note(some)
         tournament.advance(some)
     publication = _publication(tournament.state)
-    digests = tournament.digests(publication, KeyPlaces.of([notes]))
+    digests = tournament.digests(publication)
     artifacts = tuple(ArtifactDigest(path=path, digest=each) for path, each in digests.items())
     ledger.append(stream, [RatingsPublished(publication=publication, artifacts=artifacts)])
 

@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given
 
 from ledger.auditing.audit import (
+    ChainAuditor,
+    Fault,
     audit,
     audit_chain,
     audit_file,
-    read_with_faults,
+    read_some,
 )
-from ledger.auditing.ranges import Fault
 from ledger.errors import CannotRead
 from ledger.events.registry import Event
-from ledger.recorded import Recorded, StoredEvent
+from ledger.recorded import StoredEvent
 from ledger.storage import schema
 from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, STREAM, opened, verdicts
+from tests.support.faults.damage import hide
 from tests.support.faults.hostile import loosen, tamper
 from tests.support.strategies.events import histories
 
@@ -272,20 +274,19 @@ def test_a_field_of_any_type_is_a_fault_and_no_crash(
     assert faults
 
 
-def test_types_that_were_not_asked_for_are_left_out_of_a_damaged_ledger_too(
-    filed: Path,
-) -> None:
-    """Where a stream's name cannot be read as text, all events are looked at one by one."""
+def test_some_types_are_read_beside_what_cannot_be_read(filed: Path) -> None:
+    """Publications are looked up first, whatever else is damaged, or hidden by an index."""
     with Ledger.open(filed) as ledger:
         ledger.append(STREAM, opened()[:1])
     tamper(filed, "UPDATE event SET stream = CAST(x'ff' AS TEXT) WHERE position = 1")
+    hide(filed, "type_in_stream")
 
     with Ledger.read_only(filed) as ledger:
-        fault, opening = read_with_faults(ledger, ledger.head.position, {"TournamentOpened"})
-
-    assert fault == Fault(1, "its stream or type is not UTF-8 text")
-    assert isinstance(opening, Recorded)
-    assert opening.event == opened()[0]
+        [opening] = read_some(ledger, {"TournamentOpened"})
+        assert opening.event == opened()[0]
+        assert [*read_some(ledger, {"TournamentOpened"}, after=opening.position)] == []
+        ledger.connection.close()
+        assert [*read_some(ledger, {"TournamentOpened"})] == []
 
 
 def test_swapped_events_are_found_at_both_places(filed: Path) -> None:
@@ -325,7 +326,7 @@ def test_events_that_arrive_during_an_audit_are_not_looked_at(filed: Path) -> No
         ledger.connection.execute("UPDATE event SET data = x'7b7d' WHERE position > 3")
 
         faults = audit_chain(ledger, head).faults
-        read = list(read_with_faults(ledger, head.position))
+        read = [each for page in ChainAuditor(ledger, head).pages() for each in page]
 
         assert faults == ()
         assert read == list(ledger.read(until=N_FILED))
@@ -338,7 +339,7 @@ def test_every_event_that_can_be_read_is_read_beside_those_that_cannot(filed: Pa
     tamper(filed, "UPDATE event SET type = 'PairSettled' WHERE position = 2")
 
     with Ledger.read_only(filed) as ledger:
-        each = list(read_with_faults(ledger, ledger.head.position))
+        each = [each for page in ChainAuditor(ledger, ledger.head).pages() for each in page]
 
     why = "unknown event type 'PairSettled'; a newer tourney may know it"
     assert each == [first, Fault(2, why), third]
@@ -352,7 +353,7 @@ def test_an_unknown_event_is_a_fault_where_a_page_cannot_be_read_as_text_too(fil
     tamper(filed, "UPDATE event SET type = 'PairSettled' WHERE position = 3")
 
     with Ledger.read_only(filed) as ledger:
-        each = list(read_with_faults(ledger, ledger.head.position))
+        each = [each for page in ChainAuditor(ledger, ledger.head).pages() for each in page]
 
     why = "unknown event type 'PairSettled'; a newer tourney may know it"
     assert each == [first, Fault(2, "its stream or type is not UTF-8 text"), Fault(3, why)]

@@ -20,8 +20,7 @@ from sqlite_utils import Database
 
 from commands.ports import no_progress
 from commands.runs.auditing.verify import verify
-from ledger.auditing.audit import audit, audit_chain
-from ledger.auditing.ranges import Fault
+from ledger.auditing.audit import Fault, audit, audit_chain
 from ledger.chain import Head, tombstone
 from ledger.errors import LedgerError
 from ledger.events.registry import EVENTS

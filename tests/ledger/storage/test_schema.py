@@ -17,8 +17,7 @@ from threading import Event
 
 import pytest
 
-from ledger.auditing.audit import audit, audit_file
-from ledger.auditing.ranges import Fault
+from ledger.auditing.audit import Fault, audit, audit_file
 from ledger.errors import AlteredSchema
 from ledger.identity import key_of
 from ledger.storage import schema

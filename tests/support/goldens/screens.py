@@ -40,7 +40,7 @@ from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.runs.auditing.replay import Difference, Replayed
 from commands.runs.auditing.verify import Verification
-from ledger.auditing.ranges import Fault
+from ledger.auditing.audit import Fault
 from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.identity import EntrantId

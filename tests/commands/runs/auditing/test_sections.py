@@ -1,15 +1,12 @@
 """A run that is checked in sections has the files of the run that is made whole."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.runs.auditing.places import KEYED, KeyNotes, KeyPlaces
-from commands.runs.auditing.section_workers import SectionMaker, section_workers
-from commands.runs.auditing.sections import SectionedTournament
+from commands.runs.auditing.sections import KeyPlaces, SectionedTournament, SectionMaker
 from ledger.events.ratings import Publication
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
@@ -31,23 +28,13 @@ OTHER = StreamId("other")
 
 def gone_through(ledger: Ledger, *, prompts_at_once: int = 1) -> SectionedTournament:
     """Go through a ledger two events at a time."""
-    tournament = SectionedTournament(STREAM, ledger, prompts_at_once=prompts_at_once)
+    places = KeyPlaces()
+    tournament = SectionedTournament(STREAM, ledger.at, places, prompts_at_once=prompts_at_once)
     events = [*ledger.read()]
     for start in range(0, len(events), 2):
+        places.note(events[start : start + 2])
         tournament.advance(events[start : start + 2])
     return tournament
-
-
-def places_of(events: Iterable[Recorded]) -> KeyPlaces:
-    """Note the keys of events."""
-    notes = KeyNotes()
-    notes.add([(each.position, each.event) for each in events if type(each.event) in KEYED])
-    return KeyPlaces.of([notes])
-
-
-def maker_of(state: Tournament, places: KeyPlaces) -> SectionMaker:
-    """Return who makes the sections of a run of the tournament's first judge."""
-    return SectionMaker(state, state.panel[0], publication(state).terms, places)
 
 
 def whole(ledger: Ledger) -> Tournament:
@@ -75,9 +62,7 @@ def test_sections_together_are_the_run(
                 ledger.append(stream, [event])
         claim = publication(whole(ledger))
 
-        found = gone_through(ledger, prompts_at_once=prompts_at_once).digests(
-            claim, places_of(ledger.read())
-        )
+        found = gone_through(ledger, prompts_at_once=prompts_at_once).digests(claim)
 
         assert found == digests(whole(ledger), claim)
 
@@ -90,9 +75,7 @@ def test_what_was_redacted_is_missing_in_its_section(ledger: Ledger, kind: str) 
     ledger.redact(at, "a key")
     claim = publication(whole(ledger))
 
-    assert gone_through(ledger).digests(claim, places_of(ledger.read())) == digests(
-        whole(ledger), claim
-    )
+    assert gone_through(ledger).digests(claim) == digests(whole(ledger), claim)
 
 
 def test_a_run_of_no_prompt_has_its_files(ledger: Ledger) -> None:
@@ -100,9 +83,7 @@ def test_a_run_of_no_prompt_has_its_files(ledger: Ledger) -> None:
     ledger.append(STREAM, opened(prompts=[], rubrics=RUBRICS))
     claim = publication(whole(ledger))
 
-    assert gone_through(ledger).digests(claim, places_of(ledger.read())) == digests(
-        whole(ledger), claim
-    )
+    assert gone_through(ledger).digests(claim) == digests(whole(ledger), claim)
 
 
 def test_terms_that_name_what_is_not_there_are_an_error(ledger: Ledger) -> None:
@@ -110,15 +91,13 @@ def test_terms_that_name_what_is_not_there_are_an_error(ledger: Ledger) -> None:
     claim = publication(known(*cup()))
 
     with pytest.raises(LookupError):
-        gone_through(ledger).digests(claim, places_of(ledger.read()))
+        gone_through(ledger).digests(claim)
 
 
 def test_a_section_reads_its_own_events_alone(ledger: Ledger) -> None:
     """All texts together are larger than memory."""
     prompts = [prompt(f"p{n}") for n in range(5)]
     ledger.append(STREAM, history(opened(prompts=prompts), "a", "a", "a", "a", "a"))
-    tournament = gone_through(ledger)
-    maker = maker_of(tournament.state, places_of(ledger.read()))
     read = list[set[str]]()
 
     def reading(positions: Iterable[int]) -> Iterator[Recorded]:
@@ -126,34 +105,21 @@ def test_a_section_reads_its_own_events_alone(ledger: Ledger) -> None:
         read.append({e.event.prompt_id for e in events if isinstance(e.event, ResponseGenerated)})
         yield from events
 
+    places = KeyPlaces()
+    places.note(ledger.read())
+    maker = SectionMaker(whole(ledger), publication(whole(ledger)), places, reading)
     for n in range(5):
-        maker.section(frozenset({PromptId(f"p{n}")}), reading)
+        maker.section(frozenset({PromptId(f"p{n}")}))
 
     assert [each for each in read if each] == [{f"p{n}"} for n in range(5)]
-
-
-def test_other_processes_make_the_same_sections(tmp_path: Path) -> None:
-    """A long tournament is made by all cores; its files are hashed in order."""
-    with Ledger.open(tmp_path / "tournament.db") as ledger:
-        prompts = [prompt(f"p{n}") for n in range(5)]
-        ledger.append(STREAM, history(opened(prompts=prompts), "a", "b", "tie", "a", "a"))
-        tournament = gone_through(ledger)
-        maker = maker_of(tournament.state, places_of(ledger.read()))
-        divided = [frozenset({each.prompt_id}) for each in prompts]
-
-        with section_workers(maker, ledger, len(divided), few=0) as workers:
-            found = [section.lines for section in workers.sections(divided)]
-            assert found == [maker.section(each, ledger.at).lines for each in divided]
-            ratings = [workers.start(sum, [n, 1]) for n in range(3)]
-            assert [each() for each in ratings] == [1, 2, 3]
 
 
 def test_keys_with_the_same_beginning_do_no_harm() -> None:
     """What is read too much has another key, by which nobody asks for it."""
     events = recorded(history(cup(), "a"))
-    assert KeyPlaces.of([]).positions([key("unknown")]) == []
-
-    places = places_of(events)
+    places = KeyPlaces()
+    assert places.positions([key("unknown")]) == []
+    places.note(events)
 
     answers = [each for each in events if isinstance(each.event, ResponseGenerated)]
     sought = {each.event.natural_key[0]: each.position for each in answers}

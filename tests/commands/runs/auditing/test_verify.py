@@ -15,7 +15,7 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
 from commands.ports import GenerationTask, Reply, no_progress
 from commands.runs.auditing.verify import Verification, noted_heads, verify
-from ledger.auditing.ranges import Fault
+from ledger.auditing.audit import Fault
 from ledger.chain import Head
 from ledger.errors import NotAHead
 from ledger.events.imports import LedgerMerged
