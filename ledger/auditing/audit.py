@@ -112,19 +112,6 @@ def audit_file(ledger: Ledger) -> Iterator[Fault]:
         yield Fault(0, error.why)
 
 
-def audit_chain(ledger: Ledger, until: Head) -> ChainAudit:
-    """Return every fault of position, version, content and link, and every redaction.
-
-    Args:
-        ledger: Open, for reading or writing.
-        until: Its head: events after it may still be arriving.
-    """
-    auditor = ChainAuditor(ledger, until)
-    for _ in auditor.pages():
-        pass
-    return auditor.result()
-
-
 class ChainAuditor:
     """Reads each event once: audits the chain, and yields what can be read for other checks."""
 
@@ -135,7 +122,7 @@ class ChainAuditor:
         self._versions: defaultdict[bytes, int] = defaultdict(int)  # by stream
         self._faults: list[Fault] = []
         self._tombstones: dict[str, _Tombstone] = {}  # by event id
-        self._told: list[Recorded] = []  # of redactions
+        self._told: list[tuple[int, EventRedacted]] = []  # with their positions
 
     def pages(self) -> Iterator[list[Recorded | Fault]]:
         """Yield all events in order; a fault in place of each that cannot be read."""
@@ -143,7 +130,9 @@ class ChainAuditor:
             for page in self._ledger.pages(_ALL, _BEFORE_ALL, self._until):
                 for row in page:
                     self._audit(row)
-                yield [self._noted(_recorded_or_fault(row)) for row in page]
+                found = [_recorded_or_fault(row) for row in page]
+                self._told += _redactions_in(found)
+                yield found
         except CannotRead as error:
             why = f"something behind it cannot be read: {error.why}"
             self._faults.append(Fault(self._position, why))
@@ -183,23 +172,16 @@ class ChainAuditor:
             whys.append("its link to the event before it is broken")
         return whys
 
-    def _noted(self, each: Recorded | Fault) -> Recorded | Fault:
-        if isinstance(each, Recorded) and isinstance(each.event, EventRedacted):
-            self._told.append(each)
-        return each
-
     def _matched_redactions(self) -> Iterator[Redaction | Fault]:
         """Match tombstones with the events that tell of them, which may be arriving just now."""
         untold = dict(self._tombstones)
         later = read_some(self._ledger, {type_name(EventRedacted)}, after=self._until)
-        for recorded in (*self._told, *later):
-            if isinstance(event := recorded.event, EventRedacted):
-                found = untold.pop(event.event_id, None)
-                if found is not None:
-                    yield _matched(found, event, recorded.position)
-                elif recorded.position <= self._until:
-                    why = f"no event {event.event_id} before it is redacted"
-                    yield Fault(recorded.position, why)
+        for at, event in (*self._told, *_redactions_in(later)):
+            found = untold.pop(event.event_id, None)
+            if found is not None:
+                yield _matched(found, event, at)
+            elif at <= self._until:
+                yield Fault(at, f"no event {event.event_id} before it is redacted")
         for each in untold.values():
             yield Fault(each.position, "its texts were removed, and no event says so")
 
@@ -224,13 +206,16 @@ def read_some(ledger: Ledger, types: Collection[str], *, after: int = 0) -> Iter
     chosen = msgspec.json.encode(sorted(types)).decode()
     try:
         for page in ledger.pages(_OF_TYPES, after, ledger.head.position, chosen):
-            yield from _readable(map(_recorded_or_fault, page))
+            found = map(_recorded_or_fault, page)
+            yield from (each for each in found if isinstance(each, Recorded))
     except CannotRead:
         return
 
 
-def _readable(found: Iterable[Recorded | Fault]) -> Iterator[Recorded]:
-    yield from (each for each in found if isinstance(each, Recorded))
+def _redactions_in(found: Iterable[Recorded | Fault]) -> Iterator[tuple[int, EventRedacted]]:
+    for each in found:
+        if isinstance(each, Recorded) and isinstance(each.event, EventRedacted):
+            yield each.position, each.event
 
 
 def _recorded_or_fault(row: Columns) -> Recorded | Fault:

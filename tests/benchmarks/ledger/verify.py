@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from commands.ports import no_progress
 from commands.runs.auditing.verify import verify
-from ledger.auditing.audit import audit_chain
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.rounds import interleaved, seconds
 from tests.benchmarks.table import Row, stated
+from tests.support.auditing import audit_chain
 
 
 def measure(bench: Bench) -> Iterator[Row]:

@@ -12,7 +12,6 @@ from ledger.auditing.audit import (
     ChainAuditor,
     Fault,
     audit,
-    audit_chain,
     audit_file,
     read_some,
 )
@@ -22,6 +21,7 @@ from ledger.recorded import StoredEvent
 from ledger.storage import schema
 from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
+from tests.support.auditing import audit_chain
 from tests.support.builders.events import N_FILED, STREAM, opened, verdicts
 from tests.support.faults.damage import hide
 from tests.support.faults.hostile import loosen, tamper

@@ -20,13 +20,14 @@ from sqlite_utils import Database
 
 from commands.ports import no_progress
 from commands.runs.auditing.verify import verify
-from ledger.auditing.audit import Fault, audit, audit_chain
+from ledger.auditing.audit import Fault, audit
 from ledger.chain import Head, tombstone
 from ledger.errors import LedgerError
 from ledger.events.registry import EVENTS
 from ledger.identity import Digest
 from ledger.recorded import StoredEvent
 from ledger.store import Ledger
+from tests.support.auditing import audit_chain
 from tests.support.builders.events import N_FILED, STREAM, verdicts
 from tests.support.faults.hostile import hash_again, interrupted_after, loosen, tamper, unguarded
 from tests.support.patience import PATIENCE_S

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.importing.merge import merge_ledger
-from ledger.auditing.audit import ChainAudit, Redaction, audit, audit_chain
+from ledger.auditing.audit import ChainAudit, Redaction, audit
 from ledger.chain import payload_digest
 from ledger.counts import counts_of
 from ledger.errors import CannotRedact, InvalidEvent, KeyConflict, NotErased
@@ -24,6 +24,7 @@ from ledger.identity import Json, digest_of_bytes
 from ledger.storage.connection import differences
 from ledger.storage.redaction import require_redactable
 from ledger.store import Ledger
+from tests.support.auditing import audit_chain
 from tests.support.builders.events import STREAM, key, opened, verdict, verdicts
 from tests.support.faults.hostile import hash_again, unguarded
 from tests.support.goldens.events import SAMPLES, golden_name
