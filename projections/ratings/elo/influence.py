@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.elo.lanes import LN_2, POINTS
+from projections.ratings.elo.season import LN_10
 
-_PER_POINT: Final = LN_2 / POINTS  # of the natural logarithm of the odds, for each Elo point
+_PER_POINT: Final = LN_10 / 400.0  # of the natural logarithm of the odds, for each Elo point
 _NO_TIME: Final = 1e-9  # of a round: a rate of decay too small to tell from none
 _FORGOTTEN: Final = 30.0  # what is left of a change after so many times 1 / its rate: e^-30
 _MOST_K: Final = 32.0  # above it ratings scatter so far that changes decay later than is computed

@@ -17,8 +17,7 @@ from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered
-from projections.ratings.elo.lanes import Orders, SeasonBattles, season_battles
-from projections.ratings.elo.odds import final_gains
+from projections.ratings.elo.season import Numbers, Orders, numbered, play
 
 MOST_BYTES: Final = 2**28
 _SHARE: Final = 50  # NumPy draws 1 / 50 and less of more than 10,000 in another way
@@ -79,17 +78,17 @@ def rate(
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
-    played = season_battles(battles)
+    numbers = numbered(battles)
     if len(battles) > most_replayed:
         lengths = [n_remembered(battles, k) for k in ks]
-        orders = _ends(played, max(lengths), parameters)
+        orders = _ends(numbers, max(lengths), parameters)
     else:
         lengths = [len(battles)] * len(ks)
-        orders = _permutations(played, parameters)
-    n_bytes = 2 * max(lengths) * played.codes.itemsize  # of an order: alone, and as a row
+        orders = _permutations(numbers, parameters)
+    n_bytes = 2 * max(lengths) * numbers.itemsize  # of an order: alone, and as a row
     n_at_once = max(1, most_bytes // max(1, n_bytes))
     gained = np.concatenate(
-        [_gains(played, some, ks, lengths) for some in _some_at_once(orders, n_at_once)]
+        [_gains(battles, some, ks, lengths) for some in _some_at_once(orders, n_at_once)]
     )
     points = parameters.initial_rating + gained
     return {
@@ -98,41 +97,37 @@ def rate(
     }
 
 
-def _gains(
-    played: SeasonBattles, orders: Orders, ks: Sequence[float], lengths: Sequence[int]
-) -> Floats:
+def _gains(battles: Battles, orders: Orders, ks: Sequence[float], lengths: Sequence[int]) -> Floats:
     """Return what is gained under each K by the last battles of orders, so many for each K."""
-    gained = np.empty((len(orders), played.n_entrants, len(ks)))
+    gained = np.empty((len(orders), len(battles.entrants), len(ks)))
     for length in {*lengths}:
         some = [n for n, each in enumerate(lengths) if each == length]
         ends = orders[:, orders.shape[1] - length :]
-        gained[:, :, some] = final_gains(played, ends, ks=[ks[n] for n in some])
+        gained[:, :, some] = play(battles, ends, ks=[ks[n] for n in some])
     return gained
 
 
-def _permutations(played: SeasonBattles, parameters: EloParameters) -> Iterator[Orders]:
+def _permutations(numbers: Numbers, parameters: EloParameters) -> Iterator[Numbers]:
     """Yield permutations of all battles."""
     rng = np.random.default_rng(parameters.seed)
-    battles = played.codes[:-1].astype(np.intp)  # which NumPy shuffles faster than short numbers
     for _ in range(parameters.permutations):
-        yield rng.permutation(battles).astype(played.codes.dtype)
+        yield rng.permutation(len(numbers)).astype(numbers.dtype)
 
 
-def _ends(played: SeasonBattles, length: int, parameters: EloParameters) -> Iterator[Orders]:
+def _ends(numbers: Numbers, length: int, parameters: EloParameters) -> Iterator[Numbers]:
     """Yield the ends of permutations of very many battles, not those of `_permutations`.
 
     Each permutation has a generator of its own, and is drawn from its last place down, as NumPy
     draws more than a fiftieth of very many: so the same battles are its last ones, however much of
     it is drawn.
     """
-    battles = played.codes[:-1]
-    n_drawn = max(length, len(battles) // _SHARE + 1)
+    n_drawn = max(length, len(numbers) // _SHARE + 1)
     for seed in np.random.SeedSequence(parameters.seed).spawn(parameters.permutations):
-        order = np.random.default_rng(seed).choice(battles, n_drawn, replace=False)
+        order = np.random.default_rng(seed).choice(numbers, n_drawn, replace=False)
         yield order[n_drawn - length :].copy()  # without what was drawn in vain
 
 
-def _some_at_once(orders: Iterator[Orders], n_at_once: int) -> Iterator[Orders]:
+def _some_at_once(orders: Iterator[Numbers], n_at_once: int) -> Iterator[Orders]:
     """Yield orders of one length some at a time, one a row."""
     while some := [*islice(orders, n_at_once)]:
         yield np.stack(some)

@@ -13,9 +13,8 @@ from ledger.identity import Json
 from projections.battles.columns import Battles
 from projections.intervals import FEWEST_CLUSTERS, Floats
 from projections.ratings.elo.influence import variances
-from projections.ratings.elo.lanes import Orders, Places, season_battles
-from projections.ratings.elo.play import play_seasons
 from projections.ratings.elo.rate import MOST_BYTES, MOST_RESAMPLED, EloRatings
+from projections.ratings.elo.season import Numbers, Orders, numbered, play
 from projections.student import portable_critical_value
 
 BOOTSTRAPS: Final = 400  # resamples where nobody asks for another number: right to 4 %
@@ -146,10 +145,10 @@ def _error(variance: Floats) -> Floats:
 class _Bank(NamedTuple):
     """The prompt of each battle, (n_battles,), and how many prompts there are."""
 
-    prompt: Places
+    prompt: NDArray[np.intp]
     n_prompts: int
 
-    def resamples(self, n: int, battles: Orders, rng: np.random.Generator) -> Iterator[Orders]:
+    def resamples(self, n: int, battles: Numbers, rng: np.random.Generator) -> Iterator[Numbers]:
         """Yield each resample's battles: those of a prompt as often as it was drawn."""
         for _ in range(n):
             drawn = rng.integers(self.n_prompts, size=self.n_prompts)
@@ -165,18 +164,18 @@ def _seasons(
     A season goes round its order one and a half times, and its rating is a weighted mean over the
     last round: this removes most of the noise of the order.
     """
-    played, half = season_battles(battles), len(battles) // 2
+    numbers, half = numbered(battles), len(battles) // 2
     last = _about_the_end(half)
     rng = np.random.default_rng(np.random.SeedSequence(parameters.seed, spawn_key=_SECOND_STREAM))
     orders = (
         np.resize(rng.permutation(drawn), len(drawn) + half if len(drawn) else 0)
-        for drawn in bank.resamples(parameters.bootstraps, played.codes[:-1], rng)
+        for drawn in bank.resamples(parameters.bootstraps, numbers, rng)
         for _ in range(_N_SEASONS)
     )
-    n_at_once = max(1, most_bytes // (3 * played.codes.nbytes))  # one and a half times, twice
+    n_at_once = max(1, most_bytes // (3 * numbers.nbytes))  # one and a half times, twice
     ratings: list[Floats] = []
     while some := list(islice(orders, n_at_once)):
-        ratings.append(play_seasons(played, _padded(some, played.idle), ks=(k,), last=last))
+        ratings.append(play(battles, _padded(some, len(battles)), ks=(k,), last=last))
     return np.concatenate(ratings).reshape(parameters.bootstraps, _N_SEASONS, -1)
 
 
@@ -194,7 +193,7 @@ def _about_the_end(half: int) -> list[float]:
     return [*((means[1] - ratio * means[0]) / (1 - ratio)).tolist()]
 
 
-def _padded(orders: Sequence[Orders], idle: int) -> Orders:
+def _padded(orders: Sequence[Numbers], idle: int) -> Orders:
     """Return orders as lanes of one length: the shorter begin with idle steps."""
     n_steps = max(map(len, orders))
     lanes = np.full((len(orders), n_steps), idle, dtype=orders[0].dtype)

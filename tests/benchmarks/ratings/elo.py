@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
-from projections.ratings.elo.lanes import season_battles
-from projections.ratings.elo.odds import final_gains
-from projections.ratings.elo.play import play_seasons
 from projections.ratings.elo.rate import rate
 from projections.ratings.elo.uncertainty import BOOTSTRAPS, bootstrap
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.ratings.arena import by_popularity, decided, round_robin
-from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
+from tests.benchmarks.rounds import interleaved, seconds
 from tests.benchmarks.table import Demand, Row, at_least, at_most, compared, stated
 
 KS: Final = (1.0, 4.0, 8.0, 16.0, 32.0)
@@ -41,9 +38,6 @@ def measure(bench: Bench) -> Iterator[Row]:
     )
     large = by_popularity(130, bench.scaled(100_000))
     yield from _compared(bench, Size("130 x 100,000", large, 2, at_most(3), at_least(35)))
-    middle = by_popularity(20, bench.scaled(20_000))
-    for name, battles in (("20 x 20,000", middle), ("130 x 100,000", large)):
-        yield _beside_logarithms(bench, name, decided(battles))
     yield from _resampled(bench, decided(small))
 
 
@@ -65,28 +59,6 @@ def _compared(bench: Bench, size: Size) -> Iterator[Row]:
     for rival, asked in (("plain Python", size.times), ("evalica", None)):
         baseline = f"{rival}: {times.median(rival):,.2f} s"
         yield compared(name, f"{ours_s * 1e3:,.0f} ms", baseline, times.ratio(rival, "ours"), asked)
-
-
-def _beside_logarithms(bench: Bench, size: str, battles: Battles) -> Row:
-    """Compare with ratings kept as logarithms, by the processor's time."""
-    played, n_orders = season_battles(battles), bench.scaled(N_ORDERS)
-    orders = np.array(
-        [np.random.default_rng(n).permutation(played.codes[:-1]) for n in range(n_orders)]
-    )
-    times = interleaved(
-        bench.n_rounds,
-        {
-            "odds": lambda: cpu_seconds(lambda: final_gains(played, orders, ks=KS)),
-            "logarithms": lambda: cpu_seconds(lambda: play_seasons(played, orders, ks=KS)),
-        },
-    )
-    return compared(
-        f"its seasons of {size} matches, without shuffling, CPU time",
-        f"{times.median('odds') * 1e3:,.0f} ms",
-        f"ratings as logarithms: {times.median('logarithms') * 1e3:,.0f} ms",
-        times.ratio("logarithms", "odds"),
-        at_least(1.33),
-    )
 
 
 def _resampled(bench: Bench, battles: Battles) -> Iterator[Row]:

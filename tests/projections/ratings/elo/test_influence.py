@@ -7,9 +7,8 @@ from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered, variances
-from projections.ratings.elo.lanes import season_battles
-from projections.ratings.elo.odds import final_gains
 from projections.ratings.elo.rate import rate
+from projections.ratings.elo.season import numbered, play
 from projections.ratings.elo.uncertainty import bootstrap
 from tests.support.builders.battles import draw_tournaments
 
@@ -90,11 +89,11 @@ def test_groups_that_never_met_do_not_move_each_other() -> None:
 def test_ratings_end_where_they_do_though_the_beginning_was_left_out(k: float) -> None:
     """A tenth of the battles decides to the sixth digit; nothing is lost but time."""
     [battles] = draw_tournaments(1, n_prompts=8_000)
-    played, rng = season_battles(battles), np.random.default_rng(0)
-    orders = np.array([rng.permutation(played.codes[:-1]) for _ in range(3)])
+    numbers, rng = numbered(battles), np.random.default_rng(0)
+    orders = np.array([rng.permutation(numbers) for _ in range(3)])
     length = n_remembered(battles, k)
 
-    whole, late = (final_gains(played, orders[:, -n:], ks=[k]) for n in (len(battles), length))
+    whole, late = (play(battles, orders[:, -n:], ks=[k]) for n in (len(battles), length))
 
     assert 0 < length < len(battles) / 3
     assert late == pytest.approx(whole, abs=1e-6)

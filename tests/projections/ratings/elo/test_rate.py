@@ -206,7 +206,7 @@ def test_a_k_without_measure_still_gives_ratings() -> None:
     ratings = rated(rows, parameters)
 
     seasons = [[*season.values()] for season in played_one_by_one(rows, parameters)]
-    assert ratings.traces == pytest.approx(np.array(seasons), rel=1e-12)
+    assert ratings.traces == pytest.approx(np.array(seasons), abs=1e-12 * parameters.k)
 
 
 @given(rows=played(), seed=st.integers(min_value=0, max_value=2**32))
@@ -248,4 +248,5 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
         given = {**os.environ, **environment}
         return subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout
 
-    assert bits() == bits(NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR")
+    lesser = bits(NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR")
+    assert bits() == lesser
