@@ -16,6 +16,7 @@ _Floats: TypeAlias = NDArray[np.float64]
 _AS_NORMAL: Final = 10_000.0  # degrees of freedom from which t is normal to 4 digits
 _STEPS: Final = 12  # of Newton's method, more than it takes from 1 to 10,000 degrees
 _EXACT: Final = 1e-11
+_ROUNDING: Final = 1e-6  # degrees of freedom: far above what is lost in computing them
 _log_gamma: Final = np.vectorize(lgamma, otypes=[np.float64])
 
 
@@ -34,10 +35,12 @@ def two_sided_p(t: _Floats, freedom: _Floats) -> _Floats:
 def critical_value(level: float, freedom: _Floats) -> _Floats:
     """Return t with P(|T| < t) = level, elementwise; NaN where the degrees of freedom are NaN.
 
-    Degrees of freedom are rounded down to a whole number, 1 at least. Newton's method finds log t:
+    Degrees of freedom are rounded down to a whole number, 1 at least; one that is whole but for its
+    last bits, which processors do not agree on, counts as whole. Newton's method finds log t:
     log p is concave in it, so that after the first step all come from one side.
     """
-    whole, place = np.unique(np.floor(np.clip(freedom, 1, _AS_NORMAL)), return_inverse=True)
+    rounded = np.floor(np.clip(freedom, 1, _AS_NORMAL) + _ROUNDING)
+    whole, place = np.unique(rounded, return_inverse=True)
     t = np.full(whole.shape, NormalDist().inv_cdf((1 + level) / 2))
     for _ in range(_STEPS):
         p = two_sided_p(t, whole)

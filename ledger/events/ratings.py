@@ -12,6 +12,7 @@ TieModel = Literal["half", "davidson"]
 IntervalKind = Literal["sandwich", "bayesian", "multinomial"]
 IntervalUnit = Literal["prompts", "battles"]
 RatedBy = Literal["outcomes", "verdicts"]
+Arithmetic = Literal[1, 2]
 
 
 class EloParameters(values.Value, frozen=True):
@@ -46,6 +47,9 @@ class PublicationTerms(values.Value, frozen=True):
     Bradley-Terry ratings and battles count each order's verdict by itself. Earlier ones are rated
     by outcomes: a pair on which the orders disagree is left out, and prompts are told apart by id,
     not by text.
+
+    Arithmetic 1 is that of earlier versions: its Elo ratings differ by up to 1e-8 points, and the
+    degrees of freedom of a Bradley-Terry interval perhaps by 1.
     """
 
     mode: Mode
@@ -56,6 +60,7 @@ class PublicationTerms(values.Value, frozen=True):
     prompts: tuple[PromptId, ...]
     bradley_terry: BradleyTerryParameters
     rated_by: RatedBy = "verdicts"
+    arithmetic: Arithmetic = 2
 
 
 class Publication(values.Value, frozen=True):
@@ -78,7 +83,7 @@ class ArtifactDigest(values.Value, frozen=True):
 class RatingsPublished(values.Fact, frozen=True):
     """A run's ratings were published; a later replay must reproduce them."""
 
-    schema_version = 2
+    schema_version = 3
     publication: Publication
     artifacts: tuple[ArtifactDigest, ...]
 

@@ -151,6 +151,16 @@ def _rated_by_outcomes(fields: Fields) -> Fields:
     return {**fields, "publication": {**publication, "terms": terms}}
 
 
-UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {("RatingsPublished", 1): _rated_by_outcomes}
+def _of_earlier_arithmetic(fields: Fields) -> Fields:
+    """Say of a publication of version 2 by which arithmetic it was computed."""
+    publication: Any = fields["publication"]
+    terms = {**publication["terms"], "arithmetic": 1}
+    return {**fields, "publication": {**publication, "terms": terms}}
+
+
+UPCASTS: Final[Mapping[tuple[str, int], Upcast]] = {
+    ("RatingsPublished", 1): _rated_by_outcomes,
+    ("RatingsPublished", 2): _of_earlier_arithmetic,
+}
 
 EVENTS: Final[Registry[Event]] = Registry(Event.__args__, UPCASTS)

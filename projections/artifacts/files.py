@@ -71,6 +71,11 @@ def holds_texts(path: str) -> bool:
     return path == "manifest.json" or path.startswith(("matches/", "verdicts/"))
 
 
+def holds_ratings(path: str) -> bool:
+    """Say whether a published file holds ratings, whose digits depend on the arithmetic."""
+    return path in {"elo_results.json", "elo_per_perm.npz", "elo_ratings.json"}
+
+
 def files_of(results: Results) -> dict[str, bytes]:
     """Return every published file of a run, by its path relative to the run's folder."""
     lines = {path: b"".join(pieces) for path, pieces in line_files(results).items()}

@@ -43,6 +43,15 @@ def test_degrees_of_freedom_are_rounded_down_to_one_at_least() -> None:
     assert np.isnan(found[2, 0])
 
 
+def test_the_last_bit_of_a_whole_number_decides_nothing() -> None:
+    """Balanced tournaments have whole degrees of freedom, but for a bit that is the processor's."""
+    below, whole, above = critical_value(
+        0.95, np.array([np.nextafter(5, 0), 5, np.nextafter(5, 6)])
+    )
+
+    assert below == whole == above
+
+
 @given(t=st.floats(0, 50), freedom=st.floats(1, 300))
 def test_of_two_degrees_more_the_tail_is_thinner(t: float, freedom: float) -> None:
     """The more clusters, the nearer to the normal distribution; a chance lies from 0 to 1."""

@@ -15,7 +15,7 @@ from ledger.identity import Digest, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from ledger.storage.files import write_files
 from ledger.store import Ledger
-from projections.artifacts.files import files_of, holds_texts
+from projections.artifacts.files import files_of, holds_ratings, holds_texts
 from projections.artifacts.results import Results, results_of
 from projections.tournament.folding import advance
 from projections.tournament.state import Tournament
@@ -35,6 +35,10 @@ class Claim(NamedTuple):
     def run(self) -> str:
         """The run's name."""
         return self.ratings.publication.run
+
+    def may_differ(self, path: str) -> bool:
+        """Return whether a file holds ratings of an earlier arithmetic."""
+        return self.ratings.publication.terms.arithmetic == 1 and holds_ratings(path)
 
     @property
     def as_of(self) -> int:
@@ -65,7 +69,7 @@ class Difference(NamedTuple):
     run: str
     path: str
     why: str
-    is_fault: bool = True  # False: it held a text that was redacted
+    is_fault: bool = True  # False: it held a redacted text, or ratings of an earlier arithmetic
 
 
 class Replayed(NamedTuple):
@@ -191,9 +195,16 @@ def differences_from_claim(
         found = digests.get(artifact.path)
         if found is None:
             yield Difference(claim.run, artifact.path, "was published and is no longer made")
+        elif found != artifact.digest and claim.may_differ(artifact.path):
+            yield Difference(claim.run, artifact.path, _EARLIER_ARITHMETIC, is_fault=False)
         elif found != artifact.digest:
             why = "differs from what was published"
             yield _differing(claim.run, artifact.path, why, redacted)
+
+
+_EARLIER_ARITHMETIC: Final = (
+    "differs, which is no fault: an earlier version published it, and rounded in another way"
+)
 
 
 def _differing(run: str, path: str, why: str, redacted: Sequence[int]) -> Difference:
@@ -207,10 +218,14 @@ def _differing(run: str, path: str, why: str, redacted: Sequence[int]) -> Differ
 def _differences_from_folder(rebuilt: Rebuilt, folder: Path) -> Iterator[Difference]:
     """Yield the files of a folder that are missing, or differ from what the ledger gives."""
     run = rebuilt.claim.run
+    published = {each.path: each.digest for each in rebuilt.claim.ratings.artifacts}
     for path, content in rebuilt.files.items():
         file = folder / path
         if not file.is_file():
             yield Difference(run, path, "is missing")
+        elif rebuilt.claim.may_differ(path):
+            if digest_of_bytes(file.read_bytes()) != published.get(path):
+                yield Difference(run, path, "differs from what was published")
         elif file.read_bytes() != content:
             why = f"differs from byte {_first_change(file, content)} on"
             yield _differing(run, path, why, rebuilt.redacted)

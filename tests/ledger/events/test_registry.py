@@ -306,12 +306,20 @@ def test_every_version_of_every_event_has_a_golden() -> None:
 
 def test_a_publication_of_version_1_rates_outcomes() -> None:
     """As all did: a replay must give the files that were published."""
-    then, now = (read(GOLDENS / f"RatingsPublished.v{version}.json") for version in (1, 2))
+    assert terms_of(version=1).rated_by == "outcomes"
+    assert terms_of(version=2).rated_by == "verdicts"
 
-    assert isinstance(then, RatingsPublished)
-    assert isinstance(now, RatingsPublished)
-    assert then.publication.terms.rated_by == "outcomes"
-    assert now.publication.terms.rated_by == "verdicts"
+
+def test_a_publication_before_version_3_is_of_the_earlier_arithmetic() -> None:
+    """Its ratings are not found again to the last digit."""
+    assert [terms_of(version).arithmetic for version in (1, 2, 3)] == [1, 1, 2]
+
+
+def terms_of(version: int) -> PublicationTerms:
+    """Return the terms of a golden publication."""
+    event = read(GOLDENS / f"RatingsPublished.v{version}.json")
+    assert isinstance(event, RatingsPublished)
+    return event.publication.terms
 
 
 def test_every_shape_of_an_observation_has_a_golden() -> None:

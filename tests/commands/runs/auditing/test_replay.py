@@ -15,7 +15,7 @@ from commands.runs.run import PublishedRun, publish
 from ledger.errors import FolderTaken
 from ledger.events.ratings import ArtifactDigest, RatingsPublished
 from ledger.exchange import read_export
-from ledger.identity import StreamId
+from ledger.identity import StreamId, digest_of_bytes
 from ledger.store import Ledger
 from tests.support.builders.commands import record_answers, terms
 from tests.support.builders.events import NOON, STREAM, key, opened, prompt
@@ -184,10 +184,9 @@ def test_rebuilding_never_overwrites_a_run(ledger: Ledger, run: PublishedRun) ->
 
 
 def test_what_was_published_long_ago_still_replays(ledger: Ledger) -> None:
-    """An upgrade that turned old claims into differences would look like forgery.
+    """An upgrade that turned old claims into faults would look like forgery.
 
-    In these runs all prompts inform alike, so degrees of freedom are whole but for their last bit,
-    and rounded down: which bounds of `elo_ratings.json` are of one less depends on the processor.
+    Ratings may differ: these runs are of version 1, which rounded them in another way.
     """
     with PUBLISHED.open("rb") as lines:
         merge_ledger(ledger, read_export(lines))
@@ -195,7 +194,38 @@ def test_what_was_published_long_ago_still_replays(ledger: Ledger) -> None:
     replayed = replay(ledger, STREAM)
 
     assert replayed.runs == (NAME, "pilot_20260427_120000")
-    assert {each.path for each in replayed.differences} <= {"elo_ratings.json"}
+    assert [(each.path, each.is_fault) for each in replayed.differences] == [
+        ("elo_results.json", False),
+        ("elo_per_perm.npz", False),
+        ("elo_ratings.json", False),
+        ("elo_results.json", False),
+        ("elo_per_perm.npz", False),
+    ]
+
+
+def test_the_ratings_of_long_ago_are_held_to_what_was_published(
+    ledger: Ledger, run: PublishedRun
+) -> None:
+    """Their digits are not computed again, but whoever changed one is found."""
+    folder, publication = run.folder.with_name("then"), run.results.publication
+    file = run.folder.rename(folder) / "elo_results.json"
+    file.write_bytes(b"{}")  # as if an earlier version had made it
+    then = replace(publication, run="then", terms=replace(publication.terms, arithmetic=1))
+    made = ArtifactDigest(path=file.name, digest=digest_of_bytes(b"{}"))
+    claim = RatingsPublished(publication=then, artifacts=(made,))
+    Recorder(ledger, STREAM).record(PublishRatings(claim))
+
+    def found() -> list[tuple[bool, str]]:
+        differences = replay(ledger, STREAM, against=folder).differences
+        return [(each.is_fault, each.why) for each in differences if each.path == file.name]
+
+    (is_fault, why), *others = found()
+    assert (is_fault, others) == (False, [])
+    assert "an earlier version published it" in why
+
+    file.write_bytes(b"[]")
+
+    assert found() == [(False, why), (True, "differs from what was published")]
 
 
 def test_the_golden_ledger_is_made_by_the_script_beside_it() -> None:
