@@ -32,29 +32,38 @@ def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figur
 
     Both are fitted together where the verdicts determine them: who prefers its own family would
     else seem to see entrants further apart, or less far. Skills are there only for judges of whose
-    pairs others judged some.
+    pairs others judged some. An entrant whose name tells no family may be of a judge's own, so
+    self-preference is fitted to the pairs of the others; skills are then fitted alone, to all.
 
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
-    shared = pairs.shared()
-    reasons = _reasons(shared, pairs, families)
+    shared, unknown = pairs.shared(), _without_family(pairs, families)
+    kin = pairs.where(~np.isin(pairs.a, unknown) & ~np.isin(pairs.b, unknown)).shared()
+    reasons = _reasons(pairs.judges, shared, kin, families)
     measured = [judge for judge, why in reasons.items() if why is None]
-    own = {judge: _own(judge, shared, families) for judge in measured}
-    fit = _fit(shared, list(own.values()))
+    own = {judge: _own(judge, kin, families) for judge in measured}
+    fit = _fit(kin, list(own.values()))
     found: dict[str, list[Figure]] = {judge: [] for judge in pairs.judges}
-    for judge, skill in zip(shared.judges, _skills(shared, fit or _fit(shared, [])), strict=True):
+    skills = _skills(shared, (None if unknown else fit) or _fit(shared, []))
+    for judge, skill in zip(shared.judges, skills, strict=True):
         found[judge].append(skill)
     bonuses = dict(zip(measured, fit.bonuses if fit else (), strict=False))
     for judge, why in reasons.items():
         family = families.of_judges[judge]
         if judge in bonuses:
             n_orders = 2 * int(np.count_nonzero(own[judge]))
-            points = _in_points(bonuses[judge])
-            found[judge].append(figure("self-preference", points, n_orders, of=family))
+            points, others = _in_points(bonuses[judge]), [pairs.entrants[n] for n in unknown]
+            of = f"{family} (without {', '.join(others)}: no family known)" if others else family
+            found[judge].append(figure("self-preference", points, n_orders, of=of))
         else:
             found[judge].append(missing("self-preference", why or _UNDETERMINED, of=family))
     return found
+
+
+def _without_family(pairs: JudgedPairs, families: Families) -> list[int]:
+    """Return the numbers of the entrants whose names tell no family."""
+    return [n for n, name in enumerate(pairs.entrants) if families.of_entrants[name] is None]
 
 
 def _fit(shared: JudgedPairs, own: Sequence[Floats]) -> JuryFit | None:
@@ -72,18 +81,25 @@ def _skills(shared: JudgedPairs, fit: JuryFit | None) -> list[Figure]:
     ]
 
 
-def _reasons(shared: JudgedPairs, pairs: JudgedPairs, families: Families) -> dict[str, str | None]:
-    """Return why there is no self-preference of each judge of whose family some entrants may be."""
-    present = {families.of_entrants[entrant] for entrant in pairs.entrants}
+def _reasons(
+    judges: Sequence[str], shared: JudgedPairs, kin: JudgedPairs, families: Families
+) -> dict[str, str | None]:
+    """Return why there is no self-preference of each judge of whose family some entrants may be.
+
+    Args:
+        judges: All of them.
+        shared: The pairs that several judges judged.
+        kin: Those of them on which both entrants' families are known.
+        families: Of entrants and judges.
+    """
+    present = {families.of_entrants[entrant] for entrant in shared.entrants}
 
     def may_have_kin(judge: str) -> bool:
         if families.of_judges[judge] is None:
             return judge in shared.judges and present != {None}
         return families.of_judges[judge] in present or (None in present and judge in shared.judges)
 
-    return {
-        judge: _why_not(judge, shared, families) for judge in filter(may_have_kin, pairs.judges)
-    }
+    return {judge: _why_not(judge, shared, kin, families) for judge in filter(may_have_kin, judges)}
 
 
 def _in_points(log_odds: Bounded) -> Bounded:
@@ -91,22 +107,24 @@ def _in_points(log_odds: Bounded) -> Bounded:
     return Bounded(*(None if each is None else ELO * each for each in log_odds))
 
 
-def _why_not(judge: str, shared: JudgedPairs, families: Families) -> str | None:
+def _why_not(judge: str, shared: JudgedPairs, kin: JudgedPairs, families: Families) -> str | None:
     """Return why a judge's self-preference cannot be measured, if so."""
     family = families.of_judges[judge]
     if judge not in shared.judges:
         return _ALONE
     if family is None:
         return _NO_FAMILY
-    if unknown := [each for each in shared.entrants if families.of_entrants[each] is None]:
-        return (
-            f"no family is known of {', '.join(unknown)}, which may be of its own; put the family"
-            " into the name of the weights or of the entrant"
-        )
     if all(families.of_judges[each] == family for each in shared.judges):
         return _ALL_JUDGES
-    met = np.unique(_own(judge, shared, families))
-    return None if len(met) > 1 else _ALL_ENTRANTS
+    if judge in kin.judges and len(np.unique(_own(judge, kin, families))) > 1:
+        return None
+    if unknown := _without_family(shared, families):
+        names = ", ".join(shared.entrants[n] for n in unknown)
+        return (
+            f"no family is known of {names}, which may be of its own; put the family into the name"
+            " of the weights or of the entrant"
+        )
+    return _ALL_ENTRANTS
 
 
 def _own(judge: str, shared: JudgedPairs, families: Families) -> Floats:

@@ -49,17 +49,36 @@ def test_each_judge_with_a_family_is_compared_with_the_others() -> None:
 
 
 def test_nobody_is_accused_where_kin_may_be_unrecognised() -> None:
-    """Where ann is not known for a Claude, what Claude's judge gives her seems GPT's disfavour."""
+    """Where ann is not known for a Claude, what Claude's judge gives her seems GPT's disfavour.
+
+    So her pairs are left out: on the others GPT's judge is as fair as it is.
+    """
     jury = [Juror("claude", own=0.8), Juror("gpt"), Juror("owl")]
     unknown = Families({**FAMILIES.of_entrants, "ann": None}, FAMILIES.of_judges)
 
     found = figures(jury, families=unknown)
 
-    for name in ("claude", "gpt"):
-        figure = found[name]["self-preference"]
-        assert figure.value is None
-        assert str(figure.reason).startswith("no family is known of ann, which may be of its own")
-        assert found[name]["skill"].value is not None
+    gpt = found["gpt"]["self-preference"]
+    assert gpt.of == "GPT (without ann: no family known)"
+    assert gpt.low is not None
+    assert gpt.high is not None
+    assert gpt.low < 0 < gpt.high
+    claude = found["claude"]["self-preference"]
+    assert claude.value is None
+    assert str(claude.reason).startswith("no family is known of ann, which may be of its own")
+    assert {each["skill"].value is None for each in found.values()} == {False}
+
+
+def test_an_entrant_without_a_family_hides_no_self_preference_of_others() -> None:
+    """What Claude's judge gives ann is seen though nobody knows what bob is."""
+    unknown = Families({**FAMILIES.of_entrants, "bob": None}, FAMILIES.of_judges)
+
+    found = figures([Juror("claude", own=1.0), Juror("owl")], families=unknown)
+
+    figure = found["claude"]["self-preference"]
+    assert (figure.of, figure.n) == ("Claude (without bob: no family known)", 2 * 100 * 3)
+    assert figure.low is not None
+    assert figure.low > 0
 
 
 def test_a_judge_without_a_family_is_named() -> None:
