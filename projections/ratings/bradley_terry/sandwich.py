@@ -23,8 +23,7 @@ from projections.intervals import Floats
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import Scores
 
-_BLOCK: Final = 1_000_000  # numbers in a table, at a time
-_IN_CACHE: Final = 1_000  # battles, at a time: a third of the time of all at once
+_BLOCK: Final = 200_000  # numbers in a table, at a time: few enough for the cache
 _MOST_TERMS: Final = 100  # of a power series; bounds what a cluster that decides alone can add
 _NOTHING: Final = 1e-9
 
@@ -82,16 +81,20 @@ class Sandwich:
 
     def meat(self) -> Floats:
         """Return the sum over clusters of g g', (k, k), g being bias-reduced."""
-        alone = np.bincount(self.units.unit)[self.units.unit] == 1
-        products = self._take(alone).of_single_battles()
-        for table in self._take(~alone).tables():
-            products += table.T @ table
+        products = np.zeros_like(self.inverse)
+        for block in self._blocks(len(self.inverse)):
+            g = block.bias_reduced()
+            products += g.T @ (block.count[:, None] * g)
         return products
 
     def tables(self) -> Iterator[Floats]:
         """Yield the bias-reduced g of some clusters at a time, (some, k), in their order."""
-        for each in self._blocks(len(self.inverse)):
-            yield _inverse_root(each.spread(each.scores.slope), each.informed)
+        for block in self._blocks(len(self.inverse)):
+            yield block.bias_reduced()
+
+    def bias_reduced(self) -> Floats:
+        """Return the bias-reduced g of all clusters, (n_clusters, k)."""
+        return _inverse_root(self.spread(self.scores.slope), self.informed)
 
     def freedom(self, response: Floats) -> Floats:
         """Return the degrees of freedom of m figures, (m,).
@@ -103,23 +106,19 @@ class Sandwich:
         for each in self._blocks(len(response)):
             part = each.parts(response)
             of_cluster = np.add.reduceat(part, each.starts)
-            times = each.units.count[each.units.unit[each.starts]]
-            once += times @ of_cluster
-            squares += times @ of_cluster**2
+            once += each.count @ of_cluster
+            squares += each.count @ of_cluster**2
         with np.errstate(invalid="ignore", divide="ignore"):  # of a figure that is fixed
             return np.asarray(once**2 / squares - 1.0)
 
     def parts(self, response: Floats) -> Floats:
         """Return each battle's part in the variance of m figures, (n, m), if the model holds."""
-        part = np.zeros((len(self.units.a), len(response)))
-        for start in range(0, len(part), _IN_CACHE):
-            rows = slice(start, start + _IN_CACHE)
-            a, b = self.units.a[rows], self.units.b[rows]
-            along = [response.T[a] - response.T[b], *response.T[self.units.n_entrants :]]
-            information = self.scores.information[rows, ..., None]
-            for i, one in enumerate(along):
-                for j, other in enumerate(along):
-                    part[rows] += information[:, i, j] * one * other
+        units = self.units
+        along = [response.T[units.a] - response.T[units.b], *response.T[units.n_entrants :]]
+        part = np.zeros((len(units.a), len(response)))
+        for i, one in enumerate(along):
+            for j, other in enumerate(along):
+                part += self.scores.information[:, i, j, None] * one * other
         return part
 
     @cached_property
@@ -127,13 +126,15 @@ class Sandwich:
         """The first battle of each cluster."""
         return np.flatnonzero(np.diff(self.units.unit, prepend=-1))
 
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """How many clusters are like each, (n_clusters,)."""
+        return self.units.count[self.units.unit[self.starts]]
+
     @cached_property
     def row(self) -> NDArray[np.intp]:
         """The place of each battle's cluster among those that are here."""
         return np.cumsum(np.diff(self.units.unit, prepend=-1) != 0) - 1
-
-    def _take(self, chosen: NDArray[np.bool_] | slice) -> "Sandwich":
-        return Sandwich(self.units.take(chosen), self.scores.take(chosen), self.inverse)
 
     def _blocks(self, width: int) -> Iterator["Sandwich"]:
         """Yield whole clusters, of about as many battles as make a table of that width."""
@@ -142,7 +143,8 @@ class Sandwich:
         while first < len(self.units.unit):
             this, last = np.searchsorted(ends, (first, first + most), side="right")
             end = int(ends[max(this, last - 1)])
-            yield self._take(slice(first, end))
+            chosen = slice(first, end)
+            yield Sandwich(self.units.take(chosen), self.scores.take(chosen), self.inverse)
             first = end
 
     @cached_property
@@ -164,21 +166,6 @@ class Sandwich:
         moved = table @ self.inverse
         along = _apart(moved[self.row[:, None], self.columns])
         return self.spread((self.scores.information @ along[:, :, None])[:, :, 0])
-
-    def of_single_battles(self) -> Floats:
-        """Return the meat of clusters of one battle, in which few products are not 0."""
-        k, columns, information = len(self.inverse), self.columns, self.scores.information
-        seen = self.inverse[columns[:, :, None], columns[:, None, :]]
-        seen = information @ _apart(_apart(seen).swapaxes(1, 2))  # J M, as the few columns see it
-
-        def informed(slope: Floats) -> Floats:
-            return np.asarray((seen @ slope[:, :, None])[:, :, 0])
-
-        g = _both(_inverse_root(self.scores.slope, informed))
-        place = columns[:, :, None] * k + columns[:, None, :]
-        product = g[:, :, None] * g[:, None, :] * self.units.count[self.units.unit][:, None, None]
-        sums = np.bincount(place.ravel(), product.ravel(), minlength=k * k)
-        return np.reshape(sums.astype(np.float64, copy=False), (k, k))
 
 
 def _apart(values: Floats) -> Floats:
