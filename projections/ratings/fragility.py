@@ -24,12 +24,10 @@ from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
-from projections.ratings.bradley_terry.sandwich import influences, sensitivity_of
 from projections.ratings.bradley_terry.uncertainty import single_battles
 
 _CLOSE: Final = 1e-4  # of a strength: the square of it is what a fit misses
 _EVEN: Final = 1e-6  # of a strength: a smaller gap is one of rounding
-_FIRST: Final = 256  # prompts that are sorted at first: they decide most gaps
 _AT_ONCE: Final = 2_000_000  # numbers in a table of gaps by prompts
 
 
@@ -96,8 +94,8 @@ class _Turning:
     Attributes:
         ahead, behind: The entrants.
         gap: Of their strengths, 0 or more.
-        influence: (n_prompts,) of each prompt on the gap.
-        n_positive: How many influences are positive.
+        lead: (n,) the prompts of positive influence on the gap, the most influential first.
+        reach: (n + 1,) what none to all of them should move it by.
         fewest: The fewest prompts known to turn the gap.
         most: The most known not to.
         tried: How many to leave out next.
@@ -106,16 +104,14 @@ class _Turning:
     ahead: int
     behind: int
     gap: float
-    influence: Floats
-    n_positive: int = field(init=False)
+    lead: NDArray[np.intp]
+    reach: Floats
     fewest: int | None = field(init=False)
     most: int = 0
     tried: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with as many as should be enough."""
-        self.n_positive = int(np.count_nonzero(self.influence > 0))
-        self._lead, self._reach = self._most_influential(_FIRST)
         self.fewest = 0 if self.gap < _EVEN else None
         self.tried = self._enough_for(self.gap)
 
@@ -123,18 +119,13 @@ class _Turning:
     def is_settled(self) -> bool:
         """Whether one prompt fewer does not turn the gap, or all do not."""
         if self.fewest is None:
-            return self.most == self.n_positive
+            return self.most == len(self.lead)
         return self.fewest <= self.most + 1
 
     @property
     def turned(self) -> NDArray[np.intp] | None:
         """The fewest prompts found that turn the gap; None if none do."""
-        return None if self.fewest is None else self.first(self.fewest)
-
-    def first(self, n: int) -> NDArray[np.intp]:
-        """Return the n most influential prompts, of equals those that come first."""
-        self._look_at(n)
-        return self._lead[:n]
+        return None if self.fewest is None else self.lead[: self.fewest]
 
     def learn(self, gap: float) -> None:
         """Take in what the gap is without those prompts, and choose how many to try next."""
@@ -142,30 +133,13 @@ class _Turning:
             self.fewest = self.tried
         else:
             self.most = self.tried
-        ceiling = self.n_positive if self.fewest is None else self.fewest - 1
-        further = self._enough_for(self._reach[self.tried] + max(gap, -self.gap))
+        ceiling = len(self.lead) if self.fewest is None else self.fewest - 1
+        further = self._enough_for(self.reach[self.tried] + max(gap, -self.gap))
         self.tried = min(max(further, self.most + 1), ceiling)
-        self._look_at(self.tried)
 
     def _enough_for(self, gap: float) -> int:
         """Return how many prompts have influences that add up to more than a gap."""
-        while self._reach[-1] <= gap and len(self._lead) < self.n_positive:
-            self._look_at(2 * len(self._lead))
-        return min(int(np.searchsorted(self._reach, gap, side="right")), self.n_positive)
-
-    def _look_at(self, n: int) -> None:
-        """Sort so many prompts at least, if there are as many of positive influence."""
-        if len(self._lead) < min(n, self.n_positive):
-            self._lead, self._reach = self._most_influential(n)
-
-    def _most_influential(self, n: int) -> tuple[NDArray[np.intp], Floats]:
-        """Return at least n prompts in order, and the sums of what none to all of them move."""
-        least = np.nextafter(0.0, 1.0)
-        if n < self.n_positive:
-            least = np.partition(self.influence, -n)[-n]
-        chosen = np.flatnonzero(self.influence >= least)
-        lead = chosen[np.argsort(-self.influence[chosen], kind="stable")]
-        return lead, np.concatenate(([0.0], np.cumsum(self.influence[lead])))
+        return min(int(np.searchsorted(self.reach, gap, side="right")), len(self.lead))
 
 
 @dataclass(frozen=True)
@@ -192,7 +166,8 @@ class _Refits:
 
     @cached_property
     def _sensitivity(self) -> Floats:
-        return sensitivity_of(np.eye(len(self.fit)), self.likelihood.information(self.fit))
+        """The derivative of each parameter by each derivative of the log-likelihood, (k, k)."""
+        return np.asarray(np.linalg.inv(self.likelihood.information(self.fit)), dtype=np.float64)
 
     def settled(self, neighbours: Sequence[tuple[int, int]]) -> list[_Turning]:
         """Search for each pair of neighbours, the one ahead first, until all are settled."""
@@ -204,15 +179,24 @@ class _Refits:
 
     def _search(self, ahead: int, behind: int) -> _Turning:
         """Begin a search."""
-        response = self._sensitivity[[ahead]] - self._sensitivity[[behind]]
-        moved = influences(response, self._scores, self.likelihood.units)[:, 0]
-        return _Turning(ahead, behind, float(self.fit[ahead] - self.fit[behind]), moved)
+        influence = self._influences(self._sensitivity[ahead] - self._sensitivity[behind])
+        positive = np.flatnonzero(influence > 0)
+        lead = positive[np.argsort(-influence[positive], kind="stable")]
+        reach = np.concatenate(([0.0], np.cumsum(influence[lead])))
+        return _Turning(ahead, behind, float(self.fit[ahead] - self.fit[behind]), lead, reach)
+
+    def _influences(self, response: Floats) -> Floats:
+        """Return each prompt's influence on a figure, given what it answers to, (k,)."""
+        units, slope = self.likelihood.units, self._scores.slope
+        of_battles = slope[:, 0] * (response[units.a] - response[units.b])
+        of_battles += slope[:, 1:] @ response[units.n_entrants :]
+        return np.asarray(np.bincount(units.unit, of_battles, minlength=len(units.count)))
 
     def _gaps(self, searches: Sequence[_Turning]) -> Iterator[float]:
         """Yield the gap of each search without its prompts."""
         numbers = np.ones((len(searches), len(self.likelihood.units.count)))
         for row, each in zip(numbers, searches, strict=True):
-            row[each.first(each.tried)] = 0.0
+            row[each.lead[: each.tried]] = 0.0
         counts = self.likelihood.counts(numbers)
         has_fit = self.likelihood.has_fit(counts)
         start = np.tile(self.fit, (has_fit.sum(), 1))
@@ -230,9 +214,8 @@ class _Refits:
         then nothing shows any more that the first is ahead.
         """
         prompts = np.unique(self.battles.cluster)
-        left = self.battles.take(
-            ~np.isin(self.battles.cluster, prompts[search.first(search.tried)])
-        )
+        left_out = prompts[search.lead[: search.tried]]
+        left = self.battles.take(~np.isin(self.battles.cluster, left_out))
         ahead, behind = self.members[search.ahead], self.members[search.behind]
         ratings = rate_points(left, self.parameters)
         label, above = ratings.components.label, ratings.components.above

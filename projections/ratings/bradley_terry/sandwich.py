@@ -28,33 +28,6 @@ _MOST_TERMS: Final = 100  # of a power series; bounds what a cluster that decide
 _NOTHING: Final = 1e-9
 
 
-def sensitivity_of(figures: Floats, information: Floats) -> Floats:
-    """Return the derivative of figures by each derivative of the log-likelihood, (m, k).
-
-    Args:
-        figures: (m, k) each a linear function of parameters.
-        information: (k, k) at the fit.
-    """
-    return np.asarray(np.linalg.solve(information, figures.T).T, dtype=np.float64)
-
-
-def influences(response: Floats, scores: Scores, units: ClusteredBattles) -> Floats:
-    """Return each cluster's influence on each of m figures, (n_clusters, m).
-
-    Args:
-        response: (m, k) the sensitivity of the figures.
-        scores: The derivatives of each battle's log-likelihood.
-        units: The battles.
-    """
-    n, n_units = units.n_entrants, len(units.count)
-    moved = np.empty((n_units, len(response)))
-    for figure, row in enumerate(response):
-        of_battles = scores.slope[:, 0] * (row[units.a] - row[units.b])
-        of_battles += scores.slope[:, 1:] @ row[n:]
-        moved[:, figure] = np.bincount(units.unit, of_battles, minlength=n_units)
-    return moved
-
-
 def sandwich(units: ClusteredBattles, scores: Scores, information: Floats) -> "Sandwich":
     """Take a fit's derivatives, of battles in any order, and the information, (k, k)."""
     order = np.argsort(units.unit, kind="stable")

@@ -158,17 +158,6 @@ def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Batt
     assert_exact(found, battles)
 
 
-def test_however_few_prompts_are_sorted_at_first_the_same_ones_decide(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """More are sorted as they are needed."""
-    drawn = named(tournaments(3, n_prompts=30))
-    found = [fragility(battles, PLAIN) for battles in drawn]
-
-    monkeypatch.setattr("projections.ratings.fragility._FIRST", 1)
-    assert [fragility(battles, PLAIN) for battles in drawn] == found
-
-
 @pytest.mark.parametrize("n", [1, pytest.param(200, marks=pytest.mark.nightly)])
 def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
     """To choose by influence costs at most two prompts, and mostly none."""
