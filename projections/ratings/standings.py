@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
@@ -193,8 +192,14 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     groups: defaultdict[str, list[Compared]] = defaultdict(list)
     for each in compared:
         groups[each.dimension].append(each)
-    found = ((dimension, comparisons_of(group)) for dimension, group in groups.items())
-    return tuple(rate for name, each in found for rate in _win_rates(name, each, each.share))
+    return tuple(
+        rate for name, group in groups.items() for rate in win_rates_of(name, comparisons_of(group))
+    )
+
+
+def win_rates_of(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
+    """Return the same of one dimension, whose pairs are in columns."""
+    return tuple(_win_rates(dimension, comparisons, comparisons.share))
 
 
 def win_rates_by_outcome(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
@@ -202,62 +207,15 @@ def win_rates_by_outcome(dimension: Dimension, comparisons: Comparisons) -> tupl
     return tuple(_win_rates(dimension, comparisons, comparisons.score))
 
 
-class PairRecord(NamedTuple):
-    """How often either of two entrants won; a comes before b in the alphabet."""
-
-    entrant_a: str
-    entrant_b: str
-    a_wins: int
-    b_wins: int
-    ties: int
-    win_rate: float | None  # a's share, as of a WinRate
-
-
-def records(comparisons: Comparisons) -> tuple[PairRecord, ...]:
-    """Return the record of each pair by name: win rates without their intervals, at no cost."""
-    names, pair, status, is_turned = _met(comparisons)
-    pairs, number = np.unique(pair, return_inverse=True)
-    counts = np.bincount(number * len(STATUSES) + status, minlength=len(pairs) * len(STATUSES))
-    won = counts.reshape(len(pairs), len(STATUSES))
-    won[:, CODES["tie"]] += won[:, CODES[IDENTICAL]]
-    taken = np.where(is_turned, 1.0 - comparisons.share, comparisons.share)
-    weight = np.where(np.isnan(taken), 0.0, comparisons.weight)
-    total = np.bincount(number, weight, minlength=len(pairs)).tolist()
-    sums = np.bincount(number, weight * np.nan_to_num(taken), minlength=len(pairs)).tolist()
-    outcomes = won[:, [CODES["a"], CODES["b"], CODES["tie"]]].tolist()
-    shares = [part / whole if whole else None for part, whole in zip(sums, total, strict=True)]
-    return tuple(
-        PairRecord(names[each // len(names)], names[each % len(names)], a, b, ties, share)
-        for each, (a, b, ties), share in zip(pairs.tolist(), outcomes, shares, strict=True)
-    )
-
-
-class _Met(NamedTuple):
-    """Who met, in order of name: the number of the pair, and its status seen from the first."""
-
-    names: Sequence[str]
-    pair: NDArray[np.intp]
-    status: NDArray[np.uint8]
-    is_turned: NDArray[np.bool_]
-
-
-def _met(compared: Comparisons) -> _Met:
+def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
+    """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
     names = sorted(compared.entrants)
     ranks = {name: rank for rank, name in enumerate(names)}
     rank = np.array([ranks[each] for each in compared.entrants], dtype=np.intp)
     a, b = rank[compared.a], rank[compared.b]
-    is_turned = a > b
-    status = np.where(is_turned, _TURNED[compared.status], compared.status)
-    return _Met(names, np.minimum(a, b) * len(names) + np.maximum(a, b), status, is_turned)
-
-
-_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
-
-
-def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
-    """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
-    names, pair, status, is_turned = _met(compared)
-    taken = np.where(is_turned, 1.0 - share, share)
+    status = np.where(a > b, _TURNED[compared.status], compared.status)
+    taken = np.where(a > b, 1.0 - share, share)
+    pair = np.minimum(a, b) * len(names) + np.maximum(a, b)
     in_order = np.argsort(pair, kind="stable")
     pairs, starts = np.unique(pair[in_order], return_index=True)
     groups = np.split(in_order, starts[1:])
@@ -270,6 +228,9 @@ def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator
         share_of_a = estimate_ratio(terms, compared.cluster[counted].tolist(), "share")
         of = dict(zip(STATUSES, counts, strict=True))
         yield _win_rate((dimension, names[first], names[second]), of, share_of_a)
+
+
+_TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
 
 
 def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate) -> WinRate:

@@ -9,7 +9,7 @@ from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.standings import TIES, PairRecord, Standings, records
+from projections.ratings.standings import TIES, Standings, WinRate, win_rates_of
 
 _SHADES: Final = 5  # of a colour; 0 is neutral
 _EVEN: Final = 0.5
@@ -71,7 +71,7 @@ _Count: TypeAlias = Counter[str]
 
 def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
-    rates = records(rated.comparisons)
+    rates = win_rates_of(rated.standings.dimension, rated.comparisons)
     order = [place.entrant for place in rated.board.rows]
     scale = svg_parts.scale_of(_ends(rated.board.rows))
     return Ratings(
@@ -95,7 +95,7 @@ def _ends(places: Iterable[LeaderboardRow]) -> list[float]:
 
 def _rows(
     places: Sequence[LeaderboardRow],
-    rates: Iterable[PairRecord],
+    rates: Iterable[WinRate],
     standings: Standings,
     scale: svg_parts.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
@@ -130,7 +130,7 @@ def _bar(place: LeaderboardRow, scale: svg_parts.RoundScale | None) -> svg_parts
     return embedded.interval_bar(scale, place.rating, place.lower, place.upper)
 
 
-def _totals(rates: Iterable[PairRecord]) -> Mapping[str, _Count]:
+def _totals(rates: Iterable[WinRate]) -> Mapping[str, _Count]:
     won: defaultdict[str, _Count] = defaultdict(Counter)
     for each in rates:
         won[each.entrant_a].update(won=each.a_wins, lost=each.b_wins, tied=each.ties)
@@ -174,7 +174,7 @@ def _about_engines(rated: RatedDimension) -> str:
     return " ".join(filter(None, said))
 
 
-def _grid(order: Sequence[str], rates: Iterable[PairRecord]) -> HeatMap:
+def _grid(order: Sequence[str], rates: Iterable[WinRate]) -> HeatMap:
     cells: dict[tuple[str, str], Cell] = {}
     for each in rates:
         a, b = each.entrant_a, each.entrant_b

@@ -13,10 +13,10 @@ from projections.intervals import wilson
 from projections.ratings.standings import (
     Standings,
     WinRate,
-    records,
     standings,
     win_rates,
     win_rates_by_outcome,
+    win_rates_of,
 )
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import by_dimension, settle
@@ -401,9 +401,7 @@ def test_win_rates_are_the_same_in_columns(events: list[Event]) -> None:
         by_outcome = win_rates_by_outcome(dimension, comparisons_of(group))
         assert [each[:8] for each in by_outcome] == [each[:8] for each in rates]
         assert by_outcome == win_rates(each._replace(said=()) for each in group)
-        found = records(comparisons_of(group))
-        assert [each[:5] for each in found] == [each[1:6] for each in rates]
-        assert [each.win_rate for each in found] == pytest.approx([each.win_rate for each in rates])
+        assert win_rates_of(dimension, comparisons_of(group)) == rates
 
 
 def test_opposite_winners_are_half_a_win_for_each() -> None:
