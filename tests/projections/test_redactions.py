@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from ledger.events.judging import JudgeQuerySubmitted, VerdictReceived
+from ledger.events.judging import JudgeQuerySubmitted, PairReconciled, VerdictReceived
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.events.values import REDACTED
@@ -18,6 +18,7 @@ from projections.fold import fold
 from projections.ratings.judge_bias.measures import biases
 from projections.redactions import NONE_REDACTED
 from projections.reliability.calibration import against_gold
+from projections.tournament.compared import IDENTICAL
 from projections.tournament.folding import advance, tournament_of
 from projections.tournament.matches import match_of
 from projections.tournament.remaining import (
@@ -151,6 +152,32 @@ def test_a_pair_without_an_outcome_stays_without() -> None:
     statuses = [each.status for each in settled(state_of(redacted(events, zoe)))]
 
     assert statuses == ["a", "redacted", "pending"]
+
+
+def test_a_pair_of_identical_responses_is_still_one() -> None:
+    """Its tie was asked of nobody, and is counted apart from ties that a judge saw."""
+    opening = opened(entrants=[entrant("base"), entrant("tuned")])
+    texts = {("base", "p1"): "Yes.", ("tuned", "p1"): "Yes."}
+    events = (*opening, *responses(known(*opening), texts))
+    [match] = matches_of(known(*events))
+    tie = PairReconciled(
+        dimension=match.pairing.rubric.dimension,
+        prompt_id=match.pairing.prompt.prompt_id,
+        entrant_a=match.pairing.a.entrant.entrant_id,
+        entrant_b=match.pairing.b.entrant.entrant_id,
+        judge=known(*events).panel[0].judge_id,
+        policy=DEFAULT_POLICY,
+        outcome="tie",
+        forward=match.forward_key,
+        swapped=match.swapped_key,
+        basis="identical",
+    )
+    state = state_of(redacted((*events, tie), of_type(events, "ResponseGenerated")[0]))
+
+    [settlement] = settled(state)
+
+    assert settlement.match is None
+    assert settlement.exact_status == IDENTICAL
 
 
 def test_other_rules_cannot_read_a_redacted_response() -> None:
