@@ -197,7 +197,7 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     )
 
 
-def win_rates_of(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
+def win_rates_of(dimension: str, comparisons: Comparisons) -> tuple[WinRate, ...]:
     """Return the same of one dimension, whose pairs are in columns."""
     return tuple(_win_rates(dimension, comparisons, comparisons.share))
 

@@ -7,7 +7,6 @@ dependence on order only. The uncertainty of the rating comes from prompts; `unc
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -85,10 +84,12 @@ def rate(
     else:
         lengths = [len(battles)] * len(ks)
         orders = _permutations(numbers, parameters)
-    n_bytes = 2 * max(lengths) * numbers.itemsize  # of an order: alone, and as a row
-    n_at_once = max(1, most_bytes // max(1, n_bytes))
+    n_at_once = max(1, most_bytes // max(1, max(lengths) * numbers.itemsize))
     gained = np.concatenate(
-        [_gains(battles, some, ks, lengths) for some in _some_at_once(orders, n_at_once)]
+        [
+            _gains(battles, some, ks, lengths)
+            for some in _some_at_once(orders, parameters.permutations, n_at_once)
+        ]
     )
     points = parameters.initial_rating + gained
     return {
@@ -127,7 +128,12 @@ def _ends(numbers: Numbers, length: int, parameters: EloParameters) -> Iterator[
         yield order[n_drawn - length :].copy()  # without what was drawn in vain
 
 
-def _some_at_once(orders: Iterator[Numbers], n_at_once: int) -> Iterator[Orders]:
-    """Yield orders of one length some at a time, one a row."""
-    while some := [*islice(orders, n_at_once)]:
-        yield np.stack(some)
+def _some_at_once(orders: Iterator[Numbers], n_orders: int, n_at_once: int) -> Iterator[Orders]:
+    """Yield orders of one length some at a time, one a row, none of them copied twice."""
+    for start in range(0, n_orders, n_at_once):
+        first = next(orders)
+        rows = np.empty((min(n_at_once, n_orders - start), len(first)), first.dtype)
+        rows[0] = first
+        for row in rows[1:]:
+            row[:] = next(orders)
+        yield rows

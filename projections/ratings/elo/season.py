@@ -130,4 +130,5 @@ class _Odds:
         np.add(power, _ONE, power)
         _POWERS.take(self._place, out=whole, mode="clip")
         np.multiply(power, whole, power)
-        return np.add(power, _ONE, power)
+        np.add(power, _ONE, power)
+        return power
