@@ -108,8 +108,8 @@ class _Odds:
     """Buffers to compute odds, 10^((R_winner - R_loser) / 400)."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self._gap, self._whole, self._power = np.empty((3, *shape))
-        self._place = np.empty(shape, np.intp)
+        self._gap, self._whole = np.empty(shape), np.empty(shape)
+        self._power, self._place = np.empty(shape), np.empty(shape, np.intp)
 
     def plus_one(self, winner: Floats, loser: Floats) -> Floats:
         """Return 1 + 2^(gap / _PARTS) to 1e-15, the gap in parts; the next call overwrites it.
