@@ -18,21 +18,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from commands.runs.reading.evaluated import CurveRow, SampleRow
-from commands.runs.reading.rows import (
-    BiasRow,
-    BradleyTerryRow,
-    EloRow,
-    EntrantSpendRow,
-    FragilityRow,
-    MetricRow,
-    OutcomeRow,
-    ResponseRow,
-    SpendRow,
-    WinRateRow,
-)
 from commands.settings.version import VERSION
 from ledger.errors import TourneyError
+from projections.results.evaluations import CurveRow, MetricRow, SampleRow
+from projections.results.judges import BiasRow
+from projections.results.money import EntrantSpendRow, SpendRow
+from projections.results.outcomes import OutcomeRow, ResponseRow
+from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
 
 if TYPE_CHECKING:
     from commands.backends.jobs.evaluator import Evaluator

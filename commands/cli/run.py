@@ -20,12 +20,12 @@ from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.ratings.elo import elo_table
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
 from commands.importing.prompts import read_prompts
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
-from commands.runs.doctor import findings, judging_findings, missing_models
+from commands.runs.doctor import Finding, findings, judging_findings, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.lookup import bank_and_rubrics, judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
@@ -200,13 +200,7 @@ def doctor(paths: options.Paths, writer: Writer) -> None:
         ),
         *(judging_findings(*bank_and_rubrics(config, os.environ)) if config else ()),
     ]
-    table = Table(
-        schema="tourney/doctor@1",
-        title="This machine",
-        columns=columns("what", "grade", says="Found"),
-        rows=tuple(each._asdict() for each in found),
-    )
-    writer.write(table)
+    writer.write(table_of(Finding, found, "tourney/doctor@1", "This machine"))
     bad = [each.what for each in found if each.grade == "bad"]
     if bad:
         raise NotReady(bad)

@@ -6,7 +6,7 @@ counted here, and a command can be rehearsed without a ledger.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -34,6 +34,7 @@ from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_evaluations_of
 from projections.evaluations.state import Evaluations, labels_of
 from projections.fold import fold
+from projections.results.columns import Column, Shown
 from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.remaining import (
     AskingRules,
@@ -106,18 +107,18 @@ class EvaluationRecorder:
 class MissingResponses(NamedTuple):
     """The responses that one entrant lacks."""
 
-    entrant_id: EntrantId
-    n_responses: int
-    n_tokens_at_most: int
+    entrant: Shown[EntrantId]
+    n_responses: Shown[int]
+    n_tokens_at_most: Shown[int]
 
 
 class MissingVerdicts(NamedTuple):
     """The pairs of one dimension without an outcome, and the queries that are open for them."""
 
-    dimension: Dimension
-    n_pairs: int
-    n_queries: int  # that can be sent now
-    n_waiting: int  # pairs that lack a response
+    dimension: Shown[Dimension]
+    n_pairs: Shown[int]
+    n_queries: Annotated[int, Column(meaning="that can be sent now")]
+    n_waiting: Annotated[int, Column("Waiting pairs", meaning="that lack a response")]
 
 
 def rehearse(state: Tournament, *commands: Command) -> Tournament:

@@ -6,7 +6,7 @@ consent, caps and the settings file see plan.py.
 
 from collections.abc import Container, Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -34,6 +34,7 @@ from ledger.events.evaluations import (
 from ledger.events.registration import Entrant, EntrantRegistered, Reference
 from ledger.identity import Digest, canonical_json
 from projections.evaluations.state import EvaluationRun, Evaluations, SampleKey, labels_of
+from projections.results.columns import Column, Shown
 
 CODE_CHANGED: Final = "the evaluation's code changed since"
 
@@ -136,11 +137,11 @@ def is_done(known: Evaluations, planned: PlannedEvaluation) -> bool:
 class MissingSamples(NamedTuple):
     """How many samples of one entrant on one evaluation are missing."""
 
-    entrant: str
-    evaluation: str
-    kind: EvaluationKind
-    n_planned: int
-    n_owed: int
+    entrant: Shown[str]
+    evaluation: Shown[str]
+    kind: Shown[EvaluationKind]
+    n_planned: Annotated[int, Column("Samples")]
+    n_owed: Annotated[int, Column("Missing")]
 
 
 def missing_samples(

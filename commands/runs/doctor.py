@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, ProviderError, counted
 from commands.judging.unreadable import gold_notes
@@ -27,6 +27,7 @@ from ledger.storage.connection import require_own_schema
 from ledger.storage.place import foreign_kind, require_one_name
 from ledger.storage.sharing import require_writable
 from ledger.store import Ledger
+from projections.results.columns import Column, Shown
 from projections.tournament.matches import is_eligible
 from projections.tournament.remaining import WithoutGold
 
@@ -42,9 +43,9 @@ Grade: TypeAlias = Literal["good", "beware", "bad"]
 class Finding(NamedTuple):
     """The result of one check."""
 
-    what: str
-    grade: Grade
-    says: str
+    what: Shown[str]
+    grade: Shown[Grade]
+    says: Annotated[str, Column("Found")]
 
 
 def findings(

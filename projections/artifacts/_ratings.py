@@ -1,6 +1,5 @@
 """The rating artifacts of a run: Elo results and traces, win rates, Bradley-Terry ratings."""
 
-import csv
 import io
 from typing import Final
 
@@ -11,7 +10,9 @@ from projections.artifacts.judgearena import rating_records
 from projections.artifacts.results import RatedRun
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.elo.uncertainty import INTERVAL
-from projections.ratings.standings import WinRate, win_rates_by_outcome
+from projections.ratings.standings import win_rates_by_outcome
+from projections.results.columns import csv_of
+from projections.results.ratings import WinRateRow
 
 _NORMAL_95: Final = 1.96  # half width of a 95 % interval in standard errors
 
@@ -49,7 +50,7 @@ def _bootstrap(results: RatedRun) -> Fields:
             "seed": terms.seed,
             "ratings": {
                 dimension: {
-                    row.entrant_id: {"ci95_low": row.lower, "ci95_high": row.upper}
+                    row.entrant: {"ci95_low": row.ci95_low, "ci95_high": row.ci95_high}
                     for row in standing.rows
                     if row.rating is not None
                 }
@@ -96,13 +97,9 @@ def elo_per_perm(results: RatedRun) -> bytes:
 
 def pairwise_winrates(results: RatedRun) -> bytes:
     """Return a CSV of each pair's counts, and of a's share of decided and tied pairs."""
-    stream = io.StringIO()
     groups = results.comparisons.items()
     rows = [row for name, group in groups for row in win_rates_by_outcome(name, group)]
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow((*WinRate._fields[:-1], "win_rate", "ci95_low", "ci95_high"))
-    writer.writerows((*row[:-1], row.win_rate, *(row.interval or (None, None))) for row in rows)
-    return stream.getvalue().encode()
+    return csv_of(WinRateRow._fields, rows).encode()
 
 
 def elo_ratings(results: RatedRun) -> Fields:

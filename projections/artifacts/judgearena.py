@@ -12,7 +12,8 @@ from ledger.events.imports import BattlesImported, ImportedBattle, RatingSource,
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Fields, Json
 from projections.battles.columns import TIE
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.results.ratings import BradleyTerryRow
 from projections.tournament.settlement import Settlement
 
 
@@ -145,27 +146,27 @@ def _fit(board: Leaderboard) -> Json:
     }
 
 
-def _rated(board: Leaderboard) -> list[tuple[float, LeaderboardRow]]:
+def _rated(board: Leaderboard) -> list[tuple[float, BradleyTerryRow]]:
     """Return the rated entrants with their ratings: in the board's order, equals by name."""
     rated = [
         (round(place.rating, _DECIMALS), place) for place in board.rows if place.rating is not None
     ]
-    return sorted(rated, key=lambda each: (each[1].component, -each[0], each[1].entrant))
+    return sorted(rated, key=lambda each: (each[1].group, -each[0], each[1].entrant))
 
 
-def _rating(place: LeaderboardRow, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
+def _rating(place: BradleyTerryRow, rating: float, sources: Mapping[str, RatingSource]) -> Fields:
     return {
         "model": place.entrant,
         "rating": rating,
-        "ci_low": _rounded(place.lower),
-        "ci_high": _rounded(place.upper),
+        "ci_low": _rounded(place.low),
+        "ci_high": _rounded(place.high),
         "n_battles": place.n_battles,
         "source": sources.get(place.entrant, "evaluated"),
         **({"no_interval": place.no_interval} if place.no_interval else {}),
     }
 
 
-def _place(board: Leaderboard, place: LeaderboardRow) -> Fields:
+def _place(board: Leaderboard, place: BradleyTerryRow) -> Fields:
     return {"dimension": board.name, "group": place.group}
 
 

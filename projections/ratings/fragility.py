@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,31 +25,23 @@ from projections.ratings.bradley_terry.models import Scores
 from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.ratings.bradley_terry.uncertainty import single_battles
+from projections.results.ratings import FragilityRow
 
 _CLOSE: Final = 1e-4  # of a strength: the square of it is what a fit misses
 _EVEN: Final = 1e-6  # of a strength: a smaller gap is one of rounding
 _AT_ONCE: Final = 2_000_000  # numbers in a table of gaps by prompts
 
 
-class Fragility(NamedTuple):
-    """How few prompts decide that one entrant is rated above its neighbour.
-
-    gap: Elo points. n_prompts: on which entrants comparable with them met. decisive: the fewest
-    prompts found without which the entrant behind is ahead, the most influential first; empty if
-    the gap is 0; None if no prompts turn it. A prompt without an id is None.
-    """
-
-    ahead: str
-    behind: str
-    gap: float
-    n_prompts: int
-    decisive: tuple[Hashable | None, ...] | None
-
-
-def fragility(battles: Battles, parameters: BradleyTerryParameters) -> tuple[Fragility, ...]:
+def fragility(
+    dimension: str, battles: Battles, parameters: BradleyTerryParameters
+) -> tuple[FragilityRow, ...]:
     """Find the prompts that decide each gap between neighbours in the ratings, best first.
 
+    The decisive ones are the fewest found without which the entrant behind is ahead; none if the
+    gap is 0.
+
     Args:
+        dimension: Or the imported set.
         battles: Their clusters are the prompts; a battle without one counts as a prompt.
         parameters: Of the ratings; anchor and intervals do not matter.
 
@@ -62,13 +54,13 @@ def fragility(battles: Battles, parameters: BradleyTerryParameters) -> tuple[Fra
         found
         for members in components
         if len(members) > 1 and not np.isnan(ratings.rating[members[0]])
-        for found in _within(battles, ratings, members)
+        for found in _within(dimension, battles, ratings, members)
     )
 
 
 def _within(
-    battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
-) -> Iterator[Fragility]:
+    dimension: str, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
+) -> Iterator[FragilityRow]:
     """Yield the fragility of each gap of a component, (n,) entrants."""
     inside = np.isin(battles.a, members) & np.isin(battles.b, members)
     prompts = np.unique(battles.cluster[inside])
@@ -78,13 +70,21 @@ def _within(
     for start in range(0, len(neighbours), size):
         for each in refits.settled(neighbours[start : start + size]):
             turned = each.turned
-            yield Fragility(
+            yield FragilityRow(
+                dimension,
                 ratings.entrants[members[each.ahead]],
                 ratings.entrants[members[each.behind]],
                 gap=each.gap * ELO,
+                n_decisive=None if turned is None else len(turned),
                 n_prompts=len(prompts),
-                decisive=None if turned is None else tuple(map(battles.prompt_of, prompts[turned])),
+                decisive=None
+                if turned is None
+                else tuple(_name(battles.prompt_of(prompt)) for prompt in prompts[turned]),
             )
+
+
+def _name(prompt: Hashable | None) -> str | None:
+    return None if prompt is None else str(prompt)
 
 
 @dataclass

@@ -11,10 +11,11 @@ from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.battles.comparisons import CODES, STATUSES, Comparisons, comparisons_of
-from projections.intervals import Estimate, Floats, Interval, RatioTerms, estimate_ratio, known
+from projections.intervals import Estimate, Floats, RatioTerms, estimate_ratio, known
 from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
 from projections.ratings.elo.uncertainty import EloBootstrap, uncertainty
+from projections.results.ratings import EloRow, WinRateRow
 from projections.tournament.compared import (
     FAILURES,
     IDENTICAL,
@@ -33,18 +34,6 @@ TIES: Final[Mapping[TieRule, str]] = {"drop": "Ties dropped", "half": "Ties as h
 WHY_DROPPED: Final = "Ties are dropped by default only because the published engine drops them."
 
 
-class Standing(NamedTuple):
-    """One entrant's Elo rating; None if it has no battle that counts."""
-
-    entrant_id: str
-    rating: float | None
-    lower: float | None  # of the 95 % interval by resampling prompts; None: there is none
-    upper: float | None
-    order_sem: float | None  # dependence on the order of play, not uncertainty
-    n_matches: int
-    n_prompts: int  # on which it met another
-
-
 class OtherTies(NamedTuple):
     """The ratings under the other rule for ties than the one that was asked for."""
 
@@ -59,12 +48,13 @@ class Standings:
     dimension: Dimension
     k: float
     ties: TieRule
-    rows: tuple[Standing, ...]
+    rows: tuple[EloRow, ...]
     ratings: EloRatings
     bootstrap: EloBootstrap | None
     sweep: tuple[tuple[float, EloRatings], ...]
     account: Account
     other_ties: OtherTies | None  # None: there are few ties
+    n_prompts: Mapping[str, int]  # on which a rated entrant met another
     groups: tuple[tuple[str, ...], ...] = ()  # of rated entrants that met, perhaps through others
 
     @property
@@ -99,18 +89,21 @@ def standings(
     ratings = by_k[parameters.k]
     n_judged = comparisons.n_judged_prompts
     resampled = uncertainty(battles, ratings, parameters, n_prompts=n_judged)
-    rated = sorted(_rated(battles, ratings, resampled), key=lambda row: -(row.rating or 0.0))
+    n_prompts = prompts_met(battles)
+    rows = _rated(dimension, battles, ratings, resampled, n_prompts)
+    rated = sorted(rows, key=lambda row: -(row.rating or 0.0))
     unrated = [name for name in roster if name not in battles.entrants]
     return Standings(
         dimension=dimension,
         k=parameters.k,
         ties=parameters.ties,
-        rows=(*rated, *(Standing(name, None, None, None, None, 0, 0) for name in unrated)),
+        rows=(*rated, *(EloRow(dimension, name) for name in unrated)),
         ratings=ratings,
         bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
         account=comparisons.account,
         other_ties=_other_ties(comparisons, parameters),
+        n_prompts=dict(zip(ratings.entrants, n_prompts.tolist(), strict=True)),
         groups=_groups(battles),
     )
 
@@ -136,59 +129,38 @@ def _other_ties(comparisons: Comparisons, parameters: EloParameters) -> OtherTie
 
 
 def _rated(
-    battles: Battles, ratings: EloRatings, resampled: EloBootstrap | None
-) -> Iterator[Standing]:
+    dimension: Dimension,
+    battles: Battles,
+    ratings: EloRatings,
+    resampled: EloBootstrap | None,
+    n_prompts: NDArray[np.intp],
+) -> Iterator[EloRow]:
     """Yield the rows of the entrants that have battles, in order of id."""
-    means, n_prompts = ratings.mean(), prompts_met(battles)
+    means = ratings.mean()
     bounds = np.full((len(means), 2), np.nan)
     if resampled is not None:
         bounds = resampled.interval(means, n_prompts)
     n_matches = np.bincount(np.append(battles.a, battles.b), minlength=len(means))
     sem = ratings.order_sem()
     for i, name in enumerate(ratings.entrants):
-        yield Standing(
+        yield EloRow(
+            dimension,
             name,
             rating=float(means[i]),
-            lower=known(bounds[i, 0]),
-            upper=known(bounds[i, 1]),
+            ci95_low=known(bounds[i, 0]),
+            ci95_high=known(bounds[i, 1]),
             order_sem=float(sem[i]),
             n_matches=int(n_matches[i]),
-            n_prompts=int(n_prompts[i]),
         )
 
 
-class WinRate(NamedTuple):
-    """One pair of entrants on one dimension; a comes before b in the alphabet."""
+def win_rates(compared: Iterable[Compared]) -> tuple[WinRateRow, ...]:
+    """Count outcomes by pair of entrants: dimensions in their order, then pairs by name.
 
-    dimension: str
-    entrant_a: str
-    entrant_b: str
-    a_wins: int
-    b_wins: int
-    ties: int
-    inconsistent: int
-    missing: int  # failed or still pending
-
-    share: Estimate  # a's, a tie as half; each order's verdict counts by itself
-
-    @property
-    def win_rate(self) -> float | None:
-        """A's share, ties as half; None without a verdict."""
-        return self.share.value
-
-    @property
-    def interval(self) -> Interval | None:
-        """The 95 % interval of a's share; None on fewer than two prompts.
-
-        It is Wilson's, of as many trials as would vary as much as prompts do: ties vary less than
-        wins, and both orders of a pair, which share their prompt, are not two trials.
-        """
-        low, high = self.share.low, self.share.high
-        return None if low is None or high is None else Interval(low, high)
-
-
-def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
-    """Count outcomes by pair of entrants: dimensions in their order, then pairs by name."""
+    An interval is Wilson's, of as many trials as would vary as much as prompts do: ties vary less
+    than wins, and both orders of a pair, which share their prompt, are not two trials. There is
+    none on fewer than two prompts. Each order's verdict counts by itself.
+    """
     groups: defaultdict[str, list[Compared]] = defaultdict(list)
     for each in compared:
         groups[each.dimension].append(each)
@@ -197,17 +169,17 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRate, ...]:
     )
 
 
-def win_rates_of(dimension: str, comparisons: Comparisons) -> tuple[WinRate, ...]:
+def win_rates_of(dimension: str, comparisons: Comparisons) -> tuple[WinRateRow, ...]:
     """Return the same of one dimension, whose pairs are in columns."""
     return tuple(_win_rates(dimension, comparisons, comparisons.share))
 
 
-def win_rates_by_outcome(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRate, ...]:
+def win_rates_by_outcome(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRateRow, ...]:
     """Return the same with shares of decided and tied pairs, as a run's file has them."""
     return tuple(_win_rates(dimension, comparisons, comparisons.score))
 
 
-def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRate]:
+def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRateRow]:
     """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
     names = sorted(compared.entrants)
     ranks = {name: rank for rank, name in enumerate(names)}
@@ -233,13 +205,15 @@ def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator
 _TURNED: Final = np.array([CODES[{"a": "b", "b": "a"}.get(each, each)] for each in STATUSES])
 
 
-def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate) -> WinRate:
-    return WinRate(
+def _win_rate(pair: tuple[str, str, str], n: Mapping[str, int], share: Estimate) -> WinRateRow:
+    return WinRateRow(
         *pair,
         a_wins=n["a"],
         b_wins=n["b"],
         ties=n["tie"] + n[IDENTICAL],
         inconsistent=n["inconsistent"] + n[OPPOSITE] + n[TIE_BESIDE_WIN],
         missing=n["pending"] + sum(n[reason] for reason in FAILURES),
-        share=share,
+        win_rate=share.value,
+        ci95_low=share.low,
+        ci95_high=share.high,
     )

@@ -11,13 +11,14 @@ from projections.battles.settled import settled_battles
 from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
 from projections.ratings.bradley_terry.leaderboard import (
+    NO_BATTLE,
     Leaderboard,
-    LeaderboardRow,
     board_of,
     leaderboard,
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
+from projections.results.ratings import BradleyTerryRow
 from projections.tournament.compared import Compared
 from projections.tournament.settlement import Settlement
 
@@ -88,12 +89,12 @@ def overall(
     return Overall(replace(board, rows=tuple(map(_overall_place, board.rows))), ratings)
 
 
-def _overall_place(place: LeaderboardRow) -> LeaderboardRow:
+def _overall_place(place: BradleyTerryRow) -> BradleyTerryRow:
     """Replace a reason that holds on one dimension only, as `undefeated` does.
 
     `OverallRatings.missing` says which dimensions lack a rating, and why.
     """
-    if place.reason in {None, "no battle"}:
+    if place.reason in {None, NO_BATTLE}:
         return place
     return place._replace(reason="not rated on every dimension")
 

@@ -349,8 +349,7 @@ def test_lengths_are_compared_where_both_responses_can_be_read() -> None:
     whole, without = (state_of(redacted(WORLD, *which)) for which in ((), (response,)))
 
     found = [
-        {each.figure.measure: each.figure.n for each in biases(state, state.panel)}
-        for state in (whole, without)
+        {each.measure: each.n for each in biases(state, state.panel)} for state in (whole, without)
     ]
 
     assert found[0]["transitivity"] == found[1]["transitivity"]

@@ -1,6 +1,5 @@
 """`tourney project elo`: Elo ratings, with any K, from the recorded verdicts."""
 
-from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import typer
@@ -11,7 +10,6 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import RatedSource
 from commands.runs.parameters import elo_parameters
-from commands.runs.report.drawings.figures import sweep_chart
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 
@@ -53,8 +51,7 @@ def elo(source: RatedSource, options: EloOptions) -> Table:
         standings(dimension, comparisons, source.roster, parameters)
         for dimension, comparisons in source.comparisons.items()
     ]
-    table = elo_table(rated, parameters, *source.judges)
-    return replace(table, chart=sweep_chart) if options.k_sweep else table
+    return elo_table(rated, parameters, *source.judges)
 
 
 def numbers_of(k_sweep: str) -> tuple[float, ...]:

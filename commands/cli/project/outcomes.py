@@ -24,6 +24,7 @@ from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
+from commands.runs.reading.results import bills_of
 from commands.runs.resolve import unknown
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_RATINGS
@@ -148,12 +149,6 @@ def spend(selection: Selection) -> Table:
     """
     source = read_verdicts(selection)
     spent = source.folded(spend_of(source.state.stream))
-    chosen = (
-        key
-        for key in spent.bills
-        if source.named_judge in {None, key.judge}
-        and source.named_dimension in {None, key.dimension}
-    )
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     served = () if is_narrowed else endpoint_spend(spent.entrants)
-    return with_source(spend_table(spent, chosen, served), source)
+    return with_source(spend_table([*bills_of(source, spent)], served), source)

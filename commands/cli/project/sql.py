@@ -1,7 +1,7 @@
 """`tourney sql`: query the ledger with SQL."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -9,12 +9,13 @@ from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer
 from commands.cli.tables.render import Format
-from commands.cli.tables.table import KEPT, Column, Table, columns
+from commands.cli.tables.table import Table, table_of
 from commands.runs.auditing.query import Answer, ask
 from ledger.identity import Json
 from ledger.storage.schema import VIEWS
 from ledger.store import Ledger
 from projections.artifacts.escaping import one_line
+from projections.results.columns import KEPT, Column, Kept, Named
 
 _LONG: Final = 200  # characters of a text that a table shows
 _CUT: Final = "Long texts are cut: --json and --format csv have all of them."
@@ -44,21 +45,28 @@ def sql(
     writer.write(answer_table(answer, is_cut=writer.chosen is Format.TABLE))
 
 
+class SqlTableRow(NamedTuple):
+    """A table that a query can name."""
+
+    table: Named[str]
+    holds: Annotated[str, Column(importance=KEPT, after="columns")]
+    columns: Kept[str]
+
+
 def views_table() -> Table:
     """Return a row for each table that a query can name."""
-    return Table(
-        schema="tourney/sql-tables@1",
-        title="Tables of a ledger",
-        columns=columns("table", "columns", "holds", importance=KEPT),
-        rows=tuple(
-            {
-                "table": view.name,
-                "holds": view.meaning,
-                "columns": ", ".join(column.name for column in view.columns),
-            }
+    return table_of(
+        SqlTableRow,
+        (
+            SqlTableRow(
+                table=view.name,
+                holds=view.meaning,
+                columns=", ".join(column.name for column in view.columns),
+            )
             for view in VIEWS
         ),
-        named_by=("table",),
+        "tourney/sql-tables@1",
+        "Tables of a ledger",
     )
 
 
@@ -76,7 +84,7 @@ def answer_table(answer: Answer, *, is_cut: bool) -> Table:
     return Table(
         schema="tourney/sql@1",
         title="Answer",
-        columns=tuple(Column(name, name, importance=KEPT) for name in names),
+        columns=tuple(Column(name, key=name, importance=KEPT) for name in names),
         rows=shown,
         notes=(*notes, _CUT) if shown != rows else notes,
     )

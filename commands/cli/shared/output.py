@@ -27,6 +27,7 @@ from ledger.identity import Json
 from projections.artifacts.escaping import shown, shown_json
 
 _UNBOUNDED: Final = 10_000  # columns
+_WITHDRAWN: Final = frozenset({"latex", "vega"})  # formats
 Screen: TypeAlias = Callable[[Console, int | None], Iterable[Text]]
 """Gives the lines for a console so many columns wide; None: as wide as they are."""
 
@@ -42,12 +43,29 @@ class NotShown(TourneyError):
         self.why = why
 
 
+def _format_named(name: str) -> Format:
+    """Return a format; of those that are no more, say what has the same numbers."""
+    try:
+        return Format(name)
+    except ValueError:
+        instead = "; --json has the same numbers, for a script to write it" * (name in _WITHDRAWN)
+        known = ", ".join(map(repr, map(str, Format)))
+        raise typer.BadParameter(f"{name!r} is not one of {known}{instead}.") from None
+
+
 class Writer(NamedTuple):
     """How a command writes its table."""
 
-    output_format: Annotated[Format, typer.Option("--format", help="The format of the output.")] = (
-        Format.TABLE
-    )
+    output_format: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            parser=_format_named,
+            metavar=f"[{'|'.join(Format)}]",
+            autocompletion=lambda: [*Format],
+            help="The format of the output.",
+        ),
+    ] = Format.TABLE
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False
 
     @property

@@ -1,9 +1,9 @@
 """Events, audits, replays, checkpoints and merges as tables."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, NamedTuple
 
-from commands.cli.tables.table import KEPT, Table, columns
+from commands.cli.tables.table import Table, table_of
 from commands.errors import counted, first_lines
 from commands.importing.merge import MergeCounts
 from commands.runs.auditing.replay import Replayed
@@ -12,43 +12,44 @@ from ledger.auditing.audit import Redaction
 from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent
+from projections.results.columns import KEPT, Column, Kept, Shown
 
-_OF_EVENTS: Final = (
-    *columns(stream="Tournament"),
-    *columns(importance=KEPT, type="Event", key="Of"),
-)
+
+class LogRow(NamedTuple):
+    """An event of the ledger."""
+
+    position: Kept[int]
+    recorded_at: Annotated[str, Column("Recorded", importance=1)]
+    stream: Annotated[str, Column("Tournament")]
+    type: Annotated[str, Column("Event", importance=KEPT)]
+    key: Annotated[str, Column("Of", importance=KEPT)]
+    event_id: str
 
 
 def log_table(rows: Iterable[StoredEvent]) -> Table:
     """Return a row for each event; a note says that there is none."""
     rows = tuple(rows)
-    return Table(
-        schema="tourney/log@1",
-        title="Events",
-        columns=(
-            *columns("position", importance=KEPT),
-            *columns(importance=1, recorded_at="Recorded"),
-            *_OF_EVENTS,
-        ),
-        rows=tuple(
-            {
-                "position": row.position,
-                "recorded_at": row.decode().recorded_at.isoformat(),
-                **_named(row),
-                "event_id": row.event_id.hex(),
-            }
+    return table_of(
+        LogRow,
+        (
+            LogRow(
+                position=row.position,
+                recorded_at=row.decode().recorded_at.isoformat(),
+                stream=row.stream,
+                type=row.type,
+                key=_key(row),
+                event_id=row.event_id.hex(),
+            )
             for row in rows
         ),
+        "tourney/log@1",
+        "Events",
         notes=() if rows else ("no events",),
     )
 
 
-def _named(row: StoredEvent) -> dict[str, Json]:
-    return {
-        "stream": row.stream,
-        "type": row.type,
-        "key": " ".join(row.decode().event.natural_key),
-    }
+def _key(row: StoredEvent) -> str:
+    return " ".join(row.decode().event.natural_key)
 
 
 def event_fields(row: StoredEvent) -> dict[str, Json]:
@@ -66,16 +67,23 @@ def event_fields(row: StoredEvent) -> dict[str, Json]:
     }
 
 
+class FaultRow(NamedTuple):
+    """Something wrong at a position of the ledger."""
+
+    position: Shown[int]
+    why: Annotated[str, Column("What is wrong")]
+
+
 def faults_table(verified: Verification) -> Table:
     """Return a row for each fault that a check of the ledger found."""
     head, n_claims, n_foreign, faults, redactions, unmade = verified
     checked = f"{counted(head.position, 'event')}, {counted(n_claims, 'published run')}"
     foreign = f" ({n_foreign} from merged ledgers were not)" if n_foreign else ""
-    return Table(
-        schema="tourney/verify@1",
-        title="Faults",
-        columns=columns("position", why="What is wrong"),
-        rows=tuple(fault._asdict() for fault in faults),
+    return table_of(
+        FaultRow,
+        (FaultRow(position=fault.position, why=fault.why) for fault in faults),
+        "tourney/verify@1",
+        "Faults",
         notes=(
             f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",
             *first_lines([*map(_redaction_line, redactions)], len(redactions), "redaction"),
@@ -97,31 +105,57 @@ def _redaction_line(redaction: Redaction) -> str:
     return f"position {position} ({type_}) was redacted; reason (position {told_at}): {why}"
 
 
+class DifferenceRow(NamedTuple):
+    """A file of a run that differs from the ledger."""
+
+    run: Shown[str]
+    path: Annotated[str, Column("File")]
+    why: Annotated[str, Column("What is wrong")]
+
+
 def differences_table(replayed: Replayed) -> Table:
     """Return a row for each file that differs from the ledger."""
     n_runs = counted(len(replayed.runs), "run")
-    return Table(
-        schema="tourney/replay@1",
-        title="Differences",
-        columns=columns("run", path="File", why="What is wrong"),
-        rows=tuple(
-            {"run": each.run, "path": each.path, "why": each.why} for each in replayed.differences
+    return table_of(
+        DifferenceRow,
+        (
+            DifferenceRow(run=each.run, path=each.path, why=each.why)
+            for each in replayed.differences
         ),
+        "tourney/replay@1",
+        "Differences",
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
     )
 
 
+class CheckpointRow(NamedTuple):
+    """A head of the ledger."""
+
+    position: Shown[int]
+    chain: Shown[str]
+
+
 def checkpoint_table(head: Head) -> Table:
     """Return the head of a ledger; the note is the line to keep."""
-    return Table(
-        schema="tourney/checkpoint@1",
-        title="Checkpoint",
-        columns=columns("position", "chain"),
-        rows=(),
+    return table_of(
+        CheckpointRow,
+        (),
+        "tourney/checkpoint@1",
+        "Checkpoint",
         notes=(str(head),),
         facts={"position": head.position, "chain": head.chain, "checkpoint": str(head)},
     )
+
+
+class ConflictRow(NamedTuple):
+    """An event of another ledger that contradicts one of this."""
+
+    position: Annotated[int, Column("Position here")]
+    their_position: Annotated[int, Column("Position there")]
+    stream: Annotated[str, Column("Tournament")]
+    type: Annotated[str, Column("Event", importance=KEPT)]
+    key: Annotated[str, Column("Of", importance=KEPT)]
 
 
 def conflicts_table(taken: MergeCounts) -> Table:
@@ -134,21 +168,20 @@ def conflicts_table(taken: MergeCounts) -> Table:
     if taken.n_unfounded:
         left = counted(taken.n_unfounded, "sample or completion", "samples and completions")
         note += f", {left} left out that do not match the plans here"
-    return Table(
-        schema="tourney/merge@1",
-        title="Conflicts: this ledger's events were kept",
-        columns=(
-            *columns(position="Position here", their_position="Position there"),
-            *_OF_EVENTS,
-        ),
-        rows=tuple(
-            {
-                "position": conflict.position,
-                "their_position": conflict.row.position,
-                **_named(conflict.row),
-            }
+    return table_of(
+        ConflictRow,
+        (
+            ConflictRow(
+                position=conflict.position,
+                their_position=conflict.row.position,
+                stream=conflict.row.stream,
+                type=conflict.row.type,
+                key=_key(conflict.row),
+            )
             for conflict in taken.conflicts
         ),
+        "tourney/merge@1",
+        "Conflicts: this ledger's events were kept",
         notes=(note,),
         facts={
             "n_new": taken.n_new,

@@ -3,15 +3,29 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import ImportedAdapter
 from commands.errors import counted, shortened
 from commands.importing.battles import BattleImport, unrated_notes
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.responses import FoundResponse, ImportedResponses
-from ledger.identity import Fields
+from projections.results.columns import Column, Shown
+
+
+class ImportedFileRow(NamedTuple):
+    """How many battles of a file were imported."""
+
+    file: Shown[str]
+    name: Annotated[str, Column("Set")]
+    format: Shown[str]
+    battles: Shown[int]
+    entrants: Shown[int]
+    ties: Shown[int]
+    no_verdict: Shown[int]
+    skipped: Shown[int]
+    judges: Shown[str | None]
 
 
 def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
@@ -25,15 +39,12 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
         notes += [f"{name} now holds {counted(n, 'battle')}" for name, n in n_in_set.items()]
     alike = {" and ".join(map(ascii, names)) for taken in files for names in taken.look_alikes}
     notes += [f"{names} look alike, but count as different entrants" for names in sorted(alike)]
-    return Table(
-        schema="tourney/imported-battles@1",
-        title="Battles",
-        columns=(
-            *columns("file", name="Set"),
-            *columns("format", "battles", "entrants", "ties", "no_verdict", "skipped", "judges"),
-        ),
-        rows=tuple(_counted_row(of, taken) for taken in files),
-        notes=tuple(notes),
+    return table_of(
+        ImportedFileRow,
+        (_counted_row(of, taken) for taken in files),
+        "tourney/imported-battles@1",
+        "Battles",
+        notes=notes,
         facts={
             "judges": sorted(set[str]().union(*(taken.judges for taken in files))),
             "n_known": n_known,
@@ -43,30 +54,38 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
     )
 
 
-def _counted_row(of: BattleFormat, taken: BattleImport) -> Fields:
-    return {
-        "file": str(taken.file.path),
-        "name": taken.file.name,
-        "format": f"{of.name}@{of.mapping_version}",
-        "battles": taken.n_battles,
-        "entrants": len(taken.entrants),
-        "ties": taken.winners["tie"] + taken.winners["tie (bothbad)"],
-        "no_verdict": taken.winners["no verdict"],
-        "skipped": taken.n_left_out,
-        "judges": shortened(sorted(taken.judges)) or None,
-    }
+def _counted_row(of: BattleFormat, taken: BattleImport) -> ImportedFileRow:
+    return ImportedFileRow(
+        file=str(taken.file.path),
+        name=taken.file.name,
+        format=f"{of.name}@{of.mapping_version}",
+        battles=taken.n_battles,
+        entrants=len(taken.entrants),
+        ties=taken.winners["tie"] + taken.winners["tie (bothbad)"],
+        no_verdict=taken.winners["no verdict"],
+        skipped=taken.n_left_out,
+        judges=shortened(sorted(taken.judges)) or None,
+    )
+
+
+class AdapterRow(NamedTuple):
+    """An adapter that was imported."""
+
+    adapter: Shown[str]
+    rank: Shown[int]
+    source: Annotated[str, Column("From")]
 
 
 def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
     """Return a row for each adapter, with its source."""
-    return Table(
-        schema="tourney/hydra-weights@1",
-        title=f"Adapters in {out}",
-        columns=columns("adapter", "rank", source="From"),
-        rows=tuple(
-            {"adapter": each.name, "rank": each.folder.rank, "source": str(each.source)}
+    return table_of(
+        AdapterRow,
+        (
+            AdapterRow(adapter=each.name, rank=each.folder.rank, source=str(each.source))
             for each in imported
         ),
+        "tourney/hydra-weights@1",
+        f"Adapters in {out}",
         facts={"folder": str(out)},
     )
 
@@ -74,24 +93,30 @@ def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
 _Place: TypeAlias = tuple[str, str | None]  # a file, and an entrant
 
 
+class ImportedResponsesRow(NamedTuple):
+    """How many responses of an entrant were imported from a file."""
+
+    file: Shown[str]
+    entrant: Shown[str | None]
+    responses: Shown[int]
+    already_there: Shown[int]
+    skipped: Shown[int]
+
+
 def imported_responses_table(imported: ImportedResponses) -> Table:
     """Return a row for each file and entrant; bad lines count for the file alone."""
     new, known = _counts(imported.new), _counts(imported.known)
     skipped: Counter[_Place] = Counter((str(each.file), None) for each in imported.bad)
-    return Table(
-        schema="tourney/imported-responses@1",
-        title="Responses",
-        columns=columns("file", "entrant", "responses", "already_there", "skipped"),
-        rows=tuple(
-            {
-                "file": place[0],
-                "entrant": place[1],
-                "responses": new[place],
-                "already_there": known[place],
-                "skipped": skipped[place],
-            }
+    return table_of(
+        ImportedResponsesRow,
+        (
+            ImportedResponsesRow(
+                *place, responses=new[place], already_there=known[place], skipped=skipped[place]
+            )
             for place in sorted({*new, *known, *skipped}, key=str)
         ),
+        "tourney/imported-responses@1",
+        "Responses",
     )
 
 

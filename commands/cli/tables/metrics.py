@@ -6,28 +6,31 @@ from operator import attrgetter
 from reprlib import Repr
 from typing import Final
 
-from commands.cli.tables.table import KEPT, Column, Table, columns
+from commands.cli.tables.table import Table, table_of
 from commands.errors import counted
-from commands.runs.reading.evaluated import CurveRow, SampleRow
-from commands.runs.reading.rows import MetricRow
-from commands.runs.report.drawings.figures import curve_chart, metrics_chart
+from commands.runs.reading.results import curve_rows, rows_of_metrics, sample_rows
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json
-from projections.evaluations.curve import TrainingPoint, breaks, metrics_over_steps
+from projections.evaluations.curve import TrainingPoint, breaks
 from projections.evaluations.metrics import Metric, RunComparison, RunMetrics
 from projections.evaluations.samples import Items, asked_samples
 from projections.evaluations.state import EvaluationRun, Evaluations, other_settings
 from projections.intervals import NO_INTERVAL
+from projections.results.evaluations import (
+    LONGEST,
+    CurveRow,
+    MetricDifferenceRow,
+    MetricRow,
+    SampleRow,
+)
 
 NO_STEPS: Final = (
     "no evaluated entrant has a training step: no Evaluator recorded one, and no label or folder"
     " names one, such as step_50 or checkpoint-60"
 )
-_LONGEST: Final = 160  # characters of a text in a table
 NOTHING_EVALUATED: Final = "no evaluations on record; run `tourney apply evaluate` first"
 _brief: Final = Repr()
-_brief.maxstring = _LONGEST
-_SE: Final = "\N{PLUS-MINUS SIGN} s.e."
+_brief.maxstring = LONGEST
 _CLUSTERED: Final = (
     "Standard errors are cluster-robust, with prompts as clusters (Liang and Zeger 1986, times"
     " C / (C - 1) for C clusters). Low and high: 95 % interval, by Student's t."
@@ -43,23 +46,13 @@ def metrics_table(
 ) -> Table:
     """Return a row for each metric, with its standard error, interval and unscorable samples."""
     every = tuple(every)
-    return Table(
-        schema="tourney/metrics@1",
-        title="Metrics",
-        columns=(
-            *columns("entrant", "evaluation", "metric"),
-            *columns("value", digits=4, standard_error=_SE, low="Low", high="High"),
-            *columns(n="n"),
-            Column("n_unscorable", "Unscorable", is_counted=True),
-            Column("n_length_limited", "Length-limited", is_counted=True),
-            Column("n_truncated", "Truncated", is_counted=True),
-        ),
-        rows=tuple(
-            MetricRow.of(each, metric)._asdict() for each in every for metric in each.metrics
-        ),
-        notes=(*_notes(every, known),),
-        facts=dict(facts),
-        chart=metrics_chart,
+    return table_of(
+        MetricRow,
+        (row for each in every for row in rows_of_metrics(each)),
+        "tourney/metrics@1",
+        "Metrics",
+        notes=_notes(every, known),
+        facts=facts,
     )
 
 
@@ -121,31 +114,15 @@ def _differences(first: EvaluationPlanned, second: EvaluationPlanned) -> str:
 
 def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> Table:
     """Return a row for each metric at each step of each training."""
-    rows = tuple(CurveRow.of(*each)._asdict() for each in metrics_over_steps(points))
-    return Table(
-        schema="tourney/metric-curve@1",
-        title="Metrics over training steps",
-        columns=(
-            *columns("training", importance=KEPT),
-            *columns("evaluation", "metric", "step", importance=KEPT),
-            *columns(value="Value", digits=4, importance=KEPT),
-            *columns(digits=4, importance=0, standard_error=_SE),
-            *columns(digits=4, importance=1, group="interval", low="Low", high="High"),
-            *columns(n="n"),
-            Column("n_unscorable", "Unscorable", is_counted=True),
-            *columns("dtype", "weights", importance=0),
-        ),
-        rows=rows,
+    rows = tuple(curve_rows(points))
+    return table_of(
+        CurveRow,
+        rows,
+        "tourney/metric-curve@1",
+        "Metrics over training steps",
         notes=(*breaks(points), _CLUSTERED) if rows else (NO_STEPS,),
-        facts=dict(facts),
-        chart=curve_chart,
+        facts=facts,
     )
-
-
-_BY_JUDGE: Final = (
-    Column("judged", "Judged", 3),
-    Column("reply", "Judge's reply", longest=_LONGEST, importance=0),
-)
 
 
 def samples_table(
@@ -159,32 +136,19 @@ def samples_table(
 ) -> Table:
     """Return a row for each sample, or for each that was answered wrongly; at most `limit`."""
     every = tuple(every)
-    told = (SampleRow.of(run.plan, each) for run in every for each in asked_samples(run, items))
+    told = (row for run in every for row in sample_rows(run, items))
     rows = [row for row in told if not is_wrong or row.is_right is False]
-    return Table(
-        schema="tourney/samples@1",
-        title="Wrong answers" if is_wrong else "Samples",
-        columns=(
-            *columns(label="Item", importance=KEPT),
-            *columns("entrant", "evaluation", importance=1),
-            Column("sample", "Sample", is_counted=True, importance=1),
-            Column("asked", "Asked", longest=_LONGEST, importance=KEPT),
-            Column("choices", "Choices", is_counted=True, importance=0),
-            Column("answered", "Answered", longest=_LONGEST, importance=KEPT),
-            Column("cleaned", "Compared", longest=_LONGEST, is_counted=True, importance=0),
-            Column("expected", "Expected", longest=_LONGEST, importance=KEPT),
-            *columns("score", digits=3),
-            *(_BY_JUDGE if any(run.plan.scored_by for run in every) else ()),
-            Column("is_right", "Right", importance=0),
-            Column("unscorable", "Unscorable", unknown="", is_counted=True),
-        ),
-        rows=tuple(row._asdict() for row in rows[:limit]),
+    return table_of(
+        SampleRow,
+        rows[:limit],
+        "tourney/samples@1",
+        "Wrong answers" if is_wrong else "Samples",
         notes=(
             *_sample_notes(every, items, n_left=len(rows) - len(rows[:limit])),
             *(note for run in every for note in _how_asked(run.plan, known)),
         ),
-        facts=dict(facts),
-        named_by=("label", "entrant", "evaluation"),
+        facts=facts,
+        hidden=() if any(run.plan.scored_by for run in every) else {"judged", "reply"},
     )
 
 
@@ -210,38 +174,31 @@ def differences_table(
     """Return a row for each metric: the second entrant's minus the first's."""
     every = tuple(every)
     first, second = pair
-    return Table(
-        schema="tourney/metric-differences@1",
-        title=f"{second} minus {first}",
-        columns=(
-            *columns("evaluation", "metric"),
-            Column("difference", "Difference", 4, is_signed=True),
-            *columns(digits=4, standard_error=_SE),
-            Column("low", "Low", 4, is_signed=True),
-            Column("high", "High", 4, is_signed=True),
-            *columns("n_pairs", "n_left_out"),
-        ),
-        rows=tuple(_difference(each, metric) for each in every for metric in each.metrics),
+    return table_of(
+        MetricDifferenceRow,
+        (_difference(each, metric) for each in every for metric in each.metrics),
+        "tourney/metric-differences@1",
+        f"{second} minus {first}",
         notes=(*(note for each in every for note in _of_pair(each)), _CLUSTERED),
         facts={**facts, "first": first, "second": second},
     )
 
 
-def _difference(each: RunComparison, metric: Metric) -> dict[str, Json]:
+def _difference(each: RunComparison, metric: Metric) -> MetricDifferenceRow:
     evaluation, estimate = each.first.plan.evaluation, metric.estimate
-    return {
-        "id": metric.id_on(evaluation),
-        "evaluation": evaluation,
-        "metric": metric.name,
-        "unit": metric.unit,
-        "higher_is_better": metric.higher_is_better,
-        "difference": estimate.value,
-        "standard_error": estimate.standard_error,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n_pairs": estimate.n,
-        "n_left_out": each.n_left_out,
-    }
+    return MetricDifferenceRow(
+        id=metric.id_on(evaluation),
+        evaluation=evaluation,
+        metric=metric.name,
+        unit=metric.unit,
+        higher_is_better=metric.higher_is_better,
+        difference=estimate.value,
+        standard_error=estimate.standard_error,
+        low=estimate.low,
+        high=estimate.high,
+        n_pairs=estimate.n,
+        n_left_out=each.n_left_out,
+    )
 
 
 def _of_pair(each: RunComparison) -> Iterator[str]:

@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from commands.cli.tables.table import KEPT, Table, columns
+from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.judging.unreadable import gold_notes
-from commands.runs.reading.rows import OutcomeRow, ResponseRow, WinRateRow
-from commands.runs.report.drawings.figures import win_rates_chart
+from commands.runs.reading.results import outcome_rows, response_rows
 from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.identity import Digest, Json
 from projections.intervals import NO_INTERVAL
-from projections.ratings.standings import WinRate
+from projections.results.columns import Column
+from projections.results.outcomes import (
+    ImportedRatingRow,
+    OutcomeRow,
+    ProgressRow,
+    ResponseRow,
+)
+from projections.results.ratings import WinRateRow
 from projections.tournament.compared import Compared, Counted
-from projections.tournament.matches import planned_responses
 from projections.tournament.remaining import Progress
 from projections.tournament.state import Tournament
 
@@ -29,38 +34,23 @@ _INTERVAL: Final = "Interval: Wilson's with Student's t, clustered by prompt."
 
 
 def winrates_table(
-    rows: Iterable[WinRate],
+    rows: Iterable[WinRateRow],
     *,
     counted: Counted = "pairs",
     notes: tuple[str, ...] = (),
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
     """Return a row for each pair of entrants; a comes before b in the alphabet."""
-    shown = [WinRateRow.of(row) for row in rows]
-    lacks_one = any(row.win_rate is not None and row.ci95_low is None for row in shown)
+    rows = tuple(rows)
+    lacks_one = any(row.win_rate is not None and row.ci95_low is None for row in rows)
     shares = f"{_TIES}{_PREFERENCES if counted == 'battles' else ''}. {_INTERVAL}"
-    return Table(
-        schema="tourney/winrates@1",
-        title=_TITLES[counted],
-        columns=(
-            *columns("dimension", importance=KEPT, entrant_a="A", entrant_b="B"),
-            *columns("a_wins", "b_wins", "ties", importance=KEPT),
-            *columns("inconsistent", "missing", importance=0),
-            *columns(digits=3, importance=KEPT, win_rate="A's share"),
-            *columns(
-                digits=3,
-                importance=1,
-                group="interval",
-                ci95_low="95 % low",
-                ci95_high="95 % high",
-            ),
-        ),
-        rows=tuple(row._asdict() for row in shown),
+    return table_of(
+        WinRateRow,
+        rows,
+        "tourney/winrates@1",
+        _TITLES[counted],
         notes=(*notes, f"{shares} {NO_INTERVAL}" if lacks_one else shares),
-        facts={**(facts or {})},
-        named_by=("dimension", "entrant_a", "entrant_b"),
-        compared=("win_rate",),
-        chart=win_rates_chart,
+        facts=facts,
     )
 
 
@@ -71,29 +61,16 @@ def matches_table(
     facts: Mapping[str, Json] | None = None,
 ) -> Table:
     """Return a row for each pair of responses, order of one, or imported battle."""
-    compared = tuple(compared)
-    by_order = any(each.order for each in compared)
-    return Table(
-        schema="tourney/matches@1",
-        title="Matches",
-        columns=(
-            *columns("dimension", importance=1),
-            *columns("prompt", importance=KEPT),
-            *(
-                columns(importance=1, id="Battle")
-                if any(each.battle_id for each in compared)
-                else ()
-            ),
-            *columns(importance=KEPT, entrant_a="A", entrant_b="B"),
-            *(columns("order") if by_order else ()),
-            *columns("status", "winner", importance=KEPT),
-        ),
-        rows=tuple(
-            {key: cell for key, cell in row._asdict().items() if by_order or key != "order"}
-            for row in map(OutcomeRow.of, compared)
-        ),
+    rows = tuple(outcome_rows(compared))
+    return table_of(
+        OutcomeRow,
+        rows,
+        "tourney/matches@1",
+        "Matches",
         notes=notes,
-        facts={**(facts or {})},
+        facts=facts,
+        hidden=() if any(row.id for row in rows) else {"id"},
+        without=() if any(row.order for row in rows) else {"order"},
     )
 
 
@@ -107,26 +84,22 @@ _NO_HEADS: Final[Mapping[str, Json]] = {
 
 def responses_table(tournament: Tournament) -> Table:
     """Return a row for each response of the tournament; missing ones are empty."""
-    prompts = [prompt.prompt_id for prompt in tournament.bank]
-    rows = [ResponseRow.of(tournament, cell) for cell in planned_responses(tournament, prompts)]
+    rows = tuple(response_rows(tournament))
+    found = [tournament.responses.get(Digest(row.response_key)) for row in rows]
+    diagnostics = [None if response is None else _diagnostics(response) for response in found]
     rated = any(row.p_correct is not None for row in rows)
-    return Table(
-        schema="tourney/responses@1",
-        title="Responses",
-        columns=(
-            *columns("prompt", "entrant", finish_reason="Finish", n_tokens="Tokens"),
-            *(columns(digits=3, p_correct="P(correct)") if rated else ()),
-            *columns(text="Response"),
+    return table_of(
+        ResponseRow,
+        rows,
+        "tourney/responses@1",
+        "Responses",
+        more=(
+            MoreColumn(Column(key="diagnostics"), diagnostics),
+            MoreColumn(Column(key="imported_from"), [row.imported_from for row in rows]),
         ),
-        rows=tuple(_response_fields(tournament, row) for row in rows),
+        hidden={"diagnostics", "imported_from", *(() if rated else ("p_correct",))},
+        without={"imported_from"},  # it stands behind the diagnostics
     )
-
-
-def _response_fields(tournament: Tournament, row: ResponseRow) -> dict[str, Json]:
-    response, fields = tournament.responses.get(Digest(row.response_key)), row._asdict()
-    imported_from = fields.pop("imported_from")
-    diagnostics = _diagnostics(response) if response else None
-    return {**fields, "diagnostics": diagnostics, "imported_from": imported_from}
 
 
 def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
@@ -148,19 +121,16 @@ def _n_resampled(response: ResponseGenerated) -> int | None:
 
 def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
     """Return a row for each entrant: responses done, failed and missing."""
-    return Table(
-        schema="tourney/progress@1",
-        title=f"Progress, judge {judge.judge_id}",
-        columns=columns("entrant", generated="Responses", failed="Failed", owed="Missing"),
-        rows=tuple(
-            {
-                "entrant": row.entrant_id,
-                "generated": row.generated,
-                "failed": row.failed,
-                "owed": row.missing,
-            }
+    return table_of(
+        ProgressRow,
+        (
+            ProgressRow(
+                row.entrant_id, generated=row.generated, failed=row.failed, owed=row.missing
+            )
             for row in progress.responses
         ),
+        "tourney/progress@1",
+        f"Progress, judge {judge.judge_id}",
         notes=(
             *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
             *gold_notes(progress.without_gold),
@@ -176,20 +146,24 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
 def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
     """Return a row for each of the newest ratings of each set, on its own scale."""
     none = "no imported ratings; `tourney import elo-ratings` imports some"
-    return Table(
-        schema="tourney/imported-ratings@1",
-        title="Imported ratings",
-        columns=(
-            *columns("set", "dimension", "entrant"),
-            *columns("rating", digits=1),
-            *columns(digits=1, group="interval", ci_low="95 % low", ci_high="95 % high"),
-            *columns("n_battles", "source"),
-        ),
-        rows=tuple(
-            {"set": name, **each.fields}
+    return table_of(
+        ImportedRatingRow,
+        (
+            ImportedRatingRow(
+                set=name,
+                entrant=each.entrant,
+                rating=each.rating,
+                ci_low=each.ci_low,
+                ci_high=each.ci_high,
+                n_battles=each.n_battles,
+                source=each.source,
+                dimension=each.dimension,
+            )
             for name, event in sorted(newest.items())
             for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
         ),
+        "tourney/imported-ratings@1",
+        "Imported ratings",
         notes=() if newest else (none,),
         facts={
             "sets": [

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from commands.cli.tables.render import as_json
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
@@ -16,6 +16,7 @@ from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
 from commands.spending.offer import dollars, no_price
 from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import shown
+from projections.results.columns import Column, Shown
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
 
@@ -121,18 +122,11 @@ def missing_responses_table(
     """
     rows = tuple(rows)
     total = sum(row.n_responses for row in rows)
-    return Table(
-        schema="tourney/plan-generate@1",
-        title="Missing responses",
-        columns=columns("entrant", "n_responses", "n_tokens_at_most"),
-        rows=tuple(
-            {
-                "entrant": row.entrant_id,
-                "n_responses": row.n_responses,
-                "n_tokens_at_most": row.n_tokens_at_most,
-            }
-            for row in rows
-        ),
+    return table_of(
+        MissingResponses,
+        rows,
+        "tourney/plan-generate@1",
+        "Missing responses",
         notes=(
             f"{total} responses are missing" if total else "nothing remains to be generated",
             *EditedPrompts(edited, {}).notes(),
@@ -158,11 +152,11 @@ def missing_samples_table(
     """
     rows = tuple(rows)
     total = sum(row.n_owed for row in rows)
-    return Table(
-        schema="tourney/plan-evaluate@1",
-        title="Missing samples",
-        columns=(*columns("entrant", "evaluation", "kind", n_planned="Samples", n_owed="Missing"),),
-        rows=tuple(row._asdict() for row in rows),
+    return table_of(
+        MissingSamples,
+        rows,
+        "tourney/plan-evaluate@1",
+        "Missing samples",
         notes=(
             f"{total} samples are missing" if total else "nothing remains to be evaluated",
             *endpoint_notes(costs),
@@ -219,14 +213,21 @@ def missing_verdicts_table(
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
     waiting = sum(row.n_waiting for row in rows)
-    return Table(
-        schema="tourney/plan-judge@1",
-        title="Open judge queries",
-        columns=(
-            *columns("dimension", "n_pairs", "n_queries", n_waiting="Waiting pairs"),
-            *(columns(n_input="Tokens in", n_output="Tokens out") if cost else ()),
+    tokens = [cost.tokens.get(row.dimension, NO_TOKENS) if cost else None for row in rows]
+    return table_of(
+        MissingVerdicts,
+        rows,
+        "tourney/plan-judge@1",
+        "Open judge queries",
+        more=(
+            MoreColumn(
+                Column("Tokens in", key="n_input"), [each and each.n_input for each in tokens]
+            ),
+            MoreColumn(
+                Column("Tokens out", key="n_output"), [each and each.n_output for each in tokens]
+            ),
         ),
-        rows=tuple({**row._asdict(), **_tokens(row, cost)} for row in rows),
+        hidden=() if cost else {"n_input", "n_output"},
         notes=(
             f"{total} queries are open" if total else "no query is open",
             *(each.sentence for each in rewordings),
@@ -253,41 +254,42 @@ def _later(awaited: SubmissionOption | None) -> str:
     return f"; judging them costs {expected} if all are of the largest length, at worst {worst}"
 
 
-def _tokens(row: MissingVerdicts, cost: PlannedCost | None) -> dict[str, Json]:
-    """Return the estimated tokens of a dimension's queries; null: the judge is free."""
-    if cost is None:
-        return {"n_input": None, "n_output": None}
-    return dict(cost.tokens.get(row.dimension, NO_TOKENS)._asdict())
+class RequestRow(NamedTuple):
+    """A request to a judge, with its texts."""
+
+    dimension: Shown[str]
+    prompt: Shown[str]
+    order: Shown[str]
+    entrant_a: Shown[str]
+    entrant_b: Shown[str]
+    judge: Shown[str]
+    provider: Shown[str]
+    query_key: Shown[str]
+    system: Shown[str]
+    user: Shown[str]
+    request: Any  # as it is sent
 
 
 def requests_table(previews: Iterable[RequestPreview]) -> Table:
     """Return a row for each request, with its texts."""
-    return Table(
-        schema="tourney/plan-request@1",
-        title="Requests",
-        columns=columns(
-            *("dimension", "prompt", "order", "entrant_a", "entrant_b", "judge", "provider"),
-            *("query_key", "system", "user"),
-        ),
-        rows=tuple(_request_fields(preview) for preview in previews),
-    )
+    return table_of(RequestRow, map(_request_row, previews), "tourney/plan-request@1", "Requests")
 
 
-def _request_fields(preview: RequestPreview) -> dict[str, Json]:
+def _request_row(preview: RequestPreview) -> RequestRow:
     pairing, query = preview.match.pairing, preview.query
-    return {
-        "dimension": pairing.rubric.dimension,
-        "prompt": pairing.prompt.prompt_id,
-        "order": query.order,
-        "entrant_a": pairing.a.entrant.entrant_id,
-        "entrant_b": pairing.b.entrant.entrant_id,
-        "judge": preview.judge.judge_id,
-        "provider": preview.judge.provider,
-        "query_key": query.query_key,
-        "system": query.system,
-        "user": query.user,
-        "request": preview.request,
-    }
+    return RequestRow(
+        dimension=pairing.rubric.dimension,
+        prompt=pairing.prompt.prompt_id,
+        order=query.order,
+        entrant_a=pairing.a.entrant.entrant_id,
+        entrant_b=pairing.b.entrant.entrant_id,
+        judge=preview.judge.judge_id,
+        provider=preview.judge.provider,
+        query_key=query.query_key,
+        system=query.system,
+        user=query.user,
+        request=preview.request,
+    )
 
 
 _NO_REQUEST: Final[Mapping[str, str]] = {
@@ -302,7 +304,7 @@ def requests_text(previews: Iterable[RequestPreview]) -> str:
 
 
 def _request_text(preview: RequestPreview) -> str:
-    fields, query = _request_fields(preview), preview.query
+    fields, query = _request_row(preview)._asdict(), preview.query
     if preview.request is None:
         request = _NO_REQUEST[preview.judge.provider]
     else:

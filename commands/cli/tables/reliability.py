@@ -4,9 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final
 
-from commands.cli.tables.table import KEPT, Table, columns
-from commands.runs.reading.rows import BiasRow, FragilityRow
-from commands.runs.report.drawings.figures import calibration_chart
+from commands.cli.tables.table import Table, table_of
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
@@ -15,6 +13,8 @@ from projections.ratings.judge_bias.figures import MEANING
 from projections.reliability.agreement import COHEN, FLEISS, KRIPPENDORFF, Measure
 from projections.reliability.calibration import Bin, Calibration
 from projections.reliability.jurors import AS_RECORDED
+from projections.results.judges import AgreementRow, BiasRow, CalibrationRow, TemperatureRow
+from projections.results.ratings import FragilityRow
 from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
 
 _CASES: Final[Mapping[str, str]] = {
@@ -52,25 +52,21 @@ def agreement_table(
     names = {each.name for each in measures}
     kappas = [said for name, said in _CHANCE.items() if name in names]
     definition = _KAPPA.format(case="order" if by_order else "pair")
-    return Table(
-        schema="tourney/agreement@1",
-        title="Judges, one by one and compared",
-        columns=(
-            *columns("dimension", "judges", "measure"),
-            *columns("value", digits=3),
-            *columns(n="n", n_of="n of"),
-        ),
-        rows=tuple(
-            {
-                "dimension": each.dimension,
-                "judges": ", ".join(each.judges),
-                "measure": each.name,
-                "value": each.value,
-                "n": each.n,
-                "n_of": _cases(each.name, by_order=by_order),
-            }
+    return table_of(
+        AgreementRow,
+        (
+            AgreementRow(
+                dimension=each.dimension,
+                judges=", ".join(each.judges),
+                measure=each.name,
+                value=each.value,
+                n=each.n,
+                n_of=_cases(each.name, by_order=by_order),
+            )
             for each in measures
         ),
+        "tourney/agreement@1",
+        "Judges, one by one and compared",
         notes=(
             *([] if measures else [_NO_JUDGES]),
             *([_SLOTS] if "share of A" in names else []),
@@ -105,18 +101,13 @@ def fragility_table(
 ) -> Table:
     """Return a row for each pair of neighbours on each dimension, best first."""
     shown = tuple(rows)
-    return Table(
-        schema="tourney/fragility@1",
-        title="How few prompts decide who is ahead",
-        columns=(
-            *columns("dimension", "ahead", "behind"),
-            *columns(digits=1, gap="Elo points"),
-            *columns("n_decisive", "n_prompts"),
-            *columns(decisive="Which"),
-        ),
-        rows=tuple(each._asdict() for each in shown),
+    return table_of(
+        FragilityRow,
+        shown,
+        "tourney/fragility@1",
+        "How few prompts decide who is ahead",
         notes=(*notes, _DECISIVE if shown else _NO_NEIGHBOURS),
-        facts=dict(facts),
+        facts=facts,
     )
 
 
@@ -124,20 +115,11 @@ def bias_table(rows: Iterable[BiasRow]) -> Table:
     """Return a row for each figure about a judge, and say what the measures mean."""
     shown = tuple(rows)
     measures = {each.measure for each in shown if each.value is not None}
-    return Table(
-        schema="tourney/bias@1",
-        title="Biases of judges",
-        columns=(
-            *columns("dimension", "judge"),
-            *columns("measure", importance=KEPT),
-            *columns("of"),
-            *columns("value", digits=3, importance=KEPT),
-            *columns(digits=3, group="interval", ci95_low="95 % low", ci95_high="95 % high"),
-            *columns("unit", importance=KEPT),
-            *columns(importance=1, n="n"),
-            *columns(importance=0, n_of="n of"),
-        ),
-        rows=tuple(each._asdict() for each in shown),
+    return table_of(
+        BiasRow,
+        shown,
+        "tourney/bias@1",
+        "Biases of judges",
         notes=(
             *_reasons(shown),
             *(said for measure, said in MEANING.items() if measure in measures),
@@ -182,33 +164,30 @@ def calibration_table(
         accounts: Notes on how many pairs have which outcome.
     """
     calibrations = tuple(calibrations)
-    return Table(
-        schema="tourney/calibration@1",
-        title="Confidence and share of wins" if judge else "Confidence and correctness",
-        columns=(
-            *(columns("dimension") if judge else ()),
-            *columns("entrant", "bin", n="n"),
-            *columns("confidence", digits=3, correctness="Win share" if judge else "Correct"),
-        ),
-        rows=tuple(_bin_row(each, part) for each in calibrations for part in each.bins),
+    return table_of(
+        CalibrationRow,
+        (_bin_row(each, part) for each in calibrations for part in each.bins),
+        "tourney/calibration@1",
+        "Confidence and share of wins" if judge else "Confidence and correctness",
+        hidden=() if judge else {"dimension"},
+        headings={"correctness": "Win share" if judge else "Correct"},
         notes=(*_notes(calibrations, is_judged=judge is not None), *accounts),
         facts={
             "against": "judged" if judge else "gold",
             "judge": judge.judge_id if judge else None,
             "measures": [_measures(each) for each in calibrations],
         },
-        chart=calibration_chart,
     )
 
 
-def _bin_row(calibration: Calibration, part: Bin) -> dict[str, Json]:
+def _bin_row(calibration: Calibration, part: Bin) -> CalibrationRow:
     end = "]" if part.high == 1 else ")"
-    return {
-        "dimension": calibration.dimension,
-        "entrant": calibration.entrant_id,
-        "bin": f"[{part.low}, {part.high}{end}",
+    return CalibrationRow(
+        dimension=calibration.dimension,
+        entrant=calibration.entrant_id,
+        bin=f"[{part.low}, {part.high}{end}",
         **part._asdict(),
-    }
+    )
 
 
 def _measures(calibration: Calibration) -> dict[str, Json]:
@@ -237,7 +216,7 @@ def _notes(calibrations: Sequence[Calibration], *, is_judged: bool) -> Iterator[
     yield _BY_VERDICTS if is_judged else _BY_GOLD
 
 
-_LEVEL: Final = 0.95
+_LEVEL: Final = 0.95  # as the headings of its rows say
 _METHOD: Final = (
     "Maximum likelihood of human votes, each paired with each verdict of the judge on the same"
     " prompt and entrants. Human ties are left out. Low and high: cluster-robust (sandwich),"
@@ -249,34 +228,28 @@ def temperature_table(
     calibrated: Iterable[JudgeCalibration], *, notes: Iterable[str], facts: Mapping[str, Json]
 ) -> Table:
     """Return a row for each temperature, with its interval and the fit of the usual temperature."""
-    percent = f"{100 * _LEVEL:g} %"
-    return Table(
-        schema="tourney/temperature@1",
-        title="Temperature of a judge's scores",
-        columns=(
-            *columns("dimension"),
-            *columns("temperature", digits=3, low=f"{percent} low", high=f"{percent} high"),
-            *columns(digits=2, log_likelihood="Log-likelihood"),
-            *columns(digits=2, log_likelihood_usual=f"At {TEMPERATURE:g}"),
-            *columns("n_prompts", "n_pairs", "n_ties"),
-        ),
-        rows=tuple(map(_temperature_row, calibrated)),
+    return table_of(
+        TemperatureRow,
+        map(_temperature_row, calibrated),
+        "tourney/temperature@1",
+        "Temperature of a judge's scores",
+        headings={"log_likelihood_usual": f"At {TEMPERATURE:g}"},
         notes=(*notes, _METHOD),
-        facts=dict(facts),
+        facts=facts,
     )
 
 
-def _temperature_row(calibrated: JudgeCalibration) -> dict[str, Json]:
+def _temperature_row(calibrated: JudgeCalibration) -> TemperatureRow:
     found = calibrated.found
     low, high = found.interval(_LEVEL)
-    return {
-        "dimension": calibrated.name,
-        "temperature": found.value,
-        "low": low if isfinite(low) else None,
-        "high": high if isfinite(high) else None,
-        "log_likelihood": calibrated.log_likelihood,
-        "log_likelihood_usual": calibrated.log_likelihood_usual,
-        "n_prompts": found.n_prompts,
-        "n_pairs": found.n_pairs,
-        "n_ties": found.n_ties,
-    }
+    return TemperatureRow(
+        dimension=calibrated.name,
+        temperature=found.value,
+        low=low if isfinite(low) else None,
+        high=high if isfinite(high) else None,
+        log_likelihood=calibrated.log_likelihood,
+        log_likelihood_usual=calibrated.log_likelihood_usual,
+        n_prompts=found.n_prompts,
+        n_pairs=found.n_pairs,
+        n_ties=found.n_ties,
+    )

@@ -1,7 +1,5 @@
 """Write tables in each output format, with text of models escaped. Tables round, data does not."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,11 +14,11 @@ from rich.text import Text
 
 from commands.cli.tables.screen import layout
 from commands.cli.tables.screen.bars import bars
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.report.drawings.chart import Chart
 from ledger.identity import Json
 from projections.artifacts.escaping import csv_cell, one_line, shown_json
+from projections.results.columns import Column, csv_of
 
 _DRAWINGS: Final = "commands.runs.report.drawings"  # imported when one is asked for
 _NO_FIGURE: Final = (
@@ -47,10 +45,8 @@ class Format(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     MD = "md"
-    LATEX = "latex"
     PARQUET = "parquet"
     SVG = "svg"
-    VEGA = "vega"
 
 
 def print_table(table: Table, output_format: Format, console: Console) -> None:
@@ -95,7 +91,7 @@ def _screen(table: Table, console: Console) -> Iterator[Text]:
     yield from _sentence(": ".join((table.title, *in_title)), "bold", console)
     fit = layout.fitted(cells, console.width)
     if fit is None:
-        names = [each for each in cells if each.column.key in table.named_by] or cells[:1]
+        names = [each for each in cells if each.column.role == "names"] or cells[:1]
         for row in range(len(table.rows)):
             yield from map(Text, layout.stacked_lines(cells, names, row, console.width))
         return
@@ -128,9 +124,11 @@ def _titled(table: Table) -> tuple[list[str], list[layout.ShownColumn]]:
 
 def _bars(table: Table, fit: layout.Fitted, console: Console) -> list[str] | None:
     """Return a bar for each row, on a terminal with room beside the columns."""
-    if table.interval is None or not console.is_terminal:
+    drawn = {column.drawn: column.key for column in table.columns if column.drawn}
+    if not drawn or not console.is_terminal:
         return None
-    return bars(table.rows, table.interval, console.width - fit.width - len(layout.GAP))
+    keys = drawn["low"], drawn["value"], drawn["high"]
+    return bars(table.rows, keys, console.width - fit.width - len(layout.GAP))
 
 
 def _cell(value: Json, column: Column) -> str:
@@ -177,12 +175,8 @@ def as_json(value: Json, indent: int | None = None) -> str:
 
 
 def _csv(table: Table) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([column.key for column in table.columns])
-    for row in table.rows:
-        writer.writerow([_csv_value(row[column.key]) for column in table.columns])
-    return stream.getvalue()
+    keys = [column.key for column in table.columns]
+    return csv_of(keys, ([_csv_value(row[key]) for key in keys] for row in table.rows))
 
 
 def _csv_value(value: Json) -> Json:
@@ -196,26 +190,18 @@ def _csv_value(value: Json) -> Json:
 
 
 def _svg(table: Table) -> str:
-    svg: str = import_module(f"{_DRAWINGS}.svg_file").as_svg(_chart(table, Format.SVG))
-    return svg
-
-
-def _vega(table: Table) -> str:
-    view: Json = import_module(f"{_DRAWINGS}.vega").as_vega_lite(_chart(table, Format.VEGA))
-    return as_json(view, indent=2)
-
-
-def _chart(table: Table, output_format: Format) -> Chart:
-    """Return a table as a figure.
+    """Return the figure of a table.
 
     Raises:
         ConfigurationError: There is none of this table, or no row to draw.
     """
-    if table.chart is None:
-        raise ConfigurationError([f"--format {output_format}: {_NO_FIGURE}"])
+    to_chart = import_module(f"{_DRAWINGS}.figures").FIGURES.get(table.kind)
+    if to_chart is None:
+        raise ConfigurationError([f"--format svg: {_NO_FIGURE}"])
     if not table.rows:
-        raise ConfigurationError([f"--format {output_format}: the table has no rows to draw"])
-    return table.chart(table.title, table.rows)
+        raise ConfigurationError(["--format svg: the table has no rows to draw"])
+    svg: str = import_module(f"{_DRAWINGS}.svg_file").as_svg(to_chart(table.title, table.rows))
+    return svg
 
 
 def typed_columns(table: Table) -> dict[str, type]:
@@ -252,32 +238,16 @@ def _typed(value: Json, kind: type) -> Json:
 
 
 _MD: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})
-_LATEX: Final = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-)
 
 
 def _markdown(table: Table) -> str:
     rule = ["---"] * len(table.columns)
-    lines = [[column.heading for column in table.columns], rule, *_cells(table, _MD)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _latex(table: Table) -> str:
-    heading = " & ".join(column.heading.translate(_LATEX) for column in table.columns)
-    body = "".join(f"{' & '.join(cells)} \\\\\n" for cells in _cells(table, _LATEX))
-    return (
-        f"\\begin{{tabular}}{{{'l' * len(table.columns)}}}\n\\hline\n{heading} \\\\\n\\hline\n"
-        f"{body}\\hline\n\\end{{tabular}}\n"
-    )
-
-
-def _cells(table: Table, escapes: Mapping[int, str]) -> list[list[str]]:
-    return [
-        [_cell(row[column.key], column).translate(escapes) for column in table.columns]
+    cells = (
+        [_cell(row[column.key], column).translate(_MD) for column in table.columns]
         for row in table.rows
-    ]
+    )
+    lines = [[column.heading for column in table.columns], rule, *cells]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 _WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = {
@@ -285,7 +255,5 @@ _WRITERS: Final[Mapping[Format, Callable[[Table], str]]] = {
     Format.JSONL: _jsonl,
     Format.CSV: _csv,
     Format.MD: _markdown,
-    Format.LATEX: _latex,
     Format.SVG: _svg,
-    Format.VEGA: _vega,
 }

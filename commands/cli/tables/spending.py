@@ -2,18 +2,41 @@
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, NamedTuple
 
-from commands.cli.tables.table import KEPT, Table, columns
+from commands.cli.tables.table import Table, table_of
 from commands.errors import counted
 from commands.spending.offer import dollars, no_price
 from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json
+from projections.results.columns import KEPT, Column, Shown
+from projections.results.money import FRACTIONS, SpendRow
 from projections.tournament.requests import Bill, EndpointSpend
-from projections.tournament.spend import Spend, SpendKey
+from projections.tournament.spend import SpendKey
 
-_FRACTIONS = 4  # of a dollar: a cached token is cheap
 _SHORT = Usage(n_input=0, n_output=0)
+
+
+def _usd(heading: str, importance: int) -> Column:
+    return Column(heading, FRACTIONS, unknown="?", importance=importance)
+
+
+class PriceRow(NamedTuple):
+    """The price of a model, in dollars per million tokens."""
+
+    model: Shown[str]
+    input_usd: Annotated[float | None, _usd("Input", KEPT)]
+    output_usd: Annotated[float | None, _usd("Output", KEPT)]
+    cache_write_5m_usd: Annotated[float | None, _usd("Write 5m", 1)]
+    cache_write_1h_usd: Annotated[float | None, _usd("Write 1h", 1)]
+    cache_read_usd: Annotated[float | None, _usd("Read", 1)]
+    batch_input_usd: Annotated[float | None, _usd("Batch in", 2)]
+    batch_output_usd: Annotated[float | None, _usd("Batch out", 2)]
+    min_cacheable_tokens: Annotated[int | None, Column("Caches from", unknown="?", importance=0)]
+    long_prompt_tokens: int | None
+    long_prompt_factor: float | None
+    source: Annotated[str, Column("From", importance=0)]
 
 
 def prices_table(prices: PriceTable, today: dt.date) -> Table:
@@ -21,36 +44,11 @@ def prices_table(prices: PriceTable, today: dt.date) -> Table:
     held: dict[str, PricedModel] = {}
     for priced in prices.rows:
         held.setdefault(priced.row.id, priced)
-    return Table(
-        schema="tourney/prices@1",
-        title="Dollars per million tokens",
-        columns=(
-            *columns("model"),
-            *columns(
-                digits=_FRACTIONS,
-                unknown="?",
-                importance=KEPT,
-                input_usd="Input",
-                output_usd="Output",
-            ),
-            *columns(
-                digits=_FRACTIONS,
-                unknown="?",
-                importance=1,
-                cache_write_5m_usd="Write 5m",
-                cache_write_1h_usd="Write 1h",
-                cache_read_usd="Read",
-            ),
-            *columns(
-                digits=_FRACTIONS,
-                unknown="?",
-                batch_input_usd="Batch in",
-                batch_output_usd="Batch out",
-            ),
-            *columns(unknown="?", importance=0, min_cacheable_tokens="Caches from"),
-            *columns(importance=0, source="From"),
-        ),
-        rows=tuple(_price_fields(priced) for priced in held.values()),
+    return table_of(
+        PriceRow,
+        map(_price_row, held.values()),
+        "tourney/prices@1",
+        "Dollars per million tokens",
         notes=(*_long_prompts(held.values()), *age_notes(prices, today)),
         facts={"today": today.isoformat(), "sheets": [*_sheets(prices, today)]},
     )
@@ -64,23 +62,23 @@ def age_notes(prices: PriceTable, today: dt.date) -> Iterator[str]:
         yield f"{named.title}, {days} old{stale}; from {', '.join(named.sheet.sources) or '?'}"
 
 
-def _price_fields(priced: PricedModel) -> dict[str, Json]:
+def _price_row(priced: PricedModel) -> PriceRow:
     price, row = priced.price(_SHORT, in_batch=False), priced.row
     batch = priced.price(_SHORT, in_batch=True)
-    return {
-        "model": row.id,
-        "input_usd": price.input,
-        "output_usd": price.output,
-        "cache_write_5m_usd": price.cache_write_5m,
-        "cache_write_1h_usd": price.cache_write_1h,
-        "cache_read_usd": None if row.cache_read_factor is None else price.cache_read,
-        "batch_input_usd": batch.input,
-        "batch_output_usd": batch.output,
-        "min_cacheable_tokens": row.min_cacheable_tokens,
-        "long_prompt_tokens": row.long_prompt_tokens,
-        "long_prompt_factor": row.long_prompt_factor,
-        "source": priced.source.title,
-    }
+    return PriceRow(
+        model=row.id,
+        input_usd=price.input,
+        output_usd=price.output,
+        cache_write_5m_usd=price.cache_write_5m,
+        cache_write_1h_usd=price.cache_write_1h,
+        cache_read_usd=None if row.cache_read_factor is None else price.cache_read,
+        batch_input_usd=batch.input,
+        batch_output_usd=batch.output,
+        min_cacheable_tokens=row.min_cacheable_tokens,
+        long_prompt_tokens=row.long_prompt_tokens,
+        long_prompt_factor=row.long_prompt_factor,
+        source=priced.source.title,
+    )
 
 
 def _long_prompts(rows: Iterable[PricedModel]) -> Iterator[str]:
@@ -102,47 +100,15 @@ def _sheets(prices: PriceTable, today: dt.date) -> Iterator[dict[str, Json]]:
 
 
 def spend_table(
-    spend: Spend, keys: Iterable[SpendKey], served: Sequence[EndpointSpend] = ()
+    bills: Sequence[tuple[SpendKey, Bill]], served: Sequence[EndpointSpend] = ()
 ) -> Table:
     """Return a row for each judge, dimension and day; notes tell the spend of endpoint entrants."""
-    chosen = sorted(keys, key=lambda key: (key.judge, key.dimension or "", key.day))
-    all_bills = spend.bills
-    bills = [(key, all_bills[key]) for key in chosen]
     total = sum((bill for _, bill in bills), Bill())
-    return Table(
-        schema="tourney/spend@1",
-        title="Spent",
-        columns=(
-            *columns("judge", "dimension", "day", "n_replies"),
-            *columns(is_counted=True, n_failed="No verdict"),
-            *columns("n_input", "n_output"),
-            *columns(
-                importance=0,
-                is_counted=True,
-                n_cache_write_5m="Write 5m",
-                n_cache_write_1h="Write 1h",
-                n_cache_read="Read",
-            ),
-            *columns(digits=_FRACTIONS, unknown="?", importance=KEPT, usd="Dollars"),
-            *columns(
-                digits=_FRACTIONS,
-                unknown="?",
-                importance=1,
-                is_counted=True,
-                failed_usd="On no verdict",
-            ),
-            *columns(
-                digits=_FRACTIONS,
-                unknown="?",
-                importance=0,
-                is_counted=True,
-                cache_saved_usd="Cache saved",
-            ),
-            *columns(is_counted=True, importance=KEPT, n_maybe_billed="Maybe billed"),
-        ),
-        rows=tuple(
-            {**key._asdict(), "day": key.day.isoformat(), **bill.fields} for key, bill in bills
-        ),
+    return table_of(
+        SpendRow,
+        (SpendRow(**key._asdict(), **bill.fields) for key, bill in bills),
+        "tourney/spend@1",
+        "Spent",
         notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
         facts={"total": total.fields, "entrants": [each._asdict() for each in served]},
     )
@@ -168,7 +134,7 @@ def _on_replies(total: Bill) -> Iterator[str]:
             f"{_replies(total.n_unpriced)} came while the model had no price{rest}: caps do not"
             " count them, and a price added later does not change that"
         )
-    saved = round(total.saved_usd, _FRACTIONS)
+    saved = round(total.saved_usd, FRACTIONS)
     if saved:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
 

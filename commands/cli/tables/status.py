@@ -2,54 +2,66 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final, NamedTuple
 
-from commands.cli.tables.table import KEPT, Table, columns
+from commands.cli.tables.table import Table, table_of
 from commands.errors import counted
 from ledger.counts import StreamCounts
 from ledger.identity import Json, StreamId
 from ledger.storage.files import wal_of
 from ledger.store import Ledger
 from projections.battles.imported_sets import ImportedSet
+from projections.results.columns import Column, Kept, Shown
 from projections.tournament.batches import Batch
 from projections.tournament.state import Tournament
+
+
+class BatchRow(NamedTuple):
+    """A batch at a provider."""
+
+    number: Annotated[int, Column("No.")]
+    batch: Shown[str | None]
+    status: Shown[str]
+    judge: Shown[str]
+    n_queries: Shown[int]
+    n_verdicts: Annotated[int, Column("With verdict")]
+    expected_usd: Annotated[float | None, Column("Expected $", 4)]
+    worst_usd: float | None
+    planned_at: str | None
+    expires_at: str | None
+    results_kept_until: Annotated[str | None, Column("Kept until")]
 
 
 def batches_table(state: Tournament, judge: str | None) -> Table:
     """Return a row for each batch of a tournament, or of one judge, the oldest first."""
     rows = [each for each in state.own_batches if judge in {None, each.planned.judge.label}]
     n_open = sum(batch.is_open for batch in rows)
-    return Table(
-        schema="tourney/batches@1",
-        title="Batches",
-        columns=(
-            *columns(number="No."),
-            *columns("batch", "status", "judge", "n_queries", n_verdicts="With verdict"),
-            *columns(digits=4, expected_usd="Expected $"),
-            *columns(results_kept_until="Kept until"),
-        ),
-        rows=tuple(_row(state, batch) for batch in rows),
+    return table_of(
+        BatchRow,
+        (_row(state, batch) for batch in rows),
+        "tourney/batches@1",
+        "Batches",
         notes=(f"{n_open} of {len(rows)} are open; `tourney batch wait` receives them",)
         if n_open
         else ("nothing is in flight",),
     )
 
 
-def _row(state: Tournament, batch: Batch) -> dict[str, Json]:
+def _row(state: Tournament, batch: Batch) -> BatchRow:
     planned, submitted = batch.planned, batch.submitted
-    return {
-        "number": planned.number,
-        "batch": submitted.provider_batch_id if submitted else None,
-        "status": batch.status,
-        "judge": planned.judge.label,
-        "n_queries": len(planned.queries),
-        "n_verdicts": sum(key in state.verdicts for key in planned.queries),
-        "expected_usd": planned.expected_usd,
-        "worst_usd": planned.worst_usd,
-        "planned_at": _minute(batch.recorded.recorded_at),
-        "expires_at": _minute(submitted.expires_at) if submitted else None,
-        "results_kept_until": _minute(batch.results_kept_until),
-    }
+    return BatchRow(
+        number=planned.number,
+        batch=submitted.provider_batch_id if submitted else None,
+        status=batch.status,
+        judge=planned.judge.label,
+        n_queries=len(planned.queries),
+        n_verdicts=sum(key in state.verdicts for key in planned.queries),
+        expected_usd=planned.expected_usd,
+        worst_usd=planned.worst_usd,
+        planned_at=_minute(batch.recorded.recorded_at),
+        expires_at=_minute(submitted.expires_at) if submitted else None,
+        results_kept_until=_minute(batch.results_kept_until),
+    )
 
 
 def _minute(moment: datetime | None) -> str | None:
@@ -61,17 +73,22 @@ _CURRENT: Final = (
     "counts include results of earlier instructions, rubrics and judges; `tourney project progress`"
     " counts what is current"
 )
-_COUNTED: Final = (
-    *columns("responses"),
-    *columns(is_counted=True, importance=1, responses_failed="Failed"),
-    *columns("tokens", importance=0),
-    *columns("verdicts"),
-    *columns("without_verdict", is_counted=True),
-    *columns("decided", "tied"),
-    *columns("inconsistent", is_counted=True),
-    *columns("samples", is_counted=True, importance=1),
-    *columns("unscorable", is_counted=True, importance=0),
-)
+
+
+class StatusRow(NamedTuple):
+    """How much of what a tournament has on record, named as in its counts."""
+
+    tournament: Kept[str]
+    responses: Shown[int]
+    responses_failed: Annotated[int, Column("Failed", is_counted=True, importance=1)]
+    tokens: Annotated[int, Column(importance=0)]
+    verdicts: Shown[int]
+    without_verdict: Annotated[int, Column(is_counted=True)]
+    decided: Shown[int]
+    tied: Shown[int]
+    inconsistent: Annotated[int, Column(is_counted=True)]
+    samples: Annotated[int, Column(is_counted=True, importance=1)]
+    unscorable: Annotated[int, Column(is_counted=True, importance=0)]
 
 
 def status_table(
@@ -93,14 +110,14 @@ def status_table(
     head = ledger.head
     log = wal_of(ledger.path)
     n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
-    return Table(
-        schema="tourney/status@1",
-        title="On record, all judges and settings together",
-        columns=(*columns("tournament", importance=KEPT), *_COUNTED),
-        rows=tuple(
-            {"tournament": stream, **{column.key: getattr(each, column.key) for column in _COUNTED}}
+    return table_of(
+        StatusRow,
+        (
+            StatusRow(stream, **{name: getattr(each, name) for name in StatusRow._fields[1:]})
             for stream, each in counts.items()
         ),
+        "tourney/status@1",
+        "On record, all judges and settings together",
         notes=(
             (
                 f"{ledger.path}: {counted(head.position, 'event')}, {n_bytes / 1e6:.1f} MB,"

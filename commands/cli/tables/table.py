@@ -1,13 +1,13 @@
 """A result as rows, columns and notes, from which every output format is made."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from commands.errors import joined_names
-from commands.runs.report.drawings.figures import ToChart
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
+from projections.results.columns import Column, RowType, columns_of, data_of
 
 
 def judged_by(judges: Sequence[JudgeSettings]) -> str:
@@ -16,56 +16,14 @@ def judged_by(judges: Sequence[JudgeSettings]) -> str:
     return f"Judge: {names}" if len(judges) == 1 else f"Judges, by majority: {names}"
 
 
-KEPT: Final = 3
-"""The importance of a column that is never left out."""
+class MoreColumn(NamedTuple):
+    """A column whose name the options decide, as of a rating under another K, beside those of rows.
 
+    In the data it stands behind them.
+    """
 
-@dataclass(frozen=True)
-class Column:
-    """A key of the rows, its heading, and the digits that a table shows; data keeps all."""
-
-    key: str
-    heading: str
-    digits: int | None = None
-    unknown: str = "\N{EN DASH}"  # shown in place of null
-    is_signed: bool = False  # positive numbers have a plus
-    is_counted: bool = False  # left out of a table if all are zero
-    importance: int = 2  # where it is narrow, the least important are left out first
-    group: str = ""  # columns of one group are left out together
-    longest: int | None = None  # characters of a text that a table shows; None: all
-
-
-class DrawnInterval(NamedTuple):
-    """The columns of a value and its bounds, which are drawn as a bar."""
-
-    low: str
-    value: str
-    high: str
-
-
-def columns(
-    *keys: str,
-    digits: int | None = None,
-    unknown: str = Column.unknown,
-    importance: int = Column.importance,
-    is_counted: bool = Column.is_counted,
-    group: str = Column.group,
-    **headings: str,
-) -> tuple[Column, ...]:
-    """Return columns of one kind: first those without a heading, `n_left_out` as "Left out"."""
-    plain = {key: key.removeprefix("n_").replace("_", " ").capitalize() for key in keys}
-    return tuple(
-        Column(
-            key,
-            heading,
-            digits,
-            unknown,
-            is_counted=is_counted,
-            importance=importance,
-            group=group,
-        )
-        for key, heading in (plain | headings).items()
-    )
+    column: Column
+    values: Sequence[Json]  # one for each row
 
 
 @dataclass(frozen=True)
@@ -78,13 +36,63 @@ class Table:
     rows: tuple[Mapping[str, Json], ...]
     notes: tuple[str, ...] = ()
     facts: dict[str, Json] = field(default_factory=dict)  # beside the rows in JSON
-    named_by: tuple[str, ...] = ()  # columns that identify a row
-    compared: tuple[str, ...] = ()  # columns whose change --diff shows
-    interval: DrawnInterval | None = None  # drawn where there is room
-    chart: ToChart | None = None  # its rows as a figure; None: there is none
-    beside: tuple[str, ...] = ()  # columns shown then and now, without a change
+    kind: RowType | None = None  # whose rows these are; None: they are computed from others
     zeros: Mapping[str, Mapping[tuple[Json, ...], Hashable]] = field(default_factory=dict)
     """By compared column and row: the reference of its numbers, without which none subtract."""
+
+    def keys(self, role: str) -> tuple[str, ...]:
+        """Return the fields of a role, hidden ones included."""
+        declared = columns_of(self.kind) if self.kind else self.columns
+        return tuple(each.key for each in declared if each.role == role)
+
+
+def table_of(
+    kind: RowType,
+    rows: Iterable[NamedTuple],
+    schema: str,
+    title: str,
+    *,
+    notes: Iterable[str] = (),
+    facts: Mapping[str, Json] | None = None,
+    more: Iterable[MoreColumn] = (),
+    hidden: Collection[str] = (),
+    without: Collection[str] = (),
+    headings: Mapping[str, str] | None = None,
+) -> Table:
+    """Return rows as a table, whose columns are those that the kind of row declares.
+
+    Args:
+        kind: Of the rows, of which there may be none.
+        rows: The result.
+        schema: What JSON says it is.
+        title: Above the table.
+        notes: Below it.
+        facts: Beside the rows in JSON.
+        more: Further columns.
+        hidden: Fields that only data has.
+        without: Fields that data lacks, too.
+        headings: Of columns whose meaning the options decide.
+    """
+    more, shown = tuple(more), {each.key: each for each in columns_of(kind)}
+    for key, heading in (headings or {}).items():
+        shown[key] = replace(shown[key], heading=heading)
+    order = [*shown]
+    for column, _ in more:
+        shown[column.key] = column
+        order.insert(order.index(column.after) + 1 if column.after else len(order), column.key)
+    return Table(
+        schema,
+        title,
+        tuple(shown[key] for key in order if key not in {*hidden, *without}),
+        tuple(
+            {key: value for key, value in data_of(row).items() if key not in without}
+            | {column.key: values[number] for column, values in more}
+            for number, row in enumerate(rows)
+        ),
+        tuple(notes),
+        dict(facts or {}),
+        kind,
+    )
 
 
 def difference_table(then: Table, now: Table) -> Table:
@@ -98,44 +106,43 @@ def difference_table(then: Table, now: Table) -> Table:
         schema=now.schema.replace("@", "-diff@"),
         title=f"{now.title}: since position {since}",
         columns=(
-            *(held[key] for key in now.named_by),
-            *(each for key in now.beside if key in held for each in _both(held[key])),
-            *(each for key in now.compared for each in _three(held[key])),
-            *([Column("mark", "Row", unknown="")] if any(row["mark"] for row in rows) else ()),
+            *(each for each in held.values() if each.role == "names"),
+            *(two for each in held.values() if each.role == "is beside" for two in _both(each)),
+            *(three for each in held.values() if each.role == "changes" for three in _three(each)),
+            *([Column("Row", unknown="", key="mark")] if any(row["mark"] for row in rows) else ()),
         ),
         rows=rows,
         notes=(*now.notes, *_notes(then, now), *_moved_notes(now, rows)),
         facts={**now.facts, "since": since},
-        named_by=now.named_by,
     )
 
 
 def _both(column: Column) -> Iterator[Column]:
     for when in ("then", "now"):
-        yield Column(f"{column.key}_{when}", f"{column.heading} {when}", column.digits)
+        yield Column(f"{column.heading} {when}", column.digits, key=f"{column.key}_{when}")
 
 
 def _three(column: Column) -> Iterator[Column]:
     yield from _both(column)
-    yield Column(f"{column.key}_change", "Change", column.digits, is_signed=True)
+    yield Column("Change", column.digits, is_signed=True, key=f"{column.key}_change")
 
 
 def _rows(then: Table, now: Table) -> Iterator[Mapping[str, Json]]:
+    names = now.keys("names")
     before, after = (
-        {tuple(row[key] for key in now.named_by): row for row in table.rows}
-        for table in (then, now)
+        {tuple(row[key] for key in names): row for row in table.rows} for table in (then, now)
     )
     for name in dict.fromkeys((*after, *before)):
         old, new = before.get(name, {}), after.get(name, {})
         mark = "new" if name not in before else "gone" if name not in after else None
         numbers: dict[str, Json] = {}
-        for key in now.beside:
+        for key in now.keys("is beside"):
             numbers |= {f"{key}_then": old.get(key), f"{key}_now": new.get(key)}
-        for key in now.compared:
+        for key in now.keys("changes"):
             zeros = (table.zeros.get(key, {}).get(name) for table in (then, now))
             is_moved = len({*zeros}) > 1
             numbers |= _change(key, old.get(key), new.get(key), is_moved=is_moved)
-        yield {**dict(zip(now.named_by, name, strict=True)), **numbers, "mark": mark}
+        yield {**dict(zip(names, name, strict=True)), **numbers, "mark": mark}
 
 
 def _change(key: str, then: Json, now: Json, *, is_moved: bool) -> dict[str, Json]:
@@ -159,7 +166,7 @@ def _moved_notes(now: Table, rows: Iterable[Mapping[str, Json]]) -> Iterator[str
         moved: dict[str, list[str]] = {}
         for row in rows:
             if row[f"{key}_change"] is None and None not in {row[f"{key}_then"], row[f"{key}_now"]}:
-                *place, last = (str(row[part]) for part in now.named_by)
+                *place, last = (str(row[part]) for part in now.keys("names"))
                 moved.setdefault(": ".join(place), []).append(last)
         for where, names in moved.items():
             have = "has" if len(names) == 1 else "have"

@@ -7,6 +7,7 @@ from functools import cached_property
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
 
@@ -19,24 +20,17 @@ from commands.runs.judged_tournament import (
     judged_tournament,
 )
 from commands.runs.reading import results
-from commands.runs.reading.evaluated import CurveRow, SampleRow
-from commands.runs.reading.rows import (
-    BiasRow,
-    BradleyTerryRow,
-    EloRow,
-    EntrantSpendRow,
-    FragilityRow,
-    MetricRow,
-    OutcomeRow,
-    ResponseRow,
-    SpendRow,
-    WinRateRow,
-)
 from commands.runs.resolve import tournament_at
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
+from projections.results.columns import columns_of
+from projections.results.evaluations import CurveRow, MetricRow, SampleRow
+from projections.results.judges import BiasRow
+from projections.results.money import EntrantSpendRow, SpendRow
+from projections.results.outcomes import OutcomeRow, ResponseRow
+from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,14 +69,18 @@ class Rows(Sequence[RowType]):
     def _repr_html_(self) -> str:
         """Show a table in a notebook, of the first rows; every text in it is escaped."""
 
-        def cells(tag: str, texts: Iterable[object]) -> str:
-            inside = (escape(shown("" if each is None else str(each))) for each in texts)
-            return "".join(f"<{tag}>{each}</{tag}>" for each in inside)
+        def cells(row: Iterable[object]) -> str:
+            inside = (escape(shown("" if cell is None else str(cell))) for cell in row)
+            return "".join(f"<td>{cell}</td>" for cell in inside)
 
-        shown_rows = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.rows[:_SHOWN])
+        about = {column.key: column.about for column in columns_of(self.kind)}
+        headings = (
+            f'<th title="{escape(about.get(name, ""))}">{name}</th>' for name in self.kind._fields
+        )
+        shown_rows = "".join(f"<tr>{cells(row)}</tr>" for row in self.rows[:_SHOWN])
         n_more = len(self.rows) - _SHOWN
         more = f"<p>and {n_more:,} more: to_frame() has all</p>" if n_more > 0 else ""
-        head = f"<thead><tr>{cells('th', self.kind._fields)}</tr></thead>"
+        head = f"<thead><tr>{''.join(headings)}</tr></thead>"
         return f"<table>{head}<tbody>{shown_rows}</tbody></table>{more}"
 
     @overload
@@ -184,7 +182,7 @@ class OutcomesView(ABC):
 
     def win_rates(self) -> Rows[WinRateRow]:
         """Return wins, losses and ties of each pair of entrants on each dimension."""
-        return Rows(WinRateRow, tuple(results.win_rate_rows(self._outcomes)))
+        return Rows(WinRateRow, results.win_rate_rows(self._outcomes))
 
     def fragility(self) -> Rows[FragilityRow]:
         """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
@@ -192,7 +190,8 @@ class OutcomesView(ABC):
 
     def outcomes(self) -> Rows[OutcomeRow]:
         """Return every planned comparison, or every imported battle, with its outcome or status."""
-        return Rows(OutcomeRow, tuple(results.outcome_rows(self._outcomes)))
+        compared = chain.from_iterable(self._outcomes.compared.values())
+        return Rows(OutcomeRow, tuple(results.outcome_rows(compared)))
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,8 @@ class TournamentView(OutcomesView):
 
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""
-        return Rows(MetricRow, tuple(results.metric_rows(self.ledger, self.tournament, self.as_of)))
+        found = results.recorded_metrics(self.ledger, self.tournament, self.as_of)
+        return Rows(MetricRow, tuple(found))
 
     def curve(self) -> Rows[CurveRow]:
         """Return the metrics of evaluations over the steps of trainings."""

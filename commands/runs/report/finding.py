@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from commands.errors import counted
 from commands.runs.report.text import decimal, listed, percent
 from projections.ratings.bradley_terry.comparisons import Pair, pairs
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.fragility import Fragility
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.results.ratings import BradleyTerryRow, FragilityRow
 from projections.tournament.compared import Account
 
 _THIN: Final = 30  # prompts: with fewer, half the differences are more than 100 Elo points unsure
@@ -47,7 +47,7 @@ def _finding_of(board: Leaderboard) -> LeadFinding:
             f"The entrants fall into {len(board.groups)} groups that cannot be compared:"
             " no chain of wins leads from one to the other, so nobody leads."
         )
-    members = [place for place in board.rows if place.component == tops[0]]
+    members = [place for place in board.rows if place.group == tops[0]]
     if len(members) == 1:
         return _alone(members[0])
     return _of_group(board, members)
@@ -58,12 +58,12 @@ def _open(sentence: str) -> LeadFinding:
 
 
 def _groups_above_all(board: Leaderboard) -> list[int]:
-    """Return the components that none is above, which are several if they do not compare."""
+    """Return the groups that none is above, which are several if they do not compare."""
     above = board.ratings.components.above
-    return [number for number in range(len(board.groups)) if not above[:, number].any()]
+    return [number + 1 for number in range(len(board.groups)) if not above[:, number].any()]
 
 
-def _alone(place: LeaderboardRow) -> LeadFinding:
+def _alone(place: BradleyTerryRow) -> LeadFinding:
     return LeadFinding(
         "open",
         (place.entrant,),
@@ -72,7 +72,7 @@ def _alone(place: LeaderboardRow) -> LeadFinding:
     )
 
 
-def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFinding:
+def _of_group(board: Leaderboard, members: Sequence[BradleyTerryRow]) -> LeadFinding:
     best, *others = members
     if best.rating is None:
         return _open("The ratings have no finite solution, so nobody can be ranked.")
@@ -97,14 +97,14 @@ def _of_group(board: Leaderboard, members: Sequence[LeaderboardRow]) -> LeadFind
     return LeadFinding("not shown", (best.entrant, *alike), sentence, evidence)
 
 
-def _among(board: Leaderboard, members: Sequence[LeaderboardRow]) -> str:
+def _among(board: Leaderboard, members: Sequence[BradleyTerryRow]) -> str:
     """Say so if the leader was compared with a part of the entrants only."""
     if len(members) == len(board.rows):
         return ""
     return f" among the {len(members)} of {len(board.rows)} entrants whose ratings compare"
 
 
-def _highest(members: Sequence[LeaderboardRow]) -> tuple[str, ...]:
+def _highest(members: Sequence[BradleyTerryRow]) -> tuple[str, ...]:
     """Return all that are rated like the first."""
     rated = [(each.entrant, each.rating) for each in members if each.rating is not None]
     return tuple(name for name, rating in rated if rated[0][1] - rating < _SEEN_AS_ZERO)
@@ -121,7 +121,7 @@ def _evidence(board: Leaderboard, gap: Pair | None) -> str:
     return f"{ahead}; with {level} confidence the difference lies between {low} and {high}."
 
 
-def _beaten(others: Sequence[LeaderboardRow]) -> str:
+def _beaten(others: Sequence[BradleyTerryRow]) -> str:
     if len(others) == 1:
         return f"it is significantly better than {others[0].entrant}"
     return f"it is significantly better than each of the other {len(others)}"
@@ -137,7 +137,7 @@ def _like(alike: Sequence[str], n_others: int) -> str:
 def caveats_of(
     board: Leaderboard,
     account: Account,
-    fragile: Iterable[Fragility],
+    fragile: Iterable[FragilityRow],
     judges: Sequence[str],
     *,
     n_prompts: int,
@@ -184,7 +184,7 @@ def _on_evidence(account: Account, n_prompts: int, failed: Mapping[str, int]) ->
         yield f"Thin evidence: nobody was compared on more than {most}."
 
 
-def _on_fragility(board: Leaderboard, fragile: Iterable[Fragility]) -> Iterator[str]:
+def _on_fragility(board: Leaderboard, fragile: Iterable[FragilityRow]) -> Iterator[str]:
     best = board.rows[0].entrant if board.rows else None
     for each in fragile:
         n = None if each.decisive is None else len(each.decisive)

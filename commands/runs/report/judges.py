@@ -8,14 +8,14 @@ from commands.runs.report.drawings.chart import ConfidenceBin
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Dimension
 from projections.battles.columns import CannotRate
 from projections.battles.settled import settled_battles
-from projections.ratings.fragility import Fragility, fragility
-from projections.ratings.judge_bias.figures import Figure
+from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
 from projections.reliability.agreement import Measure, agreement
 from projections.reliability.calibration import Calibration, against_gold
+from projections.results.judges import BiasRow
+from projections.results.ratings import FragilityRow
 from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
 
 _FAIR: Final = {"slot preference": 0.0, "length": 0.0, "self-preference": 0.0}
@@ -78,9 +78,9 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
             if each.n and each.name in _MEANT and (each.value or each.name not in _IF_ANY)
         ),
         *(
-            _bias(each.dimension, each.judge, each.figure)
+            _bias(each)
             for each in biases(state, state.panel, subject.said)
-            if each.figure.value is not None and _is_main(each.figure)
+            if each.value is not None and each.measure in _KINDS
         ),
     )
 
@@ -118,42 +118,37 @@ def _reliability(measure: Measure) -> HealthRow:
     )
 
 
-def _is_main(figure: Figure) -> bool:
-    """Say whether a figure is of a judge as a whole, and has a place on the page."""
-    return figure.measure in _KINDS
-
-
-def _bias(dimension: Dimension, judge: str, figure: Figure) -> HealthRow:
+def _bias(figure: BiasRow) -> HealthRow:
     digits = 0 if figure.unit.startswith("Elo points") else 2
     return HealthRow(
-        dimension,
-        judge,
+        figure.dimension,
+        figure.judge,
         _name(figure),
         f"{'p = ' * (figure.unit == 'p')}{decimal(figure.value, digits)}{_unit(figure)}",
-        interval(figure.low, figure.high, digits),
+        interval(figure.ci95_low, figure.ci95_high, digits),
         f"{figure.n:,}",
         _sign(figure),
         _MEANT[figure.measure],
     )
 
 
-def _name(figure: Figure) -> str:
+def _name(figure: BiasRow) -> str:
     is_of_somebody = figure.of is not None and figure.measure != "transitivity"
     return f"{figure.measure}: {figure.of}" if is_of_somebody else figure.measure
 
 
-def _unit(figure: Figure) -> str:
+def _unit(figure: BiasRow) -> str:
     return " Elo" if figure.unit.startswith("Elo points") else ""
 
 
-def _sign(figure: Figure) -> str | None:
+def _sign(figure: BiasRow) -> str | None:
     """Return what a figure is a sign of, if its interval leaves out what is fair."""
     if figure.measure == "transitivity":
         return "cycles" if (figure.value or 1.0) < _NEAR_CERTAIN else None
     fair = _FAIR.get(figure.measure)
-    if fair is None or figure.low is None or figure.high is None:
+    if fair is None or figure.ci95_low is None or figure.ci95_high is None:
         return None
-    return None if figure.low <= fair <= figure.high else "sign of bias"
+    return None if figure.ci95_low <= fair <= figure.ci95_high else "sign of bias"
 
 
 class FragileRow(NamedTuple):
@@ -170,39 +165,39 @@ class FragileRow(NamedTuple):
 _MOST_NAMED: Final = 3
 
 
-def fragile_rows(found: Iterable[tuple[Dimension, Fragility]]) -> tuple[FragileRow, ...]:
+def fragile_rows(found: Iterable[FragilityRow]) -> tuple[FragileRow, ...]:
     """Return a row for each two neighbours, but of those that are rated alike."""
     return tuple(
         FragileRow(
-            dimension,
+            each.dimension,
             each.ahead,
             each.behind,
             f"{each.gap:.0f}",
             _decisive(each),
             _which(each),
         )
-        for dimension, each in found
+        for each in found
         if each.decisive != ()
     )
 
 
-def fragile_pairs(rated: RatedDimension) -> tuple[Fragility, ...]:
+def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
     """Return the fragility of each gap between neighbours; none where it cannot be computed."""
     parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
     try:
-        return fragility(settled_battles(rated.comparisons), parameters)
+        return fragility(rated.name, settled_battles(rated.comparisons), parameters)
     except CannotRate:
         return ()
 
 
-def _decisive(each: Fragility) -> str:
+def _decisive(each: FragilityRow) -> str:
     if each.decisive is None:
         return "no few prompts"
     return f"{len(each.decisive)} of {each.n_prompts}"
 
 
-def _which(each: Fragility) -> str:
-    named = [str(prompt) for prompt in each.decisive or () if prompt is not None]
+def _which(each: FragilityRow) -> str:
+    named = [prompt for prompt in each.decisive or () if prompt is not None]
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 

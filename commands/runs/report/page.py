@@ -34,7 +34,7 @@ from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
 from projections.battles.settled import settled_battles
 from projections.ratings.elo.rate import prompts_met
-from projections.ratings.fragility import Fragility
+from projections.results.ratings import FragilityRow
 from projections.tournament.matches import planned_responses, response_status
 
 _STYLE: Final = "style.css"
@@ -104,7 +104,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "judge": results.judge,
         "terms": results.publication.terms,
         "health": health_of(subject),
-        "fragile": fragile_rows((each.name, pair) for each, pairs in fragile for pair in pairs),
+        "fragile": fragile_rows(pair for _, pairs in fragile for pair in pairs),
         "calibration": calibration_of(subject),
         "metrics": tuple(metric_lines(subject)),
         "answers": shown_answers(subject),
@@ -122,7 +122,9 @@ def _title(subject: Subject) -> str:
     return f"{results.tournament.stream}{run}"
 
 
-def _view(subject: Subject, rated: RatedDimension, fragile: Sequence[Fragility]) -> DimensionView:
+def _view(
+    subject: Subject, rated: RatedDimension, fragile: Sequence[FragilityRow]
+) -> DimensionView:
     terms = subject.results.publication.terms
     account = rated.comparisons.account
     state, prompts = subject.results.tournament, terms.prompts

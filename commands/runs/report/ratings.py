@@ -8,8 +8,9 @@ from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import NOTHING, listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
-from projections.ratings.standings import TIES, Standings, WinRate, win_rates_of
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
+from projections.ratings.standings import TIES, Standings, win_rates_of
+from projections.results.ratings import BradleyTerryRow, WinRateRow
 
 _SHADES: Final = 5  # of a colour; 0 is neutral
 _EVEN: Final = 0.5
@@ -87,20 +88,20 @@ def ratings_of(rated: RatedDimension) -> Ratings:
     )
 
 
-def _ends(places: Iterable[LeaderboardRow]) -> list[float]:
+def _ends(places: Iterable[BradleyTerryRow]) -> list[float]:
     """Return every number that the scale must hold."""
-    shown = (each for place in places for each in (place.rating, place.lower, place.upper))
+    shown = (each for place in places for each in (place.rating, place.low, place.high))
     return [each for each in shown if each is not None]
 
 
 def _rows(
-    places: Sequence[LeaderboardRow],
-    rates: Iterable[WinRate],
+    places: Sequence[BradleyTerryRow],
+    rates: Iterable[WinRateRow],
     standings: Standings,
     scale: svg_parts.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
     won = _totals(rates)
-    elo = {str(row.entrant_id): row.rating for row in standings.rows}
+    elo = {row.entrant: row.rating for row in standings.rows}
     return tuple(
         RatingRow(
             place.entrant,
@@ -118,19 +119,19 @@ def _rows(
     )
 
 
-def _between(place: LeaderboardRow) -> str:
-    if place.lower is None or place.upper is None:
+def _between(place: BradleyTerryRow) -> str:
+    if place.low is None or place.high is None:
         return ""
-    return f"{place.lower:.0f}–{place.upper:.0f}"  # noqa: RUF001
+    return f"{place.low:.0f}–{place.high:.0f}"  # noqa: RUF001
 
 
-def _bar(place: LeaderboardRow, scale: svg_parts.RoundScale | None) -> svg_parts.Drawing | None:
+def _bar(place: BradleyTerryRow, scale: svg_parts.RoundScale | None) -> svg_parts.Drawing | None:
     if place.rating is None or scale is None:
         return None
-    return embedded.interval_bar(scale, place.rating, place.lower, place.upper)
+    return embedded.interval_bar(scale, place.rating, place.low, place.high)
 
 
-def _totals(rates: Iterable[WinRate]) -> Mapping[str, _Count]:
+def _totals(rates: Iterable[WinRateRow]) -> Mapping[str, _Count]:
     won: defaultdict[str, _Count] = defaultdict(Counter)
     for each in rates:
         won[each.entrant_a].update(won=each.a_wins, lost=each.b_wins, tied=each.ties)
@@ -157,7 +158,7 @@ def _why_elo_differs(standings: Standings) -> str:
 
 def _about_engines(rated: RatedDimension) -> str:
     standings = rated.standings
-    by_elo = [row.entrant_id for row in standings.rows if row.rating is not None]
+    by_elo = [row.entrant for row in standings.rows if row.rating is not None]
     by_both = [place.entrant for place in rated.board.rows if place.entrant in by_elo]
     same = "The order is the same." if by_elo == by_both else f"By Elo: {', '.join(by_elo)}."
     others = standings.other_ties.ratings if standings.other_ties else {}
@@ -174,7 +175,7 @@ def _about_engines(rated: RatedDimension) -> str:
     return " ".join(filter(None, said))
 
 
-def _grid(order: Sequence[str], rates: Iterable[WinRate]) -> HeatMap:
+def _grid(order: Sequence[str], rates: Iterable[WinRateRow]) -> HeatMap:
     cells: dict[tuple[str, str], Cell] = {}
     for each in rates:
         a, b = each.entrant_a, each.entrant_b

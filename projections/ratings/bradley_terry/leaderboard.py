@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -11,36 +11,11 @@ from msgspec.structs import replace
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.comparisons import ranks
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Reason, rate
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.results.ratings import BradleyTerryRow
 
-Unrated: TypeAlias = Reason | Literal["no battle", "not rated on every dimension"]
-
-
-class LeaderboardRow(NamedTuple):
-    """One entrant; its ranks are those within its component."""
-
-    entrant: str
-    rating: float | None
-    lower: float | None  # None, too, where a bound is beyond all numbers
-    upper: float | None
-    rank_low: int | None  # 1 + how many are surely better; None: no interval, or nobody to compare
-    rank_high: int | None  # how many are not surely worse, itself included
-    n_battles: int
-    component: int | None  # None: it was not among those that were rated
-    reason: Unrated | None  # why there is no rating
-    no_interval: str | None = None  # why a rating has no interval, and no rank
-
-    @property
-    def rank(self) -> str | None:
-        """Its ranks, as "1" or "2-4"."""
-        if self.rank_low == self.rank_high:
-            return None if self.rank_low is None else str(self.rank_low)
-        return f"{self.rank_low}-{self.rank_high}"
-
-    @property
-    def group(self) -> int | None:
-        """Its component's number for people, who count from 1."""
-        return None if self.component is None else self.component + 1
+NO_BATTLE: Final = "no battle"
+"""The reason of an entrant that was not among those that were rated, or never won nor lost."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +27,15 @@ class Leaderboard:
     """
 
     name: str  # of the dimension, or whatever was rated
-    rows: tuple[LeaderboardRow, ...]
+    rows: tuple[BradleyTerryRow, ...]
     ratings: BradleyTerryRatings
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The entrants of each component, the best first."""
-        numbers = range(len(self.ratings.components))
+        """The entrants of each component, the best first; rows count them from 1."""
+        numbers = range(1, len(self.ratings.components) + 1)
         return tuple(
-            tuple(place.entrant for place in self.rows if place.component == number)
+            tuple(place.entrant for place in self.rows if place.group == number)
             for number in numbers
         )
 
@@ -91,30 +66,39 @@ def board_of(name: str, ratings: BradleyTerryRatings, roster: Iterable[str] = ()
     low, high = ranks(ratings)
     rows = zip(ratings.rows(), low.tolist(), high.tolist(), strict=True)
     placed = [
-        LeaderboardRow(
+        BradleyTerryRow(
+            name,
             row.entrant,
             rating=row.rating,
-            lower=_finite(row.lower),
-            upper=_finite(row.upper),
+            low=_finite(row.lower),
+            high=_finite(row.upper),
+            rank=_rank(rank_low, rank_high),
             rank_low=rank_low or None,
             rank_high=rank_high or None,
             n_battles=row.n_battles,
-            component=row.component,
-            reason=row.reason if row.n_battles or row.rating is not None else "no battle",
+            group=row.component + 1,
+            reason=row.reason if row.n_battles or row.rating is not None else NO_BATTLE,
             no_interval=row.no_interval,
         )
         for row, rank_low, rank_high in rows
     ]
     idle = [
-        LeaderboardRow(entrant, None, None, None, None, None, 0, None, "no battle")
+        BradleyTerryRow(name, entrant, reason=NO_BATTLE)
         for entrant in roster
         if entrant not in ratings.entrants
     ]
     return Leaderboard(name, (*sorted(placed, key=_from_the_best_down), *idle), ratings)
 
 
-def _from_the_best_down(place: LeaderboardRow) -> tuple[bool, int | None, float]:
-    return place.reason == "no battle", place.component, -(place.rating or 0.0)
+def _rank(low: int, high: int) -> str | None:
+    """Return ranks as "1" or "2-4"; None: there are none."""
+    if low == high:
+        return str(low) if low else None
+    return f"{low}-{high}"
+
+
+def _from_the_best_down(place: BradleyTerryRow) -> tuple[bool, int | None, float]:
+    return place.reason == NO_BATTLE, place.group, -(place.rating or 0.0)
 
 
 def _finite(bound: float | None) -> float | None:

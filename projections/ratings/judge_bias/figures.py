@@ -79,8 +79,8 @@ class Figure(NamedTuple):
     measure: Kind
     of: str | None  # whom or what it concerns, where a judge has several of a kind
     value: float | None
-    low: float | None
-    high: float | None
+    ci95_low: float | None
+    ci95_high: float | None
     unit: str
     n: int
     n_of: str  # what n counts
@@ -90,7 +90,7 @@ class Figure(NamedTuple):
 def figure(measure: Kind, bounded: Bounded, n: int, *, of: str | None = None) -> Figure:
     """Return a figure that rests on n."""
     unit, n_of = _COUNTED_IN[measure]
-    return Figure(measure, of, *bounded, unit, n, n_of, reason=None)
+    return Figure(measure, of, *bounded, unit=unit, n=n, n_of=n_of, reason=None)
 
 
 def missing(measure: Kind, why: str, *, of: str | None = None) -> Figure:

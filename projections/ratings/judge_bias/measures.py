@@ -1,13 +1,12 @@
 """Every bias of a tournament's judges, as figures with their intervals."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension
 from projections.battles.columns import Battles, CannotRate
 from projections.battles.settled import settled_battles
 from projections.intervals import FEWEST_CLUSTERS, Estimate
@@ -20,6 +19,7 @@ from projections.ratings.judge_bias.single_judge import SLOT, flips, slot_prefer
 from projections.ratings.judge_bias.transitivity import transitivity
 from projections.ratings.style import MOST_BETWEEN, Coefficient, fit_adjusted
 from projections.ratings.tournament import style_of_battles, with_texts
+from projections.results.judges import BiasRow
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import Said
@@ -36,17 +36,9 @@ _NO_MORE_PAIRS: Final = (
 )
 
 
-class Bias(NamedTuple):
-    """A figure about a judge on a dimension."""
-
-    dimension: Dimension
-    judge: str
-    figure: Figure
-
-
 def biases(
     tournament: Tournament, judges: Sequence[JudgeSettings], said: Said | None = None
-) -> Iterator[Bias]:
+) -> Iterator[BiasRow]:
     """Yield the figures on each judge with verdicts in both orders, by dimension.
 
     Args:
@@ -70,7 +62,8 @@ def biases(
             if len(own):
                 of_ratings = _of_ratings(groups[dimension])
                 figures = (*_habits(own), *of_jury[judge], *of_ratings)
-                yield from (Bias(dimension, judge, figure) for figure in figures)
+                for figure in figures:
+                    yield BiasRow(dimension=dimension, judge=judge, **figure._asdict())
 
 
 def _families_of(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Families:

@@ -125,7 +125,7 @@ def test_a_run_ends_in_ratings_and_their_files(recorder: Recorder, tmp_path: Pat
     (rows,) = [standing.rows for standing in standings.values()]
     assert outcome.generated == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
     assert outcome.judged == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-    assert [row.entrant_id for row in rows] == ["tuned", "base"]
+    assert [row.entrant for row in rows] == ["tuned", "base"]
     assert sum(row.rating or 0 for row in rows) == pytest.approx(2800)
     assert (outcome.run.folder / "elo_results.json").is_file()
 

@@ -55,7 +55,7 @@ def test_elo_results_are_those_of_the_standings() -> None:
 
     primary = fields["primary"]["factuality"]
     assert {name: (row["mean"], row["sem"]) for name, row in primary.items()} == {
-        row.entrant_id: (row.rating, row.order_sem) for row in rows
+        row.entrant: (row.rating, row.order_sem) for row in rows
     }
     assert primary == fields["k_sensitivity"]["factuality"]["16.0"]
 
@@ -195,7 +195,7 @@ def test_what_is_sure_stands_beside_the_noise_of_orders() -> None:
         "seed": 7,
         "ratings": {
             "factuality": {
-                row.entrant_id: {"ci95_low": row.lower, "ci95_high": row.upper}
+                row.entrant: {"ci95_low": row.ci95_low, "ci95_high": row.ci95_high}
                 for row in found.standings[FACTUALITY].rows
             }
         },

@@ -1,6 +1,6 @@
 """How few prompts decide who is ahead: each set is checked by rating the battles without it."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, Battles, battles_of
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.fragility import Fragility, fragility
+from projections.ratings.fragility import fragility
+from projections.results.ratings import FragilityRow
 from tests.support.builders.battles import tournaments
 from tests.support.strategies.battles import comparable
 
@@ -24,9 +25,9 @@ def series(outcomes: str, a: str = "ann", b: str = "bob") -> list[Battle]:
     return [Battle(a, b, scores[each], f"{a}{b}{n}") for n, each in enumerate(outcomes)]
 
 
-def without(battles: Battles, prompts: Collection[Hashable | None]) -> Battles:
+def without(battles: Battles, prompts: Collection[str | None]) -> Battles:
     """Return the battles on all other prompts."""
-    named = [battles.prompts[cluster] not in prompts for cluster in battles.cluster]
+    named = [str(battles.prompts[cluster]) not in prompts for cluster in battles.cluster]
     return battles.take(np.array(named, dtype=np.bool_))
 
 
@@ -48,7 +49,7 @@ def greedy(battles: Battles, ahead: str, behind: str) -> int:
             return n
         tried = {
             prompt: rate(without(battles, {prompt}), PLAIN).rating
-            for prompt in {battles.prompts[each] for each in battles.cluster}
+            for prompt in {str(battles.prompts[each]) for each in battles.cluster}
         }
         battles = without(
             battles, {min(tried, key=lambda each: tried[each][first] - tried[each][second])}
@@ -57,21 +58,21 @@ def greedy(battles: Battles, ahead: str, behind: str) -> int:
 
 
 def assert_exact(
-    found: Sequence[Fragility], battles: Battles, parameters: BradleyTerryParameters = PLAIN
+    found: Sequence[FragilityRow], battles: Battles, parameters: BradleyTerryParameters = PLAIN
 ) -> None:
     """Rate without the decisive prompts, and without all but the last of them."""
     for each in found:
         assert each.gap > -_EVEN
         if each.decisive:
-            assert not leads(without(battles, each.decisive), *each[:2], parameters)
-            assert leads(without(battles, each.decisive[:-1]), *each[:2], parameters)
+            assert not leads(without(battles, each.decisive), each.ahead, each.behind, parameters)
+            assert leads(without(battles, each.decisive[:-1]), each.ahead, each.behind, parameters)
 
 
 def test_the_wins_that_decide_are_counted_and_named() -> None:
     """Five wins and two losses: level without three wins, behind without four."""
-    [found] = fragility(battles_of(series("+-+=+-++")), PLAIN)
+    [found] = fragility("wit", battles_of(series("+-+=+-++")), PLAIN)
 
-    assert found[:2] == ("ann", "bob")
+    assert (found.ahead, found.behind) == ("ann", "bob")
     assert found.gap == pytest.approx(400 * np.log10(5.5 / 2.5))
     assert found.n_prompts == 8
     assert found.decisive == ("annbob0", "annbob2", "annbob4", "annbob6")
@@ -81,9 +82,9 @@ def test_each_neighbour_in_the_ratings_is_compared_with_the_next() -> None:
     """Best first, and not everybody with everybody."""
     rows = [*series("+++-"), *series("++-", "bob", "cat"), *series("+++-", "ann", "cat")]
 
-    found = fragility(battles_of(rows), PLAIN)
+    found = fragility("wit", battles_of(rows), PLAIN)
 
-    assert [each[:2] for each in found] == [("ann", "bob"), ("bob", "cat")]
+    assert [(each.ahead, each.behind) for each in found] == [("ann", "bob"), ("bob", "cat")]
     assert_exact(found, battles_of(rows))
 
 
@@ -91,7 +92,7 @@ def test_a_prompt_counts_with_all_of_its_battles() -> None:
     """Whoever drops a prompt drops what everybody did there."""
     rows = [*series("+++++--"), Battle("ann", "bob", 1.0, "annbob1"), *series("-", "bob", "ann")]
 
-    [found] = fragility(battles_of(rows), PLAIN)
+    [found] = fragility("wit", battles_of(rows), PLAIN)
 
     assert found.decisive is not None
     assert found.decisive[0] == "annbob1"
@@ -100,7 +101,7 @@ def test_a_prompt_counts_with_all_of_its_battles() -> None:
 
 def test_level_entrants_are_decided_by_no_prompt() -> None:
     """Nothing need be left out where nobody is ahead."""
-    [found] = fragility(battles_of(series("+-+-")), PLAIN)
+    [found] = fragility("wit", battles_of(series("+-+-")), PLAIN)
 
     assert found.decisive == ()
 
@@ -109,8 +110,8 @@ def test_who_never_lost_is_compared_under_a_prior_only() -> None:
     """Without one there is no gap; with one, no prompt speaks for the other."""
     undefeated = battles_of(series("+++"))
 
-    assert fragility(undefeated, PLAIN) == ()
-    [found] = fragility(undefeated, replace(PLAIN, prior_sd=200.0))
+    assert fragility("wit", undefeated, PLAIN) == ()
+    [found] = fragility("wit", undefeated, replace(PLAIN, prior_sd=200.0))
     assert found.decisive is None
 
 
@@ -124,7 +125,7 @@ def test_a_prompt_that_holds_the_board_together_is_decisive() -> None:
         Battle("dan", "ann", 1.0, "both"),
     ]
 
-    found = fragility(battles_of(rows), PLAIN)
+    found = fragility("wit", battles_of(rows), PLAIN)
 
     assert_exact(found, battles_of(rows))
 
@@ -134,7 +135,7 @@ def test_battles_without_a_prompt_count_each_and_have_no_name() -> None:
     battles = battles_of(series("+++--"))
     unnamed = Battles(*(getattr(battles, name) for name in Battles.__match_args__[:-1]))
 
-    [found] = fragility(unnamed, PLAIN)
+    [found] = fragility("wit", unnamed, PLAIN)
 
     assert found.decisive == (None, None)
     assert found.n_prompts == 5
@@ -144,7 +145,7 @@ def test_davidson_turns_at_other_prompts_exactly_too() -> None:
     """Its ties are outcomes of their own."""
     davidson = replace(PLAIN, ties="davidson")
     for battles in named(tournaments(3, n_prompts=20)):
-        assert_exact(fragility(battles, davidson), battles, davidson)
+        assert_exact(fragility("wit", battles, davidson), battles, davidson)
 
 
 @given(rows=comparable())
@@ -152,7 +153,7 @@ def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Batt
     """Of any battles at all."""
     battles = battles_of(rows)
 
-    found = fragility(battles, PLAIN)
+    found = fragility("wit", battles, PLAIN)
 
     assert len(found) == len(battles.entrants) - 1
     assert_exact(found, battles)
@@ -162,9 +163,9 @@ def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Batt
 def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
     """To choose by influence costs at most two prompts, and mostly none."""
     worse = [
-        len(each.decisive or ()) - greedy(battles, *each[:2])
+        len(each.decisive or ()) - greedy(battles, each.ahead, each.behind)
         for battles in named(tournaments(n, n_prompts=30))
-        for each in fragility(battles, PLAIN)[:1]
+        for each in fragility("wit", battles, PLAIN)[:1]
     ]
 
     assert len(worse) == n

@@ -12,12 +12,12 @@ from projections.battles.comparisons import comparisons_of
 from projections.intervals import wilson
 from projections.ratings.standings import (
     Standings,
-    WinRate,
     standings,
     win_rates,
     win_rates_by_outcome,
     win_rates_of,
 )
+from projections.results.ratings import WinRateRow
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
@@ -49,7 +49,7 @@ def test_the_best_entrant_stands_first() -> None:
     """A reader takes the first row for the winner."""
     standing = table("b", "b", "b", "b", "b", "b")  # kim beats amy beats zoe
 
-    assert [row.entrant_id for row in standing.rows] == ["kim", "amy", "zoe"]
+    assert [row.entrant for row in standing.rows] == ["kim", "amy", "zoe"]
     assert [row.n_matches for row in standing.rows] == [4, 4, 4]
     best, middle, worst = (row.rating or 0.0 for row in standing.rows)
     assert best > middle > worst
@@ -65,7 +65,7 @@ def test_rows_repeat_the_ratings_of_their_entrants() -> None:
         standing.ratings.order_sem().tolist(),
         strict=True,
     )
-    rows = ((row.entrant_id, row.rating, row.order_sem) for row in standing.rows)
+    rows = ((row.entrant, row.rating, row.order_sem) for row in standing.rows)
     assert sorted(rows) == sorted(rated)
 
 
@@ -73,8 +73,8 @@ def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
     """Dropping it would hide it, and 1400 would claim a rating that nobody measured."""
     standing = table("tie", "a", "inconsistent", "refused", "b", "pending")  # amy decides nothing
 
-    assert [row.entrant_id for row in standing.rows] == ["kim", "zoe", "amy"]
-    assert standing.rows[-1][1:] == (None, None, None, None, 0, 0)
+    assert [row.entrant for row in standing.rows] == ["kim", "zoe", "amy"]
+    assert standing.rows[-1][2:] == (None, None, None, None, 0)
     assert standing.ratings.entrants == ("kim", "zoe")
 
 
@@ -82,15 +82,15 @@ def test_the_unrated_stand_in_the_order_of_the_roster() -> None:
     """Before the first verdict a table shows everybody who will compete."""
     standing = table()
 
-    assert [row.entrant_id for row in standing.rows] == ["zoe", "amy", "kim"]
-    assert {row[1:] for row in standing.rows} == {(None, None, None, None, 0, 0)}
+    assert [row.entrant for row in standing.rows] == ["zoe", "amy", "kim"]
+    assert {row[2:] for row in standing.rows} == {(None, None, None, None, 0)}
 
 
 def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:
     """A replay must list them alike, whatever order the roster has."""
     standing = table("tie", "tie", "tie", elo=EloParameters(permutations=2, ties="half"))
 
-    assert [row.entrant_id for row in standing.rows] == ["amy", "kim", "zoe"]
+    assert [row.entrant for row in standing.rows] == ["amy", "kim", "zoe"]
     assert {row.rating for row in standing.rows} == {1400.0}
 
 
@@ -103,8 +103,8 @@ def test_an_interval_is_about_the_rating() -> None:
 
     for row in resampled.rows:
         assert row.rating is not None
-        assert ((row.lower or 0) + (row.upper or 0)) / 2 == pytest.approx(row.rating)
-    assert {(row.lower, row.upper) for row in without.rows} == {(None, None)}
+        assert ((row.ci95_low or 0) + (row.ci95_high or 0)) / 2 == pytest.approx(row.rating)
+    assert {(row.ci95_low, row.ci95_high) for row in without.rows} == {(None, None)}
     assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
 
 
@@ -119,9 +119,12 @@ def test_an_entrant_met_on_five_prompts_has_no_interval() -> None:
         "pending",
     ]  # amy is not met on the sixth prompt
 
-    rows = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=6).rows
+    standing = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=6)
 
-    found = {row.entrant_id: (row.n_prompts, row.lower is None) for row in rows}
+    found = {
+        row.entrant: (standing.n_prompts[row.entrant], row.ci95_low is None)
+        for row in standing.rows
+    }
     assert found == {"amy": (5, True), "kim": (6, False), "zoe": (6, False)}
 
 
@@ -130,7 +133,7 @@ def test_a_single_prompt_gives_no_interval() -> None:
     standing = table("b", "a", "a", elo=replace(ELO, bootstraps=30))
 
     assert standing.bootstrap is None
-    assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
+    assert {(row.ci95_low, row.ci95_high) for row in standing.rows} == {(None, None)}
 
 
 def test_resamples_that_do_not_differ_give_no_interval() -> None:
@@ -139,7 +142,7 @@ def test_resamples_that_do_not_differ_give_no_interval() -> None:
     standing = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=10)
 
     assert standing.bootstrap is not None
-    assert {(row.lower, row.upper) for row in standing.rows} == {(None, None)}
+    assert {(row.ci95_low, row.ci95_high) for row in standing.rows} == {(None, None)}
 
 
 def test_prompts_whose_pairs_all_tied_are_drawn_too() -> None:
@@ -173,8 +176,8 @@ def test_above_a_fifth_of_ties_both_ratings_are_given() -> None:
     assert dropped.other_ties is not None
     assert as_half.other_ties is not None
     assert (dropped.other_ties.ties, as_half.other_ties.ties) == ("half", "drop")
-    assert dropped.other_ties.ratings == {row.entrant_id: row.rating for row in as_half.rows}
-    rated = {row.entrant_id: row.rating for row in dropped.rows if row.rating is not None}
+    assert dropped.other_ties.ratings == {row.entrant: row.rating for row in as_half.rows}
+    rated = {row.entrant: row.rating for row in dropped.rows if row.rating is not None}
     assert as_half.other_ties.ratings == rated
 
 
@@ -244,13 +247,13 @@ def test_each_dimension_has_standings_of_its_own() -> None:
     """An entrant may be the most factual and the least useful."""
     found = results(*history(opened(rubrics=RUBRICS), "a", "b"))
 
-    best = {name: standing.rows[0].entrant_id for name, standing in found.standings.items()}
+    best = {name: standing.rows[0].entrant for name, standing in found.standings.items()}
     assert best == {"factuality": "base", "utility": "tuned"}
 
 
 def counts(*events: Event) -> list[tuple[str | int, ...]]:
     """Return the rows without their dimension."""
-    return [row[1:-1] for row in win_rates(settled(known(*events)))]
+    return [row[1:8] for row in win_rates(settled(known(*events)))]
 
 
 def test_entrants_of_a_pair_are_in_the_order_of_the_alphabet() -> None:
@@ -318,7 +321,12 @@ def test_dimensions_stay_in_the_order_of_the_tournament() -> None:
     assert [(row.dimension, row.missing) for row in rows] == [("utility", 2), ("factuality", 1)]
 
 
-def duel(*fates: Fate, rule: Rule = RECORDED) -> WinRate:
+def interval(row: WinRateRow) -> tuple[float | None, float | None]:
+    """Return the bounds of a share."""
+    return row.ci95_low, row.ci95_high
+
+
+def duel(*fates: Fate, rule: Rule = RECORDED) -> WinRateRow:
     """Return the row of amy and zoe, who met on a prompt for each fate."""
     prompts = [prompt(f"p{n}") for n in range(len(fates))]
     opening = opened(prompts=prompts, entrants=[entrant("amy"), entrant("zoe")])
@@ -347,15 +355,15 @@ def test_a_tie_is_half_a_win(fates: list[Fate], rate: float | None) -> None:
 
 def test_the_interval_of_wins_alone_is_wilsons() -> None:
     """Prompts that are won or lost are independent trials."""
-    assert duel("a", "a", "a", "b").interval == pytest.approx(wilson(0.75, 4))
+    assert interval(duel("a", "a", "a", "b")) == pytest.approx(wilson(0.75, 4))
 
 
 def test_ties_vary_less_than_wins() -> None:
     """Of scores 1 and 1/2 the variance is 1/16, where wins have 3/16: six are as 18 trials."""
     expected = wilson(0.75, 18, z=2.570582)  # Student's t of 5 degrees of freedom
 
-    assert duel(*fates_of("a", "tie", 3)).interval == pytest.approx(expected)
-    assert duel("a", "a", "tie", "tie").interval is None
+    assert interval(duel(*fates_of("a", "tie", 3))) == pytest.approx(expected)
+    assert interval(duel("a", "a", "tie", "tie")) == (None, None)
 
 
 def fates_of(first: Fate, second: Fate, n: int) -> list[Fate]:
@@ -369,13 +377,13 @@ def test_two_orders_of_a_pairing_are_one_trial() -> None:
     twice = duel(*fates, rule=Rule(CONCATENATE, None))
 
     assert (twice.a_wins, twice.b_wins) == (6, 2)
-    assert twice.interval == pytest.approx(duel(*fates).interval)
+    assert interval(twice) == pytest.approx(interval(duel(*fates)))
 
 
 def test_a_share_of_one_prompt_or_of_none_has_no_interval() -> None:
     """From 0 to 1 would be true, and pass for a result."""
-    assert duel("a").interval is None
-    assert (duel("pending").win_rate, duel("pending").interval) == (None, None)
+    assert interval(duel("a")) == (None, None)
+    assert duel("pending")[-3:] == (None, None, None)
 
 
 @given(events=tournament_histories())
@@ -427,6 +435,6 @@ def test_prompts_of_one_text_are_one_piece_of_evidence() -> None:
     )
 
     assert rates.win_rate == pytest.approx(0.6)
-    assert rates.interval == pytest.approx(wilson(0.6, 5))
-    assert {row.n_prompts for row in rated.rows} == {5}
-    assert [row.lower for row in rated.rows] == [None, None]
+    assert interval(rates) == pytest.approx(wilson(0.6, 5))
+    assert {*rated.n_prompts.values()} == {5}
+    assert [row.ci95_low for row in rated.rows] == [None, None]

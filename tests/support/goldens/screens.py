@@ -32,7 +32,7 @@ from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
-from commands.cli.tables.table import Column, Table, difference_table
+from commands.cli.tables.table import Table, difference_table
 from commands.decisions.recorder import Recorder, count_missing_responses, count_missing_verdicts
 from commands.entrants.generate import generate_missing
 from commands.importing.merge import MergeCounts
@@ -52,6 +52,7 @@ from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
 from projections.reliability.calibration import Calibration, Case
+from projections.results.columns import Column
 from projections.tournament.remaining import AskingRules, progress
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
@@ -72,7 +73,6 @@ ENDINGS: Final[Mapping[Format, str]] = MappingProxyType(
         Format.JSONL: "jsonl",
         Format.CSV: "csv",
         Format.MD: "md",
-        Format.LATEX: "tex",
     }
 )
 
@@ -95,10 +95,10 @@ SAMPLE: Final = Table(
     schema="tourney/sample@1",
     title="One of [b]everything[/b]",
     columns=(
-        Column("entrant", "Entrant"),
-        Column("rating", "Elo & more", 1),
-        Column("n_matches", "Matches"),
-        Column("text", "Response"),
+        Column("Entrant", key="entrant"),
+        Column("Elo & more", 1, key="rating"),
+        Column("Matches", key="n_matches"),
+        Column("Response", key="text"),
     ),
     rows=tuple(
         {"entrant": entrant_id, "rating": rating, "n_matches": n_matches, "text": text}

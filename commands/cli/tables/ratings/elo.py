@@ -1,17 +1,17 @@
 """Elo standings as a table, with notes on intervals."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from commands.cli.tables.table import KEPT, Column, DrawnInterval, Table, columns, judged_by
+from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
 from commands.errors import MOST_NAMES, counted, joined_names
-from commands.runs.reading.rows import EloRow
-from commands.runs.report.drawings.figures import elo_chart
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.intervals import FEWEST_CLUSTERS
 from projections.ratings.standings import TIES, Standings
+from projections.results.columns import Column
+from projections.results.ratings import EloRow
 from projections.tournament.compared import Account
 
 
@@ -26,27 +26,23 @@ def elo_table(
     standings = tuple(standings)
     others = dict.fromkeys(each.other_ties.ties for each in standings if each.other_ties)
     swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
-    rows = tuple(row for standing in standings for row in _elo_rows(standing, others))
-    return Table(
-        schema="tourney/elo@1",
-        title=f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
-        columns=(
-            *columns("dimension", "entrant", importance=KEPT),
-            *columns(digits=1, importance=KEPT, rating="Elo"),
-            *columns(digits=1, group="interval", ci95_low="95 % low", ci95_high="95 % high"),
-            *columns(digits=2, importance=0, order_sem="Order SEM"),
-            *(Column(f"rating_ties_{ties}", TIES[ties], 1, importance=1) for ties in others),
-            *columns("n_matches", importance=1),
-            *(Column(f"k_{k:g}", f"K={k:g}", 1, importance=0) for k in swept),
+    rows = [row for standing in standings for row in standing.rows]
+    return table_of(
+        EloRow,
+        rows,
+        "tourney/elo@1",
+        f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
+        more=(
+            *(_under_other_ties(standings, ties) for ties in others),
+            *(_under_other_k(standings, k) for k in swept),
         ),
-        rows=rows,
         notes=(
             *([judged_by(judges)] if judges else []),
             *_account_notes(standings, parameters, is_jury=len(judges) > 1),
             *(
-                f"{row['entrant']} has no rating on {row['dimension']}: no decided battles."
+                f"{row.entrant} has no rating on {row.dimension}: no decided battles."
                 for row in rows
-                if row["rating"] is None
+                if row.rating is None
             ),
         ),
         facts={
@@ -60,29 +56,30 @@ def elo_table(
                 for each in standings
             },
         },
-        named_by=("dimension", "entrant"),
-        compared=("rating", "n_matches"),
-        interval=DrawnInterval("ci95_low", "rating", "ci95_high"),
-        chart=elo_chart,
     )
 
 
-def _elo_rows(standings: Standings, others: Iterable[TieRule]) -> Iterable[Mapping[str, Json]]:
-    swept = {
-        k: dict(zip(ratings.entrants, map(float, ratings.mean()), strict=True))
-        for k, ratings in standings.sweep
-    }
-    other = standings.other_ties
-    means_by_ties = {other.ties: other.ratings} if other else {}
-    for row in standings.rows:
-        yield {
-            **EloRow(standings.dimension, *row[:-1])._asdict(),
-            **{
-                f"rating_ties_{ties}": means_by_ties.get(ties, {}).get(row.entrant_id)
-                for ties in others
-            },
-            **{f"k_{k:g}": means.get(row.entrant_id) for k, means in swept.items()},
-        }
+def _under_other_ties(standings: Sequence[Standings], ties: TieRule) -> MoreColumn:
+    column = Column(TIES[ties], 1, key=f"rating_ties_{ties}", importance=1, after="order_sem")
+    return MoreColumn(
+        column,
+        [
+            each.other_ties.ratings.get(row.entrant)
+            if each.other_ties and each.other_ties.ties == ties
+            else None
+            for each in standings
+            for row in each.rows
+        ],
+    )
+
+
+def _under_other_k(standings: Sequence[Standings], k: float) -> MoreColumn:
+    values: list[Json] = []
+    for each in standings:
+        found = dict(each.sweep)[k]
+        means = dict(zip(found.entrants, found.mean().tolist(), strict=True))
+        values += [means.get(row.entrant) for row in each.rows]
+    return MoreColumn(Column(f"K={k:g}", 1, key=f"k_{k:g}", importance=0), values)
 
 
 _MANY: Final = 0.2  # of the judged pairs are left out
@@ -116,7 +113,7 @@ def _account_notes(
                 f" compare only within a group: {named}."
             )
         if each.bootstrap is not None:
-            if any(row.lower is not None for row in each.rows):
+            if any(row.ci95_low is not None for row in each.rows):
                 yield f"{each.dimension}: {each.bootstrap.sentence()}"
             yield from _without_interval_notes(each)
         elif parameters.bootstraps:
@@ -127,10 +124,11 @@ def _account_notes(
 
 def _without_interval_notes(standings: Standings) -> Iterable[str]:
     for row in standings.rows:
-        if row.rating is not None and row.lower is None:
+        if row.rating is not None and row.ci95_low is None:
+            n_prompts = standings.n_prompts[row.entrant]
             why = (
-                f"{counted(row.n_prompts, 'prompt')}: at least {FEWEST_CLUSTERS} are needed"
-                if row.n_prompts < FEWEST_CLUSTERS
+                f"{counted(n_prompts, 'prompt')}: at least {FEWEST_CLUSTERS} are needed"
+                if n_prompts < FEWEST_CLUSTERS
                 else "prompts vary no more than match order does: see `tourney project bt`"
             )
-            yield f"{row.entrant_id}: no interval on {standings.dimension} ({why})."
+            yield f"{row.entrant}: no interval on {standings.dimension} ({why})."

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from commands.cli.tables.table import DrawnInterval
 from ledger.identity import Json
 
 _LINE: Final = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
@@ -11,10 +10,18 @@ _POINT: Final = "\N{BLACK CIRCLE}"
 _LEAST, _MOST = 20, 40  # columns: a bar is neither shorter nor longer
 
 
-def bars(rows: Sequence[Mapping[str, Json]], of: DrawnInterval, room: int) -> list[str] | None:
-    """Return a bar for each row: its interval as a line, its value as a point; None: no room."""
+def bars(
+    rows: Sequence[Mapping[str, Json]], keys: tuple[str, str, str], room: int
+) -> list[str] | None:
+    """Return a bar for each row: its interval as a line, its value as a point; None: no room.
+
+    Args:
+        rows: What is shown.
+        keys: Of the lower bound, the value and the upper bound.
+        room: How many columns of characters there are.
+    """
     width = min(room, _MOST)
-    found = [[row.get(key) for key in (of.low, of.value, of.high)] for row in rows]
+    found = [[row.get(key) for key in keys] for row in rows]
     known = [float(each) for row in found for each in row if isinstance(each, int | float)]
     if width < _LEAST or not known or min(known) == max(known):
         return None

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.table import Table, columns
+from commands.cli.tables.table import Table, table_of
 from ledger.identity import Json
 from projections.artifacts.escaping import one_line, shown
 from projections.battles.details import (
@@ -19,6 +19,7 @@ from projections.battles.details import (
     DimensionResult,
     OrderResult,
 )
+from projections.results.outcomes import BattleRow
 
 _WORD: Final = re.compile(r"\S+")
 _MOST_WORDS: Final = 5_000  # comparing takes the square of it
@@ -47,13 +48,11 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 def battle_table(details: BattleDetails) -> Table:
     """Return a row for each order on each dimension; the texts are facts."""
-    return Table(
-        schema="tourney/battle@1",
-        title=_title(details),
-        columns=columns(
-            "dimension", "order", "first", "status", "verdict", "preferred", "outcome", "reply"
-        ),
-        rows=tuple(_row(result, order) for result in details.dimensions for order in result.orders),
+    return table_of(
+        BattleRow,
+        (_row(result, order) for result in details.dimensions for order in result.orders),
+        "tourney/battle@1",
+        _title(details),
         facts={
             "judge": details.judge.judge_id,
             "prompt": details.prompt.fields,
@@ -62,15 +61,15 @@ def battle_table(details: BattleDetails) -> Table:
     )
 
 
-def _row(result: DimensionResult, order: OrderResult) -> dict[str, Json]:
+def _row(result: DimensionResult, order: OrderResult) -> BattleRow:
     settled = result.settlement
-    return {
-        "id": settled.pairing.battle_id,
-        "dimension": settled.pairing.rubric.dimension,
-        "outcome": settled.status,
-        "winner": settled.winner,
+    return BattleRow(
+        id=settled.pairing.battle_id,
+        dimension=settled.pairing.rubric.dimension,
+        outcome=settled.status,
+        winner=settled.winner,
         **order._asdict(),
-    }
+    )
 
 
 def _side_fields(side: BattleSide) -> dict[str, Json]:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len, chop_cells
 
-from commands.cli.tables.table import KEPT, Column
+from projections.results.columns import KEPT, Column
 
 GAP: Final = "  "  # between columns
 _ITEM_GAP: Final = "   "  # between the items of a stacked row

@@ -17,6 +17,10 @@ from commands.runs.report.drawings.chart import (
     Panel,
 )
 from projections.evaluations.steps import numbered_label
+from projections.results.columns import RowType
+from projections.results.evaluations import CurveRow, MetricRow
+from projections.results.judges import CalibrationRow
+from projections.results.ratings import BradleyTerryRow, EloRow, WinRateRow
 
 ChartRow: TypeAlias = Mapping[str, Any]  # as --json has them
 ToChart: TypeAlias = Callable[[str, Sequence[ChartRow]], Chart]
@@ -25,7 +29,9 @@ _SWEPT: Final = "k_"  # what the ratings under other K are called
 
 
 def elo_chart(title: str, rows: Sequence[ChartRow]) -> Chart:
-    """Draw Elo ratings with their intervals."""
+    """Draw Elo ratings with their intervals, or under each K of a sweep."""
+    if any(key.startswith(_SWEPT) for key in rows[0]):
+        return sweep_chart(title, rows)
     panels = _ratings(
         rows, ("rating", "ci95_low", "ci95_high"), "Elo rating (points); bar: 95 % interval"
     )
@@ -195,3 +201,14 @@ def _by(rows: Iterable[ChartRow], key: str) -> dict[str, list[ChartRow]]:
     for row in rows:
         groups.setdefault(row.get(key) or "", []).append(row)
     return groups
+
+
+FIGURES: Final[Mapping[RowType | None, ToChart]] = {
+    EloRow: elo_chart,
+    BradleyTerryRow: bradley_terry_chart,
+    WinRateRow: win_rates_chart,
+    CalibrationRow: calibration_chart,
+    MetricRow: metrics_chart,
+    CurveRow: curve_chart,
+}
+"""The figure of each kind of row that has one."""

@@ -23,7 +23,7 @@ def test_hostile_texts_and_names_are_escaped() -> None:
     answer = Answer(("\x1b[2Jx",), (("=1+1\x1b]8;;http://evil\x07",),))
     table = answer_table(answer, is_cut=True)
 
-    for each in set(Format) - {Format.SVG, Format.VEGA, Format.PARQUET}:  # no text, or no chart
+    for each in set(Format) - {Format.SVG, Format.PARQUET}:  # no text, or no chart
         assert "\x1b" not in rendered(table, each)
     assert "'=1+1" in rendered(table, Format.CSV)
 

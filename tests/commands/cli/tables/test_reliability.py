@@ -16,13 +16,13 @@ from commands.cli.tables.reliability import (
 )
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table
-from commands.runs.reading.rows import BiasRow, FragilityRow
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import Temperature
-from projections.ratings.fragility import Fragility
 from projections.reliability.agreement import agreement
 from projections.reliability.calibration import Calibration, Case
+from projections.results.judges import BiasRow
+from projections.results.ratings import FragilityRow
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.events import judge, known
 from tests.support.builders.worlds import A, B, court, everything, heard
@@ -175,12 +175,12 @@ def test_one_prompt_gives_a_temperature_without_bounds() -> None:
 def test_a_table_names_the_first_decisive_prompts_and_data_all() -> None:
     """A leader of a hundred prompts would else fill the screen; a nameless prompt has a dash."""
     gaps = [
-        Fragility("ann", "bob", 12.5, 9, ("p1", None, 3, "p4")),
-        Fragility("bob", "cat", 0.0, 9, ()),
-        Fragility("cat", "dan", 1.0, 9, None),
+        FragilityRow("style", "ann", "bob", 12.5, 4, 9, ("p1", None, "3", "p4")),
+        FragilityRow("style", "bob", "cat", 0.0, 0, 9, ()),
+        FragilityRow("style", "cat", "dan", 1.0, None, 9, None),
     ]
 
-    table = fragility_table((FragilityRow.of("style", each) for each in gaps), facts={})
+    table = fragility_table(gaps, facts={})
 
     assert [row["n_decisive"] for row in table.rows] == [4, 0, None]
     assert "p1, \N{EN DASH}, 3, ..." in rendered(table, Format.MD)

@@ -12,10 +12,13 @@ from rich.console import Console
 
 from commands.backends.wiring import parquet_content
 from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table
+from projections.results.columns import Column
 from tests.support.goldens.screens import ENDINGS, SAMPLE, SCREENS, rendered, screens
 
-TABLE = Table("tourney/x@1", "X", (Column("text", "Text"), Column("value", "Value", 2)), rows=())
+TABLE = Table(
+    "tourney/x@1", "X", (Column("Text", key="text"), Column("Value", 2, key="value")), rows=()
+)
 
 
 def one_row(text: str | None, value: float | None = None) -> Table:
@@ -77,15 +80,10 @@ def test_csv_is_read_back_with_its_values() -> None:
     assert [row["rating"] for row in rows] == ["1400.3333333333333", "-0.05", "", "1000000.0"]
 
 
-@pytest.mark.parametrize("output_format", [Format.MD, Format.LATEX, Format.TABLE])
+@pytest.mark.parametrize("output_format", [Format.MD, Format.TABLE])
 def test_what_is_missing_is_a_dash_for_people(output_format: Format) -> None:
     """An empty cell looks like an oversight, a zero like a result."""
     assert "\N{EN DASH}" in rendered(one_row(None), output_format)
-
-
-def test_latex_gets_no_command_from_a_response() -> None:
-    r"""A response may hold \input, and the paper is typeset by somebody else."""
-    assert r"\textbackslash{}input\{x\}" in rendered(one_row(r"\input{x}"), Format.LATEX)
 
 
 def test_markdown_gets_no_markup_from_a_response() -> None:
@@ -105,8 +103,8 @@ def test_a_table_without_rows_is_its_notes_alone() -> None:
 
 def test_a_table_leaves_out_counts_of_nothing_and_data_keeps_them() -> None:
     """A column of noughts takes the room that names need; a script's columns stay the same."""
-    failed = Column("value", "Failed", is_counted=True)
-    table = replace(TABLE, columns=(Column("text", "Text"), failed))
+    failed = Column("Failed", is_counted=True, key="value")
+    table = replace(TABLE, columns=(Column("Text", key="text"), failed))
     none, some = (replace(table, rows=({"text": "x", "value": n},)) for n in (0, 3))
 
     assert "Failed" not in rendered(none)
@@ -133,7 +131,7 @@ def test_a_pipe_is_plain() -> None:
 
 def test_a_dimension_that_is_the_only_one_is_in_the_title() -> None:
     """A column that says the same in every row takes the room of one that does not."""
-    of = (Column("dimension", "Dimension"), Column("value", "Value", 2))
+    of = (Column("Dimension", key="dimension"), Column("Value", 2, key="value"))
     one = replace(TABLE, columns=of, rows=({"dimension": "utility", "value": 1.0},))
     two = replace(one, rows=(*one.rows, {"dimension": "factuality", "value": 1.0}))
     unnamed = replace(one, rows=({"dimension": None, "value": 1.0},))

@@ -25,7 +25,7 @@ DAY = dt.date(2026, 10, 8)
 def spent(*events: Event) -> Table:
     """Return the table of what events spent."""
     spend = fold(spend_of(STREAM), recorded(events))
-    return spend_table(spend, spend.bills)
+    return spend_table([*spend.bills.items()])
 
 
 def screen(table: Table) -> str:

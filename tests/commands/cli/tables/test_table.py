@@ -3,8 +3,9 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from commands.cli.tables.table import Column, Table, difference_table
+from commands.cli.tables.table import Table, difference_table
 from ledger.identity import Json
+from projections.results.columns import Column
 
 
 def table(*rows: tuple[str, float | None], as_of: int = 1, **facts: Json) -> Table:
@@ -13,14 +14,12 @@ def table(*rows: tuple[str, float | None], as_of: int = 1, **facts: Json) -> Tab
         schema="tourney/elo@1",
         title="Elo",
         columns=(
-            Column("entrant", "Entrant"),
-            Column("rating", "Elo", 1),
-            Column("note", "Note"),
+            Column("Entrant", role="names", key="entrant"),
+            Column("Elo", 1, role="changes", key="rating"),
+            Column("Note", key="note"),
         ),
         rows=tuple({"entrant": name, "rating": rating, "note": ""} for name, rating in rows),
         facts={"as_of": as_of, **facts},
-        named_by=("entrant",),
-        compared=("rating",),
     )
 
 
@@ -86,12 +85,16 @@ def test_what_numbers_hold_among_stands_beside_them() -> None:
     """As it was and as it is, even if all are one group by now; no group is more than another."""
     grouped = replace(
         table(("a", 1.0)),
-        columns=(Column("entrant", "Entrant"), Column("group", "Group"), Column("rating", "Elo")),
+        columns=(
+            Column("Entrant", role="names", key="entrant"),
+            Column("Group", role="is beside", key="group"),
+            Column("Elo", role="changes", key="rating"),
+        ),
         rows=({"entrant": "a", "rating": 1.0, "group": 2},),
     )
-    now = replace(table(("a", 1.5)), rows=({"entrant": "a", "rating": 1.5, "group": 1},))
+    now = replace(grouped, rows=({"entrant": "a", "rating": 1.5, "group": 1},))
 
-    found = difference_table(grouped, replace(now, beside=("group",)))
+    found = difference_table(grouped, now)
 
     assert [column.key for column in found.columns][:4] == [
         *("entrant", "group_then", "group_now", "rating_then")

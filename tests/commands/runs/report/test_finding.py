@@ -8,7 +8,7 @@ from commands.runs.report.finding import caveats_of, finding_of
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboard
-from projections.ratings.fragility import Fragility
+from projections.results.ratings import FragilityRow
 from projections.tournament.compared import Account
 from tests.support.builders.battles import beaten, draw_tournaments, played
 
@@ -190,7 +190,9 @@ def test_what_speaks_against_a_finding_stands_below_it(
 def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
     """Each of them alone can turn the finding."""
     thin = board(played({("ann", "bob"): (12, 8, 0)}))
-    decided = Fragility("ann", "bob", gap=30.0, n_prompts=20, decisive=("p7",))
+    decided = FragilityRow(
+        "style", "ann", "bob", gap=30.0, n_decisive=1, n_prompts=20, decisive=("p7",)
+    )
 
     said = caveats_of(thin, ACCOUNT, [decided], ["kim"], n_prompts=20, drops_ties=False, failed={})
 

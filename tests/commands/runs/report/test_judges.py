@@ -13,10 +13,9 @@ from commands.runs.report.judges import (
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from ledger.identity import Dimension
 from projections.artifacts.results import results_of
 from projections.evaluations.samples import ITEMS
-from projections.ratings.fragility import Fragility
+from projections.results.ratings import FragilityRow
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, opened
 from tests.support.builders.worlds import A, B, Fate, court, cup, heard, history, publication
@@ -94,11 +93,18 @@ def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
 
 def test_how_few_prompts_decide_stands_by_each_two_neighbours() -> None:
     """A gap that two prompts turn is no finding."""
-    found = Fragility("ann", "bob", gap=12.4, n_prompts=9, decisive=("p1", "p2", None, "p4", "p5"))
+    found = FragilityRow(
+        dimension="utility",
+        ahead="ann",
+        behind="bob",
+        gap=12.4,
+        n_decisive=5,
+        n_prompts=9,
+        decisive=("p1", "p2", None, "p4", "p5"),
+    )
     firm = found._replace(decisive=None)
-    utility = Dimension("utility")
 
-    assert fragile_rows([(utility, found), (utility, firm)]) == (
+    assert fragile_rows([found, firm]) == (
         FragileRow("utility", "ann", "bob", "12", "5 of 9", "p1, p2, p4 and 1 more"),
         FragileRow("utility", "ann", "bob", "12", "no few prompts", ""),
     )

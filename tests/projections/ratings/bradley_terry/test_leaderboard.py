@@ -10,9 +10,9 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import (
     Leaderboard,
-    LeaderboardRow,
     leaderboard,
 )
+from projections.results.ratings import BradleyTerryRow
 from tests.support.builders.battles import played
 from tests.support.strategies.battles import any_battles
 
@@ -33,7 +33,7 @@ def board(*more: Battle, parameters: BradleyTerryParameters = PLAIN) -> Leaderbo
     return leaderboard("factuality", battles_of([*AMONG, *more]), parameters, ["dan", "ann"])
 
 
-def places(found: Leaderboard) -> dict[str, LeaderboardRow]:
+def places(found: Leaderboard) -> dict[str, BradleyTerryRow]:
     """Return the places by entrant."""
     return {place.entrant: place for place in found.rows}
 
@@ -45,7 +45,7 @@ def test_the_best_stands_first_and_who_fought_nothing_last() -> None:
     assert [place.entrant for place in found.rows] == ["ann", "bob", "cleo", "dan"]
     best, middle, worst, idle = found.rows
     assert (best.rating or 0) > (middle.rating or 0) > (worst.rating or 0) > 0
-    assert idle == LeaderboardRow("dan", None, None, None, None, None, 0, None, "no battle")
+    assert idle == BradleyTerryRow(found.name, "dan", reason="no battle")
 
 
 def test_who_cannot_be_rated_stands_where_the_order_says_and_has_no_number() -> None:
@@ -96,7 +96,7 @@ def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
         "too many resamples of prompts have no fit"
     }
     assert not any(map(isfinite, found.ratings.lower))
-    assert {(place.lower, place.upper) for place in found.rows} == {(None, None)}
+    assert {(place.low, place.high) for place in found.rows} == {(None, None)}
 
 
 @given(any_battles())
@@ -137,7 +137,7 @@ def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
 
     zoe = after.pop("zoe")
     assert zoe.rating is not None
-    assert (zoe.lower, zoe.upper, zoe.rank) == (None, None, None)
+    assert (zoe.low, zoe.high, zoe.rank) == (None, None, None)
     assert zoe.no_interval == "5 prompts: at least 6 are needed"
     assert {name: each.rank for name, each in after.items()} == {
         name: each.rank for name, each in before.items()

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
-from projections.ratings.judge_bias.figures import Figure
 from projections.ratings.judge_bias.measures import biases
 from projections.ratings.tournament import style_controlled
+from projections.results.judges import BiasRow
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from tests.support.builders.events import entrant, judge, known, opened, prompt
@@ -57,15 +57,14 @@ def drawn(seed: int, *saids: Said) -> list[Said]:
     return [saids[place] for place in rng.integers(len(saids), size=24)]
 
 
-def figures(tournament: Tournament) -> dict[tuple[str, str, str | None], Figure]:
+def figures(tournament: Tournament) -> dict[tuple[str, str, str | None], BiasRow]:
     """Return every figure by judge, measure and what it is of."""
     return {
-        (each.judge, each.figure.measure, each.figure.of): each.figure
-        for each in biases(tournament, tournament.panel)
+        (each.judge, each.measure, each.of): each for each in biases(tournament, tournament.panel)
     }
 
 
-def measures(tournament: Tournament, name: str) -> dict[str, Figure]:
+def measures(tournament: Tournament, name: str) -> dict[str, BiasRow]:
     """Return a judge's figures by measure, the last of each."""
     return {key[1]: figure for key, figure in figures(tournament).items() if key[0] == name}
 
@@ -125,9 +124,9 @@ def test_length_is_told_for_a_response_that_is_twice_as_long() -> None:
     length = found["length"]
     assert length.unit == "Elo points"
     assert length.n == 48
-    assert length.low is not None
+    assert length.ci95_low is not None
     assert length.value is not None
-    assert length.low < length.value
+    assert length.ci95_low < length.value
     assert found["headers"].reason == "the same in all pairs of responses"
 
 

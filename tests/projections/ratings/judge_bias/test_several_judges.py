@@ -27,9 +27,9 @@ def test_a_judge_prefers_its_own_family_beyond_what_the_others_see() -> None:
         found = figures([Juror("claude", own=0.5), Juror("owl"), Juror("human", skill=0.7)], seed)
         figure = found["claude"]["self-preference"]
         assert (figure.of, figure.unit, figure.n) == ("Claude", "Elo points", 2 * 100 * 4)
-        assert figure.low is not None
-        assert figure.high is not None
-        held += figure.low <= 0.5 * ELO <= figure.high
+        assert figure.ci95_low is not None
+        assert figure.ci95_high is not None
+        held += figure.ci95_low <= 0.5 * ELO <= figure.ci95_high
         assert found["owl"]["self-preference"].value is None
 
     assert held >= 18
@@ -41,11 +41,11 @@ def test_each_judge_with_a_family_is_compared_with_the_others() -> None:
 
     claude, gpt = (found[name]["self-preference"] for name in ("claude", "gpt"))
     assert (claude.of, gpt.of) == ("Claude", "GPT")
-    assert claude.low is not None
-    assert claude.low > 0
-    assert gpt.low is not None
-    assert gpt.high is not None
-    assert gpt.low < 0 < gpt.high
+    assert claude.ci95_low is not None
+    assert claude.ci95_low > 0
+    assert gpt.ci95_low is not None
+    assert gpt.ci95_high is not None
+    assert gpt.ci95_low < 0 < gpt.ci95_high
 
 
 def test_nobody_is_accused_where_kin_may_be_unrecognised() -> None:
@@ -99,9 +99,9 @@ def test_who_prefers_its_own_does_not_seem_more_skilled() -> None:
     found = figures([Juror("owl"), Juror("claude", own=1.0)])
 
     skill = found["claude"]["skill"]
-    assert skill.low is not None
-    assert skill.high is not None
-    assert skill.low < 1 < skill.high
+    assert skill.ci95_low is not None
+    assert skill.ci95_high is not None
+    assert skill.ci95_low < 1 < skill.ci95_high
 
 
 def test_skills_remain_where_self_preference_is_not_determined() -> None:
@@ -164,6 +164,6 @@ def test_the_first_judges_skill_is_one() -> None:
     found = figures([Juror("owl"), Juror("human", skill=0.4)])
 
     first, second = found["owl"]["skill"], found["human"]["skill"]
-    assert (first.value, first.low, first.n, first.n_of) == (1.0, None, 2000, "verdicts")
-    assert second.high is not None
-    assert second.high < 1
+    assert (first.value, first.ci95_low, first.n, first.n_of) == (1.0, None, 2000, "verdicts")
+    assert second.ci95_high is not None
+    assert second.ci95_high < 1

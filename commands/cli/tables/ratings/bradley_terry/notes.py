@@ -45,7 +45,7 @@ def weights_note(ratings: OverallRatings) -> str:
 def missing_notes(board: Leaderboard, ratings: OverallRatings) -> Iterator[str]:
     """Yield notes on the dimensions that an entrant has no rating on."""
     for place in board.rows:
-        if place.rating is None and place.component is not None:
+        if place.rating is None and place.group is not None:
             for dimension, reason in ratings.missing(place.entrant):
                 yield f"{place.entrant} has no rating on {dimension}: {reason}."
 

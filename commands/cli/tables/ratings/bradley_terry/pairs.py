@@ -5,14 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from commands.cli.tables.table import Column, Table, columns
-from commands.runs.reading.rows import BradleyTerryPair
+from commands.cli.tables.table import Table, table_of
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.comparisons import Adjustment, p_better, pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.results.ratings import BradleyTerryPair
 
 _TOGETHER: Final = "Low, high and p hold for all pairs at once"
 _METHOD: Final[Mapping[Adjustment, str]] = {
@@ -31,21 +31,16 @@ def pairs_table(
 ) -> Table:
     """Return a row for each pair of entrants of a group, the largest difference first."""
     boards, percent = tuple(boards), f"{100 * parameters.level:g} %"
-    return Table(
-        schema="tourney/bt-pairs@1",
-        title="Bradley-Terry, differences of all pairs",
-        columns=(
-            *columns("dimension", entrant_a="Higher", entrant_b="Lower"),
-            Column("difference", "Difference", 1, is_signed=True),
-            Column("low", f"{percent} low", 1, is_signed=True),
-            Column("high", f"{percent} high", 1, is_signed=True),
-            *columns(digits=4, p="Adjusted p"),
-        ),
-        rows=tuple(
-            BradleyTerryPair(board.name, *pair)._asdict()
+    return table_of(
+        BradleyTerryPair,
+        (
+            BradleyTerryPair(dimension=board.name, **pair._asdict())
             for board in boards
             for pair in pairs(board.ratings, adjustment)
         ),
+        "tourney/bt-pairs@1",
+        "Bradley-Terry, differences of all pairs",
+        headings={"low": f"{percent} low", "high": f"{percent} high"},
         notes=(*notes, f"{_TOGETHER}: {_METHOD[adjustment].format(seed=parameters.seed)}."),
         facts={
             "parameters": parameters.fields,
@@ -53,8 +48,6 @@ def pairs_table(
             "fits": {board.name: _matrices(board.ratings) for board in boards},
             **(facts or {}),
         },
-        named_by=("dimension", "entrant_a", "entrant_b"),
-        compared=("difference",),
     )
 
 

@@ -1,19 +1,20 @@
 """Bradley-Terry ratings as a table, with notes on intervals, groups and imported battles."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from commands.cli.tables.ratings.bradley_terry.notes import order_notes
 from commands.cli.tables.ratings.bradley_terry.pairs import known_values
-from commands.cli.tables.table import KEPT, DrawnInterval, Table, columns
+from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.errors import counted, joined_names
-from commands.runs.reading.rows import BradleyTerryRow
-from commands.runs.report.drawings.figures import bradley_terry_chart
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.ratings.bradley_terry.component import MEAN_RATING
-from projections.ratings.bradley_terry.leaderboard import Leaderboard, LeaderboardRow
+from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.rate import Zero
+from projections.results.columns import Column
+from projections.results.ratings import BradleyTerryRow
 
 
 def _unanchored_notes(
@@ -39,7 +40,7 @@ def _no_interval_notes(board: Leaderboard) -> Iterator[str]:
         yield f"{board.name}: {joined_names(names)} {have} no interval ({reason})."
 
 
-def _by_reason(found: Iterable[tuple[str | None, LeaderboardRow]]) -> dict[str, list[str]]:
+def _by_reason(found: Iterable[tuple[str | None, BradleyTerryRow]]) -> dict[str, list[str]]:
     """Return the entrants to whom each reason applies, in their order."""
     names: dict[str, list[str]] = {}
     for reason, place in found:
@@ -48,7 +49,7 @@ def _by_reason(found: Iterable[tuple[str | None, LeaderboardRow]]) -> dict[str, 
     return names
 
 
-def _counted(place: LeaderboardRow) -> str:
+def _counted(place: BradleyTerryRow) -> str:
     """Name an entrant, and how many battles its having no rating rests on."""
     n = place.n_battles
     return f"{place.entrant} ({counted(n, 'battle')})" if n else place.entrant
@@ -88,23 +89,22 @@ def bt_table(
     zero_of = _zeros(boards, zeros)
     percent = f"{100 * parameters.level:g} %"
     is_divided = any(
-        len({place.component for place in board.rows if place.rating is not None}) > 1
+        len({place.group for place in board.rows if place.rating is not None}) > 1
         for board in boards
     )
-    return Table(
-        schema="tourney/bt@1",
-        title=f"Bradley-Terry, {_model(parameters)}",
-        columns=(
-            *columns("dimension", importance=KEPT),
-            *(columns("group", importance=KEPT) if is_divided else ()),
-            *columns("entrant", importance=KEPT),
-            *columns("rating", digits=1, importance=KEPT),
-            *columns(digits=1, group="interval", low=f"{percent} low", high=f"{percent} high"),
-            *columns("rank"),
-            *columns(importance=1, n_battles="Battles"),
-            *(columns("source") if sources else ()),
-        ),
-        rows=tuple(_rows(boards, sources)),
+    rows = [place for board in boards for place in board.rows]
+    table = table_of(
+        BradleyTerryRow,
+        rows,
+        "tourney/bt@1",
+        f"Bradley-Terry, {_model(parameters)}",
+        more=[
+            MoreColumn(Column("Source", key="source"), [sources[place.entrant] for place in rows])
+        ]
+        if sources
+        else (),
+        hidden=() if is_divided else {"group"},
+        headings={"low": f"{percent} low", "high": f"{percent} high"},
         notes=(
             *notes,
             _interval(parameters),
@@ -115,13 +115,8 @@ def bt_table(
             "fits": {board.name: _fit(board) for board in boards},
             **(facts or {}),
         },
-        named_by=("dimension", "entrant"),
-        compared=("rating", "n_battles"),
-        interval=DrawnInterval("low", "rating", "high"),
-        chart=bradley_terry_chart,
-        beside=("group",),
-        zeros={"rating": zero_of},
     )
+    return replace(table, zeros={"rating": zero_of})
 
 
 def _zeros(
@@ -134,15 +129,6 @@ def _zeros(
         for board, found in zip(boards, zeros or own, strict=True)
         for entrant, zero in zip(board.ratings.entrants, found, strict=True)
     }
-
-
-def _rows(
-    boards: Sequence[Leaderboard], sources: Mapping[str, str] | None
-) -> Iterator[Mapping[str, Json]]:
-    for board in boards:
-        for place in board.rows:
-            row = BradleyTerryRow.of(board.name, place)
-            yield row._asdict() | ({"source": sources[place.entrant]} if sources else {})
 
 
 def _model(parameters: BradleyTerryParameters) -> str:

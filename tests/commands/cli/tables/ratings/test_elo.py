@@ -93,7 +93,7 @@ def test_an_interval_is_named_by_what_was_resampled() -> None:
     table = elo_table([rated], elo, JUDGE)
 
     assert [(row["ci95_low"], row["ci95_high"]) for row in table.rows] == [
-        (row.lower, row.upper) for row in rated.rows
+        (row.ci95_low, row.ci95_high) for row in rated.rows
     ]
     assert "factuality: 95 % interval by 20 resamples of 10 prompts" in table.notes
     assert table.facts["intervals"] == {

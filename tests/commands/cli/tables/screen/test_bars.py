@@ -3,9 +3,8 @@
 import pytest
 
 from commands.cli.tables.screen.bars import bars
-from commands.cli.tables.table import DrawnInterval
 
-OF = DrawnInterval("low", "rating", "high")
+OF = ("low", "rating", "high")
 
 
 def row(low: float | None, rating: float | None, high: float | None) -> dict[str, float | None]:

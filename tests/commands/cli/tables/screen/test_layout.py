@@ -14,13 +14,15 @@ from commands.cli.tables.screen.layout import (
     row_lines,
     stacked_lines,
 )
-from commands.cli.tables.table import KEPT, Column
+from projections.results.columns import KEPT, Column
 
-NAME = ShownColumn(Column("entrant", "Entrant", importance=KEPT), False, ("full_poe", "base_olmo"))
-ELO = ShownColumn(Column("elo", "Elo", 1, importance=KEPT), True, ("1564.4", "1167.6"))
-LOW = ShownColumn(Column("low", "95 % low", 1), True, ("1506.5", "1113.9"))
-SEM = ShownColumn(Column("sem", "Order SEM", 2, importance=0), True, ("0.68", "0.66"))
-WHY = ShownColumn(Column("why", "Why"), False, ("its reference was another then", "new"))
+NAME = ShownColumn(
+    Column("Entrant", importance=KEPT, key="entrant"), False, ("full_poe", "base_olmo")
+)
+ELO = ShownColumn(Column("Elo", 1, importance=KEPT, key="elo"), True, ("1564.4", "1167.6"))
+LOW = ShownColumn(Column("95 % low", 1, key="low"), True, ("1506.5", "1113.9"))
+SEM = ShownColumn(Column("Order SEM", 2, importance=0, key="sem"), True, ("0.68", "0.66"))
+WHY = ShownColumn(Column("Why", key="why"), False, ("its reference was another then", "new"))
 
 
 def lines(fit: Fitted | None) -> list[str]:
@@ -116,7 +118,7 @@ def test_no_line_is_too_long_and_no_word_is_broken(
 ) -> None:
     """Whatever the words, wide characters included."""
     cells = [
-        ShownColumn(Column(f"c{n}", heading, importance=importance), False, (text,))
+        ShownColumn(Column(heading, importance=importance, key=f"c{n}"), False, (text,))
         for n, (heading, text, importance) in enumerate(given_columns)
     ]
 

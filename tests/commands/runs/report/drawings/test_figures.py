@@ -1,6 +1,5 @@
-"""Figures that stand alone: goldens of SVG and Vega-Lite, and what names in them cannot do."""
+"""Figures that stand alone: goldens, and what names in them cannot do."""
 
-import json
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -12,7 +11,6 @@ from commands.errors import ConfigurationError
 from commands.runs.report.drawings.chart import CurvePanel
 from commands.runs.report.drawings.figures import elo_chart, metrics_chart, win_rates_chart
 from commands.runs.report.drawings.svg_file import as_svg
-from commands.runs.report.drawings.vega import as_vega_lite
 from tests.support.goldens.screens import SAMPLE, rendered
 
 GOLDEN: Final = Path(__file__).parents[4] / "golden/figures"
@@ -29,7 +27,6 @@ WON: Final = [{"dimension": "truth", "entrant_a": "a", "entrant_b": "b", "win_ra
 DRAWN: Final = {
     "elo.svg": as_svg(elo_chart("Elo, K = 8", ELO)),
     "winrates.svg": as_svg(win_rates_chart("Pairs", WON)),
-    "elo.vl.json": json.dumps(as_vega_lite(elo_chart("Elo, K = 8", ELO)), indent=2) + "\n",
 }
 
 
@@ -47,7 +44,7 @@ def test_a_name_in_a_figure_has_no_effect() -> None:
         *("svg", "title", "desc", "style", "rect", "text", "g", "line"),
     }
     assert not [key for each in root.iter() for key in each.attrib if key.startswith("on")]
-    assert not {"\x1b", "\u202e", "\x00"} & {*DRAWN["elo.svg"], *DRAWN["elo.vl.json"]}
+    assert not {"\x1b", "\u202e", "\x00"} & {*DRAWN["elo.svg"]}
 
 
 def test_checkpoints_of_one_training_are_a_curve() -> None:
@@ -63,13 +60,12 @@ def test_checkpoints_of_one_training_are_a_curve() -> None:
     assert [(each.step, each.value) for each in panel.points] == [(50, 0.025), (1000, 0.5)]
 
 
-@pytest.mark.parametrize("output_format", [Format.SVG, Format.VEGA])
-def test_a_table_without_a_figure_names_those_that_have_one(output_format: Format) -> None:
+def test_a_table_without_a_figure_names_those_that_have_one() -> None:
     """Nobody guesses what can be drawn."""
     with pytest.raises(
         ConfigurationError, match=r"figures exist for .*winrates.*calibration.*metrics"
     ):
-        rendered(SAMPLE, output_format)
+        rendered(SAMPLE, Format.SVG)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from commands.cli.project.bt_options import PairOptions
 from commands.cli.tables.ratings.bradley_terry.pairs import pairs_table
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
-from commands.runs.reading.rows import BradleyTerryPair
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import battles_of
 from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.bradley_terry.leaderboard import leaderboard
+from projections.results.ratings import BradleyTerryPair
 from tests.support.builders.battles import played
 from tests.support.goldens.screens import rendered
 
