@@ -1,11 +1,9 @@
 """Evaluations in the report: metrics, and some answers that are wrong or scored low."""
 
-from collections.abc import Iterator
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from commands.runs.report.subject import Subject
-from commands.runs.report.text import decimal, interval
 from projections.evaluations.metrics import RunMetrics
 from projections.evaluations.samples import AskedSample, Items, asked_samples
 
@@ -13,33 +11,6 @@ _OF_A_RUN: Final = 3  # answers that are shown
 _IN_ALL: Final = 60  # of all runs: the page stays small
 _LONGEST: Final = 400  # characters of a text
 _LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "
-
-
-class MetricLine(NamedTuple):
-    """A metric of an entrant on an evaluation."""
-
-    evaluation: str
-    metric: str
-    entrant: str
-    value: str
-    interval: str
-    n: str
-
-
-def metric_lines(subject: Subject) -> Iterator[MetricLine]:
-    """Yield the metrics of every evaluation on record."""
-    for each in subject.evaluations:
-        plan = each.run.plan
-        for metric in each.metrics:
-            found = metric.estimate
-            yield MetricLine(
-                plan.evaluation,
-                metric.name,
-                plan.entrant.label,
-                decimal(found.value, 3),
-                interval(found.low, found.high, 3),
-                f"{found.n:,}",
-            )
 
 
 class ShownAnswer(NamedTuple):

@@ -151,34 +151,7 @@ def _sign(figure: BiasRow) -> str | None:
     return None if figure.ci95_low <= fair <= figure.ci95_high else "sign of bias"
 
 
-class FragileRow(NamedTuple):
-    """How few prompts decide between two neighbours."""
-
-    dimension: str
-    ahead: str
-    behind: str
-    gap: str
-    decisive: str
-    which: str
-
-
 _MOST_NAMED: Final = 3
-
-
-def fragile_rows(found: Iterable[FragilityRow]) -> tuple[FragileRow, ...]:
-    """Return a row for each two neighbours, but of those that are rated alike."""
-    return tuple(
-        FragileRow(
-            each.dimension,
-            each.ahead,
-            each.behind,
-            f"{each.gap:.0f}",
-            _decisive(each),
-            _which(each),
-        )
-        for each in found
-        if each.decisive != ()
-    )
 
 
 def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
@@ -190,19 +163,14 @@ def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
         return ()
 
 
-def _decisive(each: FragilityRow) -> str:
-    if each.decisive is None:
-        return "no few prompts"
-    return f"{len(each.decisive)} of {each.n_prompts}"
-
-
-def _which(each: FragilityRow) -> str:
-    named = [prompt for prompt in each.decisive or () if prompt is not None]
+def named_prompts(row: FragilityRow) -> str:
+    """Name the first of the prompts that decide."""
+    named = [prompt for prompt in row.decisive or () if prompt is not None]
     more = len(named) - _MOST_NAMED
     return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-class CalibrationRow(NamedTuple):
+class ReliabilityDiagram(NamedTuple):
     """How honest an entrant's own probability of being right is."""
 
     entrant: str
@@ -212,10 +180,10 @@ class CalibrationRow(NamedTuple):
     diagram: svg_parts.Drawing
 
 
-def calibration_of(subject: Subject) -> tuple[CalibrationRow, ...]:
+def calibration_of(subject: Subject) -> tuple[ReliabilityDiagram, ...]:
     """Return a row for each entrant that said how sure it was, where a gold answer decides."""
     return tuple(
-        CalibrationRow(
+        ReliabilityDiagram(
             each.entrant_id,
             len(each.cases),
             decimal(each.ece, 3),

@@ -17,18 +17,20 @@ from typing import Final, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from commands.runs.reading.results import rows_of_metrics
 from commands.runs.report.battles import WhichBattles, battles_of
-from commands.runs.report.evaluations import metric_lines, shown_answers
+from commands.runs.report.evaluations import shown_answers
 from commands.runs.report.finding import LeadFinding, caveats_of, finding_of
 from commands.runs.report.judges import (
     calibration_of,
     fragile_pairs,
-    fragile_rows,
     health_of,
+    named_prompts,
 )
 from commands.runs.report.money import ValueMap, spending_of, value_map_of
 from commands.runs.report.ratings import Ratings, ratings_of
 from commands.runs.report.subject import RatedDimension, Subject, subject_of
+from commands.runs.report.text import decimal, interval, points
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
@@ -104,9 +106,9 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "judge": results.judge,
         "terms": results.publication.terms,
         "health": health_of(subject),
-        "fragile": fragile_rows(pair for _, pairs in fragile for pair in pairs),
+        "fragile": [row for _, rows in fragile for row in rows if row.decisive != ()],
         "calibration": calibration_of(subject),
-        "metrics": tuple(metric_lines(subject)),
+        "metrics": [row for each in subject.evaluations for row in rows_of_metrics(each)],
         "answers": shown_answers(subject),
         "spending": spending_of(results.tournament, subject.spend),
         "battles": battles_of(subject, which),
@@ -188,7 +190,13 @@ def templates(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["name"] = _breakable
+    environment.filters |= {
+        "name": _breakable,
+        "decimal": decimal,
+        "interval": interval,
+        "points": points,
+        "prompts": named_prompts,
+    }
     return environment
 
 

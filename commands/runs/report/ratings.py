@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from commands.runs.report.drawings import embedded, svg_parts
 from commands.runs.report.subject import RatedDimension
-from commands.runs.report.text import NOTHING, listed, percent, points
+from commands.runs.report.text import listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import TIES, Standings, win_rates_of
@@ -17,18 +17,14 @@ _EVEN: Final = 0.5
 
 
 class RatingRow(NamedTuple):
-    """An entrant in the leading table."""
+    """An entrant in the leading table: its place, and what both engines make of its battles."""
 
-    entrant: str
-    rank: str
-    rating: str
-    interval: str
+    place: BradleyTerryRow
     bar: svg_parts.Drawing | None
     wins: int
     losses: int
     ties: int
-    elo: str
-    note: str | None  # why there is no rating, or no interval
+    elo: float | None
 
 
 class Cell(NamedTuple):
@@ -104,25 +100,15 @@ def _rows(
     elo = {row.entrant: row.rating for row in standings.rows}
     return tuple(
         RatingRow(
-            place.entrant,
-            rank=(place.rank or NOTHING).replace("-", "–"),  # noqa: RUF001
-            rating=points(place.rating),
-            interval=_between(place),
+            place,
             bar=_bar(place, scale),
             wins=won[place.entrant]["won"],
             losses=won[place.entrant]["lost"],
             ties=won[place.entrant]["tied"],
-            elo=points(elo.get(place.entrant)),
-            note=place.reason or place.no_interval,
+            elo=elo.get(place.entrant),
         )
         for place in places
     )
-
-
-def _between(place: BradleyTerryRow) -> str:
-    if place.low is None or place.high is None:
-        return ""
-    return f"{place.low:.0f}–{place.high:.0f}"  # noqa: RUF001
 
 
 def _bar(place: BradleyTerryRow, scale: svg_parts.RoundScale | None) -> svg_parts.Drawing | None:

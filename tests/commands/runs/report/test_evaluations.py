@@ -5,7 +5,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from commands.runs.report.battles import WhichBattles
-from commands.runs.report.evaluations import ShownAnswer, metric_lines, shown_answers
+from commands.runs.report.evaluations import ShownAnswer, shown_answers
 from commands.runs.report.page import page_of
 from ledger.events.evaluations import PromptItem
 from ledger.events.registry import Event
@@ -28,9 +28,9 @@ def test_without_evaluations_there_is_nothing_of_them() -> None:
     """The section is left out."""
     empty = subject(*history(opened(), "a"))
 
-    assert not [*metric_lines(empty)]
     assert not shown_answers(empty)
     assert "Wrong answers" not in page_of(empty)
+    assert "Metrics with" not in page_of(empty)
 
 
 def test_the_first_wrong_answers_are_shown_and_all_are_counted() -> None:
