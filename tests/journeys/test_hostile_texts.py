@@ -10,9 +10,10 @@ import pytest
 
 import tourney
 from commands.cli.tables.render import Format
-from commands.cli.tables.table import Column, Table
+from commands.cli.tables.table import Table
 from commands.runs.report.page import templates
 from projections.artifacts.escaping import is_hidden, shown, unguarded
+from projections.results.columns import Column
 from tests.support.goldens.screens import rendered
 
 TEXTS: Final[Mapping[str, str]] = {
@@ -51,7 +52,7 @@ def in_notebook(text: str) -> str:
 
 
 def _table(text: str) -> Table:
-    return Table("tourney/x@1", "X", (Column("text", "Text"),), rows=({"text": text},))
+    return Table("tourney/x@1", "X", (Column("Text", key="text"),), rows=({"text": text},))
 
 
 class _Elements(HTMLParser):

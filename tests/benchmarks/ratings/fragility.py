@@ -15,7 +15,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     battles = by_popularity(130, bench.scaled(100_000))
     parameters = BradleyTerryParameters()
     times = interleaved(
-        bench.n_rounds, {"ours": lambda: seconds(lambda: fragility(battles, parameters))}
+        bench.n_rounds, {"ours": lambda: seconds(lambda: fragility("arena", battles, parameters))}
     )
     took_s = times.median("ours")
     name = f"fragility of 130 x {len(battles):,}, all 129 gaps"

@@ -17,7 +17,7 @@ from projections.ratings.standings import (
     win_rates_by_outcome,
     win_rates_of,
 )
-from projections.results.ratings import WinRateRow
+from projections.results.ratings import EloRow, WinRateRow
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
@@ -74,7 +74,7 @@ def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
     standing = table("tie", "a", "inconsistent", "refused", "b", "pending")  # amy decides nothing
 
     assert [row.entrant for row in standing.rows] == ["kim", "zoe", "amy"]
-    assert standing.rows[-1][2:] == (None, None, None, None, 0)
+    assert standing.rows[-1] == EloRow("factuality", "amy")
     assert standing.ratings.entrants == ("kim", "zoe")
 
 
@@ -83,7 +83,7 @@ def test_the_unrated_stand_in_the_order_of_the_roster() -> None:
     standing = table()
 
     assert [row.entrant for row in standing.rows] == ["zoe", "amy", "kim"]
-    assert {row[2:] for row in standing.rows} == {(None, None, None, None, 0)}
+    assert {*standing.rows} == {EloRow("factuality", name) for name in ("zoe", "amy", "kim")}
 
 
 def test_equal_ratings_stand_in_the_order_of_their_ids() -> None:

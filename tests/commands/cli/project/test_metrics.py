@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 import tourney
 from ledger.events.evaluations import ChoicesItem
-from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from tests.support.builders.evaluations import (
@@ -26,7 +25,8 @@ from tests.support.builders.evaluations import (
     registrations,
     unscorable,
 )
-from tests.support.builders.events import STREAM, entrant, key
+from tests.support.builders.events import STREAM, key
+from tests.support.builders.results import trained
 from tests.support.command_line.launching import launch
 
 Shown = Callable[..., CompletedProcess[str]]
@@ -45,23 +45,6 @@ def evaluated() -> list[Event]:
     seen: list[Event] = [*observed(asked, answers), unscorable(asked, 3), completed(asked, 3, 1)]
     picked = observed(chosen, [choices(choice(-1.0), choice(-2.0), correct=1)])
     return [*registrations(asked), item(0, ENDING), asked, *seen, chosen, *picked]
-
-
-def trained() -> list[Event]:
-    """Return evaluations of one model at two steps."""
-    events: list[Event] = [item(0)]
-    for number, step in enumerate((10, 20), 1):
-        who = entrant("probe", weights=f"in memory, at step {step}", step=step)
-        planned = replace(
-            plan("probe", n_items=1),
-            number=number,
-            run_key=key(f"{step}"),
-            entrant=Reference(label="probe", digest=who.content_digest),
-        )
-        seen = observed(planned, [answer(number / 2)])
-        registered = EntrantRegistered(digest=who.content_digest, entrant=who)
-        events += (registered, planned, *seen, completed(planned, 1))
-    return events
 
 
 @pytest.fixture

@@ -1,0 +1,68 @@
+"""Every result of one tournament, as a pipe gets it, and the names that its data has.
+
+`python -m tests.support.goldens.results` writes them into tests/golden/results, after a change that
+is meant to be seen; the difference is then reviewed like code.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Final
+
+from ledger.store import Ledger
+from tests.support.builders.events import NOON, STREAM
+from tests.support.builders.results import evaluated, judged, trained
+from tests.support.command_line.launching import launch
+
+FOLDER: Final = Path(__file__).parents[2] / "golden" / "results"
+RESULTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "elo": "elo --k-sweep 8,32",
+        "bt": "bt",
+        "bt_pairs": "bt --pairs",
+        "winrates": "winrates",
+        "matches": "matches --prompt p1",
+        "responses": "responses",
+        "progress": "progress",
+        "agreement": "agreement",
+        "fragility": "fragility",
+        "bias": "bias",
+        "spend": "spend",
+        "metrics": "metrics",
+        "samples": "samples",
+        "curve": "metrics --curve",
+    }
+)
+"""The command of each result."""
+
+
+def lay_out(folder: Path) -> Path:
+    """Record the tournament in a folder."""
+    hours = (NOON + timedelta(hours=n) for n in count())
+    with Ledger.open(folder / "tournament.db", lambda: next(hours)) as ledger:
+        for events in (judged(), evaluated(), trained()):
+            ledger.append(STREAM, events)
+    return folder
+
+
+def shown(folder: Path, name: str) -> str:
+    """Return a result as it is printed, and the names of its columns and of its fields."""
+    words = ("project", *RESULTS[name].split())
+    table, csv, data = (
+        launch(folder, *words, "--format", each).stdout for each in ("table", "csv", "json")
+    )
+    fields = [*json.loads(data)["rows"][0]]
+    columns = csv.partition("\n")[0].split(",")
+    return f"{table}\nColumns: {', '.join(columns)}\nFields: {', '.join(fields)}\n"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory() as place:
+        laid_out = lay_out(Path(place))
+        for result in RESULTS:
+            (FOLDER / f"{result}.txt").write_text(shown(laid_out, result), encoding="utf-8")
