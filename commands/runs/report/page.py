@@ -173,7 +173,7 @@ def _provenance(subject: Subject) -> Provenance:
         head=publication.head,
         position=publication.as_of,
         until=f"{newest.recorded_at:%Y-%m-%d %H:%M} UTC" if newest else "",
-        digests=tuple(DigestLine(*each[:2], each[2][:_SHORT]) for each in digests),
+        digests=tuple(DigestLine(what, name, digest[:_SHORT]) for what, name, digest in digests),
         versions=", ".join(map(" ".join, opening.versions)) if opening else "",
         commands=tuple(checked),
     )
