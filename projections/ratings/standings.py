@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
