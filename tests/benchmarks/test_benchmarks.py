@@ -17,7 +17,6 @@ HEAVY = (
     "reading",
     "processes",
     "judging",
-    "limited",
     "asking",
     "bradley-terry",
     "elo",

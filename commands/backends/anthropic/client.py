@@ -35,8 +35,8 @@ from commands.backends.remote.bodies import (
     retry_after_s,
     was_not_sent,
 )
+from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import failure_of_free_call
-from commands.backends.remote.redacting_client import RedactingClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import (
     ConfigurationError,
@@ -78,7 +78,7 @@ def make_client() -> Anthropic:
     return Anthropic(max_retries=0, timeout=_TIMEOUT, http_client=_SdkClient(timeout=_TIMEOUT))
 
 
-class _SdkClient(RedactingClient, DefaultHttpxClient):
+class _SdkClient(GuardedClient, DefaultHttpxClient):
     """Has the SDK's limits."""
 
 

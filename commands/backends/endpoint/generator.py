@@ -13,12 +13,11 @@ from typing import Final, TypeAlias
 from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.about import AboutServer, ask_about
 from commands.backends.endpoint.learnt import LearntParameters, described
-from commands.backends.endpoint.post import Post, posting
 from commands.backends.endpoint.requests import (
     PATH,
     PLAIN_PATH,
 )
-from commands.backends.endpoint.server import Endpoint
+from commands.backends.endpoint.server import Endpoint, Post, post_by
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.send import UsageBounds
@@ -130,7 +129,7 @@ class EndpointGenerator:
 
         details: list[str] = []
         tell = self.tell or (lambda _: None)
-        with served.server.client() as client, posting(client) as post:
+        with served.server.client() as client:
             url = served.server.base_url
             if url not in self._about:
                 self._about[url] = ask_about(served.server, client)
@@ -138,7 +137,7 @@ class EndpointGenerator:
             learnt = LearntParameters(url, entrant.weights, self.billing.refused)
             sender = Sender[GenerationTask, GeneratedText | GenerationFailure](
                 served.server.name,
-                partial(_answer, served.server, learnt.adapt(post)),
+                partial(_answer, served.server, learnt.adapt(post_by(client))),
                 self._paces.setdefault(url, Pace()),
                 n_at_a_time=served.n_at_a_time,
                 held=self._held.setdefault(served.server, HeldRejections()),

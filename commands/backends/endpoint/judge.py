@@ -6,13 +6,12 @@ from functools import partial
 
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.learnt import LearntParameters, described
-from commands.backends.endpoint.post import Post, posting
 from commands.backends.endpoint.requests import (
     PATH,
     ChatForm,
     remedy_of,
 )
-from commands.backends.endpoint.server import Endpoint
+from commands.backends.endpoint.server import Endpoint, Post, post_by
 from commands.backends.remote.outcomes import HeldRejections, Unanswered
 from commands.backends.remote.pace import Pace
 from commands.backends.remote.send import send_queries
@@ -51,10 +50,10 @@ class EndpointJudge:
                 or rejects every request.
         """
         learnt = LearntParameters(self._server.base_url, self._model, asking.refused)
-        with self._server.client() as client, posting(client) as post:
+        with self._server.client() as client:
             for group in send_queries(
                 self._server.name,
-                partial(self._answer, learnt.adapt(post)),
+                partial(self._answer, learnt.adapt(post_by(client))),
                 self._pace,
                 asking,
                 n_at_a_time=self._n_at_a_time,

@@ -12,8 +12,8 @@ from typing import Final
 
 import openai
 
-from commands.backends.endpoint.post import Post
 from commands.backends.endpoint.requests import INSTEAD, refused_parameter
+from commands.backends.endpoint.server import Post, details_of
 from commands.settings.api_keys import redacted
 from ledger.events.requests import ParameterRefused
 from ledger.identity import Json
@@ -82,7 +82,7 @@ class LearntParameters:
         if error.status_code not in _INVALID:
             return {}
         detail = redacted(str(error))
-        name = refused_parameter(detail, error.param)
+        name = refused_parameter(detail, details_of(error).get("param"))
         if name is None or name not in INSTEAD or name not in sent:
             return {}
         instead = INSTEAD[name]

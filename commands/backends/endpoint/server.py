@@ -1,10 +1,10 @@
 """A server with OpenAI's API: its client, and what its failures tell of a request's fate."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import httpx2
 import msgspec
@@ -18,13 +18,14 @@ from commands.backends.remote.bodies import (
     retry_after_s,
     was_not_sent,
 )
+from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered, fate_of
-from commands.backends.remote.redacting_client import RedactingClient
 from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.settings.api_keys import OPENAI_KEY, redacted, remember
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
+from ledger.identity import Json
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
@@ -42,6 +43,12 @@ _OF_THE_REQUEST: Final = re.compile(
 )
 
 Answer = TypeVar("Answer")
+Post: TypeAlias = Callable[[str, Mapping[str, Json]], bytes]
+"""Sends a body once, to a path below the server's base_url, and returns the answer's body.
+
+It raises openai.APIConnectionError if no answer came, and openai.APIStatusError if the server
+refused or failed. Threads may share it.
+"""
 
 
 class _Model(msgspec.Struct, frozen=True):
@@ -55,8 +62,13 @@ class _Models(msgspec.Struct, frozen=True):
 _MODELS: Final = msgspec.json.Decoder(_Models)
 
 
-class _OpenAIClient(RedactingClient, openai.DefaultHttpxClient):
+class _OpenAIClient(GuardedClient, openai.DefaultHttpxClient):
     """Has the SDK's limits."""
+
+
+def post_by(client: openai.OpenAI) -> Post:
+    """Return what posts to a client's server, in the client's name."""
+    return lambda path, body: client.post(path, body=body, cast_to=httpx2.Response).content
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,8 @@ class Endpoint:
             api_key=self.api_key or _NO_KEY,
             max_retries=0,
             timeout=timeout,
-            http_client=_OpenAIClient(timeout=timeout),
+            # a key and a prompt are not carried to another address unasked
+            http_client=_OpenAIClient(timeout=timeout, follow_redirects=False),
         )
 
     def doubt(self, models: Iterable[str]) -> str | None:
@@ -176,7 +189,7 @@ class Endpoint:
         if status < HTTPStatus.BAD_REQUEST:
             raise Stop(ProviderError(f"{self.base_url} replied {detail}"), fate) from None
         if status in REJECTED:
-            return self._rejected(detail, error.param, fate, fatal)
+            return self._rejected(detail, details_of(error).get("param"), fate, fatal)
         return Unanswered(detail, fate)  # perhaps of this request only
 
     def _rejected(
@@ -198,7 +211,7 @@ class Endpoint:
         if not isinstance(error, openai.APIStatusError):
             return None
         status = error.status_code
-        if is_out_of_credit(status, (error.code, error.type), _error_message(error)):
+        if is_out_of_credit(status, kinds_of(error), _error_message(error)):
             return SpendLimitReached(self.describe(error))
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
@@ -286,16 +299,28 @@ def _error_within(body: bytes, url: str) -> openai.APIStatusError | None:
     )
 
 
+def details_of(error: openai.APIStatusError) -> Mapping[str, object]:
+    """Return what a server says of an error: code, type, param, message; Google sends a list."""
+    told = error.body
+    if isinstance(told, list) and told:
+        told = told[0]
+    if isinstance(told, dict):
+        told = told.get("error", told)
+    return told if isinstance(told, dict) else {}
+
+
 def kinds_of(error: openai.APIStatusError) -> tuple[object, ...]:
     """Return by which words a server's error says what it is; Google's `status` is one."""
-    status = error.body.get("status") if isinstance(error.body, dict) else None
-    return (error.code, error.type, status)
+    told = details_of(error)
+    return tuple(told.get(name) for name in ("code", "type", "status"))
 
 
 def _error_message(error: openai.APIStatusError) -> str:
     """Return a server's error message; vLLM and SGLang put it in different places."""
-    words = error.body.get("message") if isinstance(error.body, dict) else None
-    return replace_surrogates(f"HTTP {error.status_code}: {words or first_line(error)}")
+    words = details_of(error).get("message") or first_line(error)
+    if error.response.has_redirect_location:
+        words = f"moved to {error.response.headers['location']}"
+    return replace_surrogates(f"HTTP {error.status_code}: {words}")
 
 
 def is_out_of_credit(status: int, codes: Iterable[object], message: str) -> bool:

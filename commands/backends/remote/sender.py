@@ -72,7 +72,7 @@ class Sender(Generic[Request, Answer]):
         Args:
             server: Its name in messages.
             ask: Sends one request and waits for the answer; called on threads.
-            pace: How fast the server may be asked.
+            pace: How many requests the server takes, and when.
             n_at_a_time: Most requests under way.
             held: The server's rejections so far.
             stops: Set by another thread or a signal: nothing more is sent.
@@ -131,15 +131,15 @@ class Sender(Generic[Request, Answer]):
         return self._error is not None or self._stops.is_set()
 
     @property
-    def _n_most(self) -> int:
-        return 1 if self._is_knocking else self._n_at_a_time
+    def _n_free(self) -> int:
+        n_most = 1 if self._is_knocking else self._n_at_a_time
+        return self._pace.n_free(self._n_under_way, n_most)
 
     def _send(self, take: Callable[[int], Sequence[Request]]) -> bool:
         """Send what may be sent now; return False when all is done."""
         if self._is_ending:
             return bool(self._n_under_way or self._again)
-        n_free = self._n_most - self._n_under_way
-        n_granted = self._pace.grant(n_free) if n_free > 0 else 0
+        n_granted = 0 if self._pace.wait_s else self._n_free
         while n_granted and self._again and self._again[0][0] <= self._pace.now():
             self._put(heappop(self._again)[-1])
             n_granted -= 1
@@ -213,7 +213,7 @@ class Sender(Generic[Request, Answer]):
 
     def _wait_s(self) -> float:
         """Return the seconds until a further request may be sent."""
-        if self._is_ending or self._n_under_way >= self._n_most:
+        if self._is_ending or not self._n_free:
             return inf
         if self._may_take:
             return self._pace.wait_s
@@ -320,7 +320,7 @@ class Sender(Generic[Request, Answer]):
         if max(limited_s, again.asked_s or 0.0) > longest_s:
             return False
         held_s = self._pace.wait_s
-        wait_s = self._pace.rejected(again.asked_s)
+        wait_s = self._pace.rejected(again.asked_s, self._n_under_way + 1)  # it was under way, too
         if wait_s > max(held_s, _WORTH_TELLING_S):
             until = now + timedelta(seconds=wait_s)
             self._tell(

@@ -1,70 +1,18 @@
-"""A server is asked as fast as it takes requests, and no faster."""
-
-from collections import deque
-from datetime import datetime, timedelta
+"""A server is sent as many requests at a time as it takes, and waited for as it asks."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commands.backends.remote.pace import Pace, back_off_s
 from tests.support.builders.anthropic import FakeTime
 
 
-class RateLimited:
-    """A server that takes so many requests in any second, and says when to come again."""
-
-    def __init__(self, clock: FakeTime, per_second: int) -> None:
-        self.clock, self.per_second = clock, per_second
-        self.taken: deque[datetime] = deque()
-        self.n_answered = self.n_rejected = 0
-
-    def takes(self) -> bool:
-        """Take a request, or reject it."""
-        now = self.clock.now()
-        while self.taken and self.taken[0] <= now - timedelta(seconds=1):
-            self.taken.popleft()
-        if len(self.taken) >= self.per_second:
-            self.n_rejected += 1
-            return False
-        self.taken.append(now)
-        self.n_answered += 1
-        return True
-
-
-def sent_by(pace: Pace, server: RateLimited, n: int, *, asked_s: float | None) -> float:
-    """Send n requests through a server, 64 at a time; return the seconds that it took."""
-    clock = server.clock
-    began, n_left = clock.now(), n
-    while n_left:
-        for _ in range(pace.grant(min(64, n_left))):
-            if server.takes():
-                pace.answered()
-                n_left -= 1
-            else:
-                pace.rejected(asked_s)
-        clock.sleep(max(pace.wait_s, 0.001))
-    return (clock.now() - began).total_seconds()
-
-
-@pytest.mark.parametrize("per_second", [5, 40, 400])
-@pytest.mark.parametrize("asked_s", [1.0, None])
-def test_nine_tenths_of_what_a_server_allows_are_used(
-    per_second: int, asked_s: float | None
-) -> None:
-    """Without knowing how much that is; and few requests are rejected."""
-    clock = FakeTime()
-    server = RateLimited(clock, per_second)
-
-    took_s = sent_by(Pace(now=clock.now), server, 125 * per_second, asked_s=asked_s)
-
-    assert server.n_answered / took_s >= 0.9 * per_second
-    assert server.n_rejected < 0.05 * server.n_answered + 64 * 6
-
-
 def test_without_a_limit_nothing_is_held_up() -> None:
-    """As many as are wanted are granted."""
+    """As many are sent as are wanted at a time."""
     pace = FakeTime().pace()
 
-    assert [pace.grant(n) for n in (64, 1, 8)] == [64, 1, 8]
+    assert [pace.n_free(n, 64) for n in (0, 60, 64)] == [64, 4, 0]
     assert pace.wait_s == 0.0
 
 
@@ -73,22 +21,54 @@ def test_the_wait_that_a_server_asks_for_is_kept_for_all() -> None:
     clock = FakeTime()
     pace = clock.pace()
 
-    pace.rejected(7.0)
+    pace.rejected(7.0, 64)
 
-    assert (pace.grant(5), pace.wait_s) == (0, 7.0)
+    assert pace.wait_s == 7.0
     clock.sleep(7.0)
-    assert pace.grant(5) == 5
+    assert pace.wait_s == 0.0
+
+
+def test_half_as_many_are_sent_after_a_rejection_and_one_more_with_each_answer() -> None:
+    """So a server's limit is found from below."""
+    pace = FakeTime().pace()
+
+    pace.rejected(1.0, 64)
+
+    assert pace.n_free(0, 64) == 32
+    pace.answered()
+    assert pace.n_free(0, 64) == 33
 
 
 def test_rejections_of_the_same_moment_count_once() -> None:
     """Eight that were under way together must not wait for eight times as long."""
-    clock = FakeTime()
-    pace = clock.pace()
+    pace = FakeTime().pace()
 
-    waits = [pace.rejected(None) for _ in range(8)]
+    waits = [pace.rejected(None, 64 - n) for n in range(8)]
 
     assert max(waits) <= 0.5
     assert pace.wait_s <= 0.5
+    assert pace.n_free(0, 64) == 32
+
+
+@given(n_at_a_time=st.integers(1, 256), outage_s=st.floats(1.0, 3600.0))
+def test_an_outage_is_forgotten_once_as_many_were_answered(
+    n_at_a_time: int, outage_s: float
+) -> None:
+    """It says nothing of how much a server takes when it is back."""
+    clock = FakeTime()
+    pace = Pace(now=clock.now)
+    began = clock.now()
+    while (clock.now() - began).total_seconds() < outage_s:
+        pace.rejected(None, pace.n_free(0, n_at_a_time))
+        clock.sleep(max(0.1, pace.wait_s))
+
+    n_rounds = 0
+    while (n_sent := pace.n_free(0, n_at_a_time)) < n_at_a_time:
+        n_rounds += 1
+        for _ in range(n_sent):
+            pace.answered()
+
+    assert n_rounds <= 8  # of as many at a time as are allowed: 1, 2, 4 ... 256
 
 
 def test_else_each_rejection_waits_longer_up_to_a_limit() -> None:
@@ -97,17 +77,14 @@ def test_else_each_rejection_waits_longer_up_to_a_limit() -> None:
         assert all(limit / 2 <= back_off_s(n_before) <= limit for _ in range(20))
 
 
-def test_a_short_hold_forgets_no_rate() -> None:
-    """A client may hold for no time at all after each answer."""
+@pytest.mark.parametrize("asked_s", [None, 0.0])
+def test_a_server_that_rejects_again_and_names_no_time_is_not_hammered(
+    asked_s: float | None,
+) -> None:
+    """Each rejection may have its price."""
     clock = FakeTime()
     pace = clock.pace()
-    for _ in range(10):
-        pace.answered()
-    pace.rejected(0.0)
-    clock.sleep(0.1)
+    pace.rejected(asked_s, 1)
+    clock.sleep(60.0)
 
-    pace.grant(100)
-    pace.hold(0.0)
-
-    assert pace.wait_s > 0.0
-    assert pace.grant(1) == 0
+    assert pace.rejected(asked_s, 1) >= 0.5
