@@ -20,6 +20,7 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
+from commands.backends.remote.batch_fields import date_in
 from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
     broken_off,
@@ -27,7 +28,6 @@ from commands.backends.remote.outcomes import (
     not_listing,
     uncertain,
 )
-from commands.backends.remote.told import date_in
 from commands.errors import (
     BatchBusy,
     BatchGone,

@@ -20,6 +20,7 @@ import openai
 from commands.backends.endpoint import _batch_replies as replies
 from commands.backends.endpoint.requests import PATH, ChatForm
 from commands.backends.endpoint.server import Endpoint, kinds_of
+from commands.backends.remote.batch_fields import date_in, inflated
 from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
@@ -37,7 +38,6 @@ from commands.backends.remote.outcomes import (
     not_listing,
     uncertain,
 )
-from commands.backends.remote.told import date_in, inflated
 from commands.errors import (
     BatchBusy,
     BatchGone,

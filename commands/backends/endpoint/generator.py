@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.about import AboutServer, ask_about
-from commands.backends.endpoint.learnt import LearntParameters, described
+from commands.backends.endpoint.refused_parameters import LearntParameters, described
 from commands.backends.endpoint.requests import (
     PATH,
     PLAIN_PATH,

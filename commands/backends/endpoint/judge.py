@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.learnt import LearntParameters, described
+from commands.backends.endpoint.refused_parameters import LearntParameters, described
 from commands.backends.endpoint.requests import (
     PATH,
     ChatForm,

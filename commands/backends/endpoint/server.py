@@ -211,7 +211,7 @@ class Endpoint:
         if not isinstance(error, openai.APIStatusError):
             return None
         status = error.status_code
-        if is_out_of_credit(status, kinds_of(error), _error_message(error)):
+        if is_out_of_credit(status, kinds_of(error), error_message(error)):
             return SpendLimitReached(self.describe(error))
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             wrong = f"refuses the key in {self.key_variable}" if self.api_key else "wants a key"
@@ -227,7 +227,7 @@ class Endpoint:
         if isinstance(error, openai.APITimeoutError):
             return f"no answer from {self.base_url} in time"
         if isinstance(error, openai.APIStatusError):
-            return redacted(_error_message(error))
+            return redacted(error_message(error))
         return (
             f"the connection to {self.base_url} failed ({type(error.__cause__ or error).__name__})"
         )
@@ -315,9 +315,9 @@ def kinds_of(error: openai.APIStatusError) -> tuple[object, ...]:
     return tuple(told.get(name) for name in ("code", "type", "status"))
 
 
-def _error_message(error: openai.APIStatusError) -> str:
+def error_message(error: openai.APIStatusError) -> str:
     """Return a server's error message; vLLM and SGLang put it in different places."""
-    words = details_of(error).get("message") or first_line(error)
+    words = details_of(error).get("message") or error.body or first_line(error)
     if error.response.has_redirect_location:
         words = f"moved to {error.response.headers['location']}"
     return replace_surrogates(f"HTTP {error.status_code}: {words}")

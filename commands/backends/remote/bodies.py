@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import httpx2
 import msgspec
 
-from commands.backends.remote.told import date_in
+from commands.backends.remote.batch_fields import date_in
 from commands.settings.api_keys import redacted, without_keys
 from ledger.store import utc_now
 

@@ -13,7 +13,7 @@ from typing import Final
 import openai
 
 from commands.backends.endpoint.requests import INSTEAD, refused_parameter
-from commands.backends.endpoint.server import Post, details_of
+from commands.backends.endpoint.server import Post, details_of, error_message
 from commands.settings.api_keys import redacted
 from ledger.events.requests import ParameterRefused
 from ledger.identity import Json
@@ -81,7 +81,7 @@ class LearntParameters:
         """Return the parameter that a rejection names, if the request can do without it."""
         if error.status_code not in _INVALID:
             return {}
-        detail = redacted(str(error))
+        detail = redacted(error_message(error))
         name = refused_parameter(detail, details_of(error).get("param"))
         if name is None or name not in INSTEAD or name not in sent:
             return {}

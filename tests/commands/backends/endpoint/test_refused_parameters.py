@@ -9,7 +9,7 @@ import pytest
 
 from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.learnt import LearntParameters
+from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.generate import generate_missing
