@@ -60,9 +60,9 @@ def test_nobody_is_accused_where_kin_may_be_unrecognised() -> None:
 
     gpt = found["gpt"]["self-preference"]
     assert gpt.of == "GPT (without ann: no family known)"
-    assert gpt.low is not None
-    assert gpt.high is not None
-    assert gpt.low < 0 < gpt.high
+    assert gpt.ci95_low is not None
+    assert gpt.ci95_high is not None
+    assert gpt.ci95_low < 0 < gpt.ci95_high
     claude = found["claude"]["self-preference"]
     assert claude.value is None
     assert str(claude.reason).startswith("no family is known of ann, which may be of its own")
@@ -77,8 +77,8 @@ def test_an_entrant_without_a_family_hides_no_self_preference_of_others() -> Non
 
     figure = found["claude"]["self-preference"]
     assert (figure.of, figure.n) == ("Claude (without bob: no family known)", 2 * 100 * 3)
-    assert figure.low is not None
-    assert figure.low > 0
+    assert figure.ci95_low is not None
+    assert figure.ci95_low > 0
 
 
 def test_a_judge_without_a_family_is_named() -> None:
