@@ -1,4 +1,4 @@
-"""Where entrants' weights work: in this process, in those of a launcher, or on a Ray cluster.
+"""Where entrants' weights run: in this process, or on the accelerators that Ray knows.
 
 Imports are inside functions, as in `wiring`.
 """
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, MissingExtra
 from commands.ports import (
@@ -20,15 +20,6 @@ from commands.ports import (
 )
 from commands.settings.schema import GenerationSection
 from commands.settings.toml import EngineName
-
-if TYPE_CHECKING:
-    from commands.backends.cluster.pool import RayPool
-    from commands.backends.huggingface.replicas import ReplicaGroup
-
-_ONE_ALONE: Final = (
-    "`accelerate launch --cpu` starts one process, whatever --num_processes says; start them with"
-    " `torchrun --nproc-per-node N $(which tourney) ...`"
-)
 
 
 @contextmanager
@@ -55,42 +46,29 @@ Engine: TypeAlias = Callable[[], AbstractContextManager[LocalBackends]]
 """Imports what is needed; what it returns holds weights only between its entry and its exit."""
 
 
-@contextmanager
-def engine_for(
-    name: EngineName, generation: GenerationSection, tell: Tell
-) -> Iterator[Engine | None]:
-    """Yield the engine of a command, with all processes of a launcher if there are several.
-
-    Other processes than the first do their shares of the work here, and get None.
+def engine_for(name: EngineName, generation: GenerationSection, tell: Tell) -> Engine:
+    """Return the engine of a command.
 
     Raises:
-        ConfigurationError: Several processes were asked for, and one was started; or a launcher
-            started several to use Ray.
-        MissingExtra: The packages for local models are not installed.
+        ConfigurationError: A launcher started this command several times.
     """
-    n = n_processes()
-    if name == "ray" and n > 1:
-        raise ConfigurationError([_TWO_WAYS])
-    if name == "ray":
-        yield partial(_on_ray, generation, tell)
-    elif n == 1:
-        yield in_process(generation)
-    elif not (replicas := _replicas(generation)).is_main:
-        replicas.serve()
-        yield None
-    else:
-        with replicas.leading():
-            yield partial(_leading, replicas)
+    _require_one_process()
+    return partial(_on_ray, generation, tell) if name == "ray" else in_process(generation)
 
 
-_TWO_WAYS = (
-    "--engine ray starts its own processes: run the command without `accelerate launch` or"
-    " `torchrun`, or leave --engine out"
-)
+def _require_one_process() -> None:
+    """Require that no launcher started the command several times: each would do all the work."""
+    n_processes = os.environ.get("WORLD_SIZE", "1")
+    if n_processes not in {"", "0", "1"}:
+        fault = (
+            f"a launcher started this command {n_processes} times (WORLD_SIZE), and each would"
+            " do all the work; start it once, with --engine ray for several GPUs"
+        )
+        raise ConfigurationError([fault])
 
 
 def in_process(generation: GenerationSection) -> Engine:
-    """Return the engine that is this process alone."""
+    """Return the engine that is this process."""
     return lambda: nullcontext(local_backends(generation, generation.device))
 
 
@@ -128,19 +106,6 @@ def local_backends(generation: GenerationSection, device: str) -> LocalBackends:
     return LocalBackends(HfGenerator(*options), HfLikelihoodModel(*options))
 
 
-def _replicas(generation: GenerationSection) -> "ReplicaGroup":
-    with needs_extra("models", "accelerate"):
-        from commands.backends.huggingface.replicas import ReplicaGroup
-    make = partial(local_backends, generation)
-    return ReplicaGroup(make, generation.batch_tokens, generation.device)
-
-
-@contextmanager
-def _leading(replicas: "ReplicaGroup") -> Iterator[LocalBackends]:
-    with replicas.leading():
-        yield LocalBackends(replicas, replicas)
-
-
 def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager[LocalBackends]:
     with needs_extra("models", "torch"):
         from commands.backends.huggingface.worker import check_entrants
@@ -148,23 +113,10 @@ def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager
         from commands.backends.cluster.pool import ray_pool
     kind = generation.device.partition(":")[0]  # Ray says which one
     make = partial(local_backends, generation, kind)
-    return _pooled(ray_pool(make, check_entrants, generation, tell))
 
+    @contextmanager
+    def opened() -> Iterator[LocalBackends]:
+        with ray_pool(make, check_entrants, generation, tell) as pool:
+            yield LocalBackends(pool, pool)
 
-@contextmanager
-def _pooled(pool: "AbstractContextManager[RayPool]") -> Iterator[LocalBackends]:
-    with pool as actors:
-        yield LocalBackends(actors, actors)
-
-
-def n_processes() -> int:
-    """Return how many processes `accelerate launch` or `torchrun` started, this one included.
-
-    Raises:
-        ConfigurationError: Several were asked for, and one was started.
-    """
-    if "WORLD_SIZE" in os.environ:
-        return int(os.environ["WORLD_SIZE"])
-    if os.environ.get("ACCELERATE_USE_CPU") == "True" and "MASTER_PORT" in os.environ:
-        raise ConfigurationError([_ONE_ALONE])
-    return 1
+    return opened()

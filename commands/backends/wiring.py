@@ -106,40 +106,30 @@ def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> "
     return EndpointGenerator(served, tell)
 
 
-@contextmanager
 def backends_on(
     engine: EngineName, settings: Settings, folder: Path, tell: Tell
-) -> Iterator[ConfiguredBackends | None]:
-    """Yield the backends of a tournament, whose weights run on an engine.
-
-    Other processes of a launcher than the first do their shares of the work here, and get None.
+) -> ConfiguredBackends:
+    """Return the backends of a tournament, whose weights run on an engine.
 
     Raises:
-        ConfigurationError: The engine cannot be used as this process was started.
-        MissingExtra: The packages for local models are not installed.
+        ConfigurationError: A launcher started this command several times.
     """
-    with engine_for(engine, settings.generation, tell) as chosen:
-        yield None if chosen is None else ConfiguredBackends(settings, folder, tell, chosen)
+    return ConfiguredBackends(settings, folder, tell, engine_for(engine, settings.generation, tell))
 
 
 @contextmanager
 def inferences_on(
     engine: EngineName, settings: AskingSettings, tell: Tell
-) -> Iterator[Callable[[Entrant], Inference] | None]:
+) -> Iterator[Callable[[Entrant], Inference]]:
     """Yield a factory of entrants' inferences, whose weights run on an engine until the end.
 
-    Other processes of a launcher than the first do their shares of the work here, and get None.
-
     Raises:
-        ConfigurationError: The engine cannot be used as this process was started.
+        ConfigurationError: A launcher started this command several times.
         MissingExtra: The packages for local models are not installed.
     """
+    opened = engine_for(engine, settings.generation, tell)
     with ExitStack() as closing:
-        chosen = closing.enter_context(engine_for(engine, settings.generation, tell))
-        if chosen is None:
-            yield None
-        else:
-            yield make_inference_factory(settings, lambda: closing.enter_context(chosen()))
+        yield make_inference_factory(settings, lambda: closing.enter_context(opened()))
 
 
 def make_inference_factory(

@@ -77,17 +77,13 @@ def generate(
     place = workspace(paths)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
-    with backends_on(engine, place.settings, place.folder, say) as backends:
-        if backends is None:  # a replica, whose share is done
-            return
-        book = price_book(place.settings, place.folder)
-        with place.recorder(say) as recorder, console() as talk:
-            recorder.record(place.opening)
-            make = backends.generator
-            done = generate_with_consent(
-                recorder, prompts, make, book, spending, talk, retry=reasons
-            )
-            responses = response_counts(recorder.state, prompts)
+    backends = backends_on(engine, place.settings, place.folder, say)
+    book = price_book(place.settings, place.folder)
+    with place.recorder(say) as recorder, console() as talk:
+        recorder.record(place.opening)
+        make = backends.generator
+        done = generate_with_consent(recorder, prompts, make, book, spending, talk, retry=reasons)
+        responses = response_counts(recorder.state, prompts)
     say(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"
         f" {done.n_failed} failed"
@@ -190,8 +186,6 @@ def evaluate(
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     how = JudgingOptions(waits=not no_wait, retry=reasons, spending=spending)
     with inferences_on(engine, place.settings, say) as inference_of:
-        if inference_of is None:  # a replica, whose share is done
-            return
         planned = plan_evaluations(
             place.settings,
             place.folder,

@@ -96,8 +96,6 @@ def evaluate(
         fetch=fetch_snapshot,
     )
     with inferences_on(engine, _Alone(generation), say) as inference_of:
-        if inference_of is None:  # a replica, whose share is done
-            return
         planned = plan_alone(uses, inference_of(entrant), open_parquet, how)
         with progress_on_stderr() as on_progress:
             found = _evaluated(ledger, planned, on_progress)

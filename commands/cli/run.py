@@ -59,12 +59,10 @@ def run(
     place = workspace(paths)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd)
     how = JudgingOptions(mode, waits=not no_wait, spending=spending)
-    with backends_on(engine, place.settings, place.folder, say) as backends:
-        if backends is None:  # a replica, whose share is done
-            return
-        with place.recorder(say) as recorder, console() as talk:
-            now = utc_now()
-            summary = run_tournament(recorder, place, how, backends, talk, now=now, reach=reach)
+    backends = backends_on(engine, place.settings, place.folder, say)
+    with place.recorder(say) as recorder, console() as talk:
+        now = utc_now()
+        summary = run_tournament(recorder, place, how, backends, talk, now=now, reach=reach)
     results = summary.run.results
     gaps = _gaps(each.account for each in results.standings.values())
     _tell(summary, gaps)

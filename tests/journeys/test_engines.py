@@ -1,4 +1,4 @@
-"""Several processes that share a tournament's work leave what one process would leave."""
+"""Processes that share a tournament's work leave what one process would leave."""
 
 import os
 import signal
@@ -12,11 +12,9 @@ import pytest
 
 from tests.support.command_line.killing import held_by
 from tests.support.command_line.launching import Tourney
-from tests.support.patience import PATIENCE_S, wait_until
+from tests.support.patience import wait_until
 
 TOURNEY = str(Path(sysconfig.get_path("scripts")) / "tourney")
-# What `accelerate launch` runs on several GPUs; by itself it starts several processes on no CPU.
-TWO = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
 
 
 @pytest.fixture
@@ -27,27 +25,6 @@ def expected(tourney: Tourney, place: Path) -> dict[str, str]:
     for each in place.glob("tournament.db*"):
         each.unlink()
     return found
-
-
-@pytest.mark.nightly
-def test_two_processes_generate_what_one_does(place: Path, expected: dict[str, str]) -> None:
-    """The first alone writes; a second command finds nothing to do, and ends all the same."""
-    for missing in (32, 0):
-        done = subprocess.run(
-            [*TWO, TOURNEY, "apply", "generate"],
-            cwd=place,
-            env=os.environ | {"TOURNEY_GENERATION_BATCH_TOKENS": "200"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
-        assert done.returncode == 0, done.stderr
-        assert f"{missing} responses were missing: {missing} generated" in done.stderr
-
-    held = held_by(place / "tournament.db")
-    assert held.responses == expected
-    assert held.n_by_type["ResponseGenerated"] == len(expected)
 
 
 INTERRUPTIBLE = """

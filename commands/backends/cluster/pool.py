@@ -1,38 +1,115 @@
-"""Spread work over Ray actors, one for each accelerator and load of weights.
+"""Spread work over Ray actors, one for each accelerator.
 
 This process cuts the work into chunks, hands them out and yields what comes back; actors know
 nothing of the ledger. An actor that dies is replaced, and only its chunk is done again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
 from commands import ports
-from commands.backends.cluster._seats import ChunkQueue, Seat, WorkChunk
 from commands.backends.cluster.session import Place, connected, places
-from commands.backends.huggingface.shares import (
-    Assignment,
+from commands.backends.cluster.shares import (
     Backends,
-    chunk_budget,
+    Chunk,
+    Port,
+    ShareActor,
+    ShareResult,
     chunks,
     n_tokens,
 )
+from commands.backends.huggingface.budget import most_tokens
 from commands.errors import ReplicaFailed, counted
 from commands.settings.schema import GenerationSection
 from ledger.events.registration import Entrant
 
 _MOST_DEATHS: Final = 3  # at one chunk, or at starting in one place
+_BATCHES: Final = 4  # in a chunk: enough to sort by length within it
 _TURNS: Final = 2  # chunks of each actor at least, so that none waits long for the last
 _LOOK_S: Final = 5.0  # after which one looks whether Ray is still there
 _N_LOOKS: Final = 12  # after which the user is told that no accelerator is free
 
 CheckEntrants: TypeAlias = Callable[[Iterable[Entrant]], None]
 """Looks for faults in what entrants are loaded from; it raises WeightsError."""
+
+
+class ChunkQueue:
+    """The chunks that nobody does now, by load."""
+
+    def __init__(self, waiting: Iterable[Chunk]) -> None:
+        self._waiting: dict[Hashable, deque[Chunk]] = {}
+        for chunk in waiting:
+            self._waiting.setdefault(chunk.load, deque()).append(chunk)
+
+    def __len__(self) -> int:
+        """Count the chunks."""
+        return sum(map(len, self._waiting.values()))
+
+    def take(self, load: Hashable, others: Iterable[Hashable] = ()) -> Chunk | None:
+        """Remove and return the next chunk, of an actor's load if there is one.
+
+        Else it is of the load with the most chunks for each of the `others` that have it.
+        """
+        has = Counter(others)
+        waiting = {key: same for key, same in self._waiting.items() if same}
+        if not waiting:
+            return None
+        if load not in waiting:
+            load = max(waiting, key=lambda key: len(waiting[key]) / (1 + has[key]))
+        return waiting[load].popleft()
+
+    def put_back(self, chunk: Chunk) -> None:
+        """Return a chunk to its place."""
+        self._waiting[chunk.load].appendleft(chunk)
+
+
+class Seat:
+    """A place in the cluster, with at most one actor."""
+
+    def __init__(self, place: Place, make: Callable[[], Backends]) -> None:
+        """Leave the place empty; `make` is called in each actor."""
+        self._place, self._make = place, make
+        self._actor: Any = None
+        self.load: Hashable = None  # of its last chunk
+        self.pending: Any = None  # the reference of what the actor does now
+        self.chunk: Chunk | None = None  # of that; None while the actor starts
+        self.n_failed_starts = 0
+
+    def fill(self, queue: ChunkQueue, seats: Sequence["Seat"]) -> None:
+        """Start an actor if there is a chunk for it, or give an idle one its next chunk."""
+        if self.pending is not None:
+            return
+        if self._actor is None:
+            n_starting = sum(seat.pending is not None and seat.chunk is None for seat in seats)
+            if len(queue) > n_starting:
+                options = self._place._asdict()
+                self._actor = ray.remote(ShareActor).options(**options).remote(self._make)
+                self.pending = self._actor.is_up.remote()
+        elif chunk := queue.take(self.load, [seat.load for seat in seats if seat is not self]):
+            self.chunk, self.load = chunk, chunk.load
+            self.pending = self._actor.share.remote(chunk.port, chunk.work)
+
+    def result(self) -> ShareResult | None:
+        """Return what its actor made; None if it has just started.
+
+        Raises:
+            RayError: The actor died, or its machine, or a bug showed in it.
+        """
+        made = ray.get(self.pending)
+        self.pending, self.chunk, self.n_failed_starts = None, None, 0
+        return made if isinstance(made, ShareResult) else None
+
+    def empty(self) -> None:
+        """End its actor; a chunk that it has is not put back."""
+        if self._actor is not None:
+            ray.kill(self._actor)
+        self._actor = self.pending = self.chunk = self.load = None
 
 
 @contextmanager
@@ -86,7 +163,7 @@ class RayPool:
         self._seats = [Seat(place, make) for place in where]
         self._check = check
         on_gpu = any(place.num_gpus for place in where)
-        self._most = chunk_budget(batch_tokens, on_gpu=on_gpu)
+        self._most = _BATCHES * (batch_tokens or most_tokens(on_gpu=on_gpu))
         self._tell, self._is_alone = tell, is_alone
 
     def generate(
@@ -116,14 +193,10 @@ class RayPool:
         for seat in self._seats:
             seat.empty()
 
-    def _do(
-        self, what: Literal["generate", "log_likelihoods"], work: Sequence[Any]
-    ) -> Iterator[tuple[Any, ...]]:
+    def _do(self, port: Port, work: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         entrants = {each.entrant.digest: each.entrant for each in work}.values()
         self._check(each for each in entrants if each.hydra is not None)
-        queue = ChunkQueue(
-            WorkChunk(Assignment(what, cut)) for cut in chunks(work, self._budget(work))
-        )
+        queue = ChunkQueue(Chunk(port, cut) for cut in chunks(work, self._budget(work)))
         failures: list[str] = []
         try:
             while (queue and not failures) or any(seat.chunk for seat in self._seats):
@@ -203,7 +276,7 @@ class RayPool:
             return
         chunk.n_deaths += 1
         if chunk.n_deaths == _MOST_DEATHS:
-            work = counted(len(chunk.assignment.work), "response or sample", "responses or samples")
+            work = counted(len(chunk.work), "response or sample", "responses or samples")
             raise ReplicaFailed([f"{_MOST_DEATHS} processes died at the same {work}: {why}"])
         queue.put_back(chunk)
 

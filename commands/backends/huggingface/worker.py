@@ -6,7 +6,6 @@ from typing import TypeVar
 import torch
 
 from commands.backends.huggingface.budget import FreeBytes, batch_budget, free_bytes
-from commands.backends.huggingface.shares import load_key
 from commands.backends.hydra.weights import LoadedHydra, check_hydra, load_hydra
 from commands.backends.weights.batching import group_by
 from commands.backends.weights.loaded import (
@@ -46,6 +45,18 @@ def check_entrants(entrants: Iterable[Entrant]) -> None:
             check_hydra(entrant, entrant.hydra)
         else:
             check_weights(entrant)
+
+
+def load_key(entrant: Entrant) -> Hashable:
+    """Return a key that is equal for entrants that load the same files."""
+    adapters = tuple(adapter.digest for adapter in entrant.adapters)
+    heads = entrant.hydra and (
+        entrant.hydra.heads_depth,
+        tuple(shard.digest for shard in entrant.hydra.security),
+        tuple(shard.digest for shard in entrant.hydra.robustness),
+        entrant.hydra.uncertainty and entrant.hydra.uncertainty.digest,
+    )
+    return entrant.weights_digest, adapters, heads, entrant.dtype
 
 
 class LastLoaded:

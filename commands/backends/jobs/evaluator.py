@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.ranks import Call, on_first_rank
 from commands.backends.huggingface.reader import HfLikelihoodModel
 from commands.backends.jobs._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.jobs.job import (
@@ -22,6 +21,7 @@ from commands.backends.jobs.job import (
     requests_of,
     write_config,
 )
+from commands.backends.jobs.ranks import Call, on_first_rank
 from commands.backends.jobs.reporters import ReportTarget, reporter_to
 from commands.backends.wiring import open_parquet
 from commands.decisions.recorder import EvaluationRecorder

@@ -12,10 +12,10 @@ from anthropic import Anthropic
 
 from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.engines import n_processes
 from commands.backends.huggingface.judge import HfJudge
 from commands.backends.wiring import (
     ConfiguredBackends,
+    backends_on,
     inferences_on,
     make_inference_factory,
     make_token_counter,
@@ -34,6 +34,7 @@ from commands.ports import (
 from commands.settings.inputs import shipped_data
 from commands.settings.schema import Settings
 from commands.settings.servers import Server, server_of
+from commands.settings.toml import EngineName
 from commands.spending.billing import NO_BILLING
 from ledger.events.registration import Entrant
 from tests.providers.anthropic.server import FakeAnthropic
@@ -416,39 +417,28 @@ def test_without_a_key_anthropic_is_not_asked(monkeypatch: pytest.MonkeyPatch) -
         reach(anthropic_server())
 
 
-@pytest.mark.parametrize(
-    ("variables", "n"),
-    [
-        ({}, 1),
-        ({"WORLD_SIZE": "1"}, 1),
-        ({"WORLD_SIZE": "4", "ACCELERATE_USE_CPU": "True", "MASTER_PORT": "29500"}, 4),
-        ({"ACCELERATE_USE_CPU": "True"}, 1),
-        ({"ACCELERATE_USE_CPU": "False", "MASTER_PORT": "29500"}, 1),
-    ],
-)
-def test_a_launcher_says_how_many_processes_there_are(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], n: int
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_command_that_a_launcher_starts_several_times_is_refused(
+    monkeypatch: pytest.MonkeyPatch, engine: EngineName
 ) -> None:
-    """Of accelerate, for GPUs, and of torchrun."""
-    launched_by(monkeypatch, variables)
+    """`torchrun` and `accelerate launch` would have each process generate everything."""
+    monkeypatch.setenv("WORLD_SIZE", "4")
 
-    assert n_processes() == n
-
-
-def test_processes_that_were_not_started_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`accelerate launch --cpu --num_processes 2` starts one, without a word."""
-    launched_by(monkeypatch, {"ACCELERATE_USE_CPU": "True", "MASTER_PORT": "29500"})
-
+    why = r"4 times \(WORLD_SIZE\).*--engine ray"
     with (
-        pytest.raises(ConfigurationError, match=r"starts one process.*torchrun --nproc-per-node N"),
-        inferences_on("local", settings(), print),
+        pytest.raises(ConfigurationError, match=why),
+        inferences_on(engine, settings(), print),
     ):
         pass
+    with pytest.raises(ConfigurationError, match=why):
+        backends_on(engine, settings(), Path(), print)
 
 
-def launched_by(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
-    """Set what a launcher sets, and nothing else."""
-    for name in ("WORLD_SIZE", "ACCELERATE_USE_CPU", "MASTER_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize("n_processes", ["", "0", "1"])
+def test_a_launcher_may_start_a_command_once(
+    monkeypatch: pytest.MonkeyPatch, n_processes: str
+) -> None:
+    """As `accelerate launch` does on one GPU."""
+    monkeypatch.setenv("WORLD_SIZE", n_processes)
+
+    assert backends_on("local", settings(), Path(), print).engine is not None

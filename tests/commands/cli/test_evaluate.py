@@ -279,19 +279,3 @@ def test_two_evaluations_of_one_name_are_refused(backend: Answering) -> None:
     with pytest.raises(ConfigurationError, match="several evaluations are called doses"):
         evaluate(weights=Path("a"), uses=["mine.py:Doses", "mine.py:Same"])
     assert backend.n_asked == 0
-
-
-def test_another_process_does_its_share_and_writes_nothing(
-    backend: Answering, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Several are started on several GPUs."""
-
-    @contextmanager
-    def nothing(*_: object) -> Iterator[None]:
-        yield None
-
-    monkeypatch.setattr(module, "inferences_on", nothing)
-
-    evaluate(weights=Path("a"), uses=["mine.py:Doses"])
-
-    assert (backend.n_asked, Path("evaluations.db").exists()) == (0, False)

@@ -5,7 +5,7 @@ import signal
 import sys
 
 from commands.backends.cluster.pool import ray_pool
-from commands.backends.huggingface.shares import Backends
+from commands.backends.cluster.shares import Backends
 from commands.errors import ReplicaFailed
 from commands.ports import GenerationTask
 from commands.settings.schema import GenerationSection

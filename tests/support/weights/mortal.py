@@ -17,11 +17,9 @@ from typing import Final
 import msgspec
 import ray
 
-from commands.backends.cluster._actor import ShareActor
-from commands.backends.cluster._seats import Seat
-from commands.backends.cluster.pool import RayPool
+from commands.backends.cluster.pool import RayPool, Seat
 from commands.backends.cluster.session import Place, connected
-from commands.backends.huggingface.shares import Backends
+from commands.backends.cluster.shares import Backends, ShareActor
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.generate import generate_missing
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation

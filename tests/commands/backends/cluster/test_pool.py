@@ -11,8 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from commands.backends.cluster.pool import RayPool
-from commands.backends.huggingface.shares import Backends
+from commands.backends.cluster.pool import ChunkQueue, RayPool, Seat
+from commands.backends.cluster.session import Place
+from commands.backends.cluster.shares import Backends, Chunk
+from commands.backends.huggingface.worker import load_key
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
@@ -182,8 +184,8 @@ def test_work_that_kills_its_actors_is_given_up() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("variables")
-def test_an_actor_stays_for_the_next_call_and_goes_with_its_load() -> None:
-    """Loading takes minutes; two loads in one place would not fit."""
+def test_an_actor_stays_for_the_next_call_and_changes_its_load() -> None:
+    """Starting takes seconds; an actor gives up one load before the next."""
     pool = RayPool(backends, sound, PLACES[:1], batch_tokens=8192, tell=print)
     [seat] = pool._seats
     actors = []
@@ -195,5 +197,54 @@ def test_an_actor_stays_for_the_next_call_and_goes_with_its_load() -> None:
         actors.append(seat._actor)
     pool.close()
 
-    assert actors[0] is actors[1]
-    assert actors[1] is not actors[2]
+    assert actors[0] is actors[1] is actors[2]
+
+
+BASE, OTHER = load_key(ROSTER[0]), load_key(ROSTER[2])
+
+
+def queue(*, base: int = 0, other: int = 0) -> ChunkQueue:
+    """Return so many chunks of each of two loads."""
+    roster = [ROSTER[0]] * base + [ROSTER[2]] * other
+    return ChunkQueue(
+        Chunk("generate", [GenerationTask(key(f"{n}"), who, "why", 0)])
+        for n, who in enumerate(roster)
+    )
+
+
+def load_taken(waiting: ChunkQueue, load: object, *others: object) -> object:
+    """Return the load of the chunk that an actor with a load takes beside others."""
+    chunk = waiting.take(load, others)
+    return chunk and chunk.load
+
+
+def test_an_actor_keeps_its_load_and_then_joins_where_most_is_left_for_each() -> None:
+    """Loading takes minutes; and no load should wait for the end of another."""
+    assert load_taken(queue(base=1, other=9), BASE) == BASE
+    assert load_taken(queue(base=3, other=2), None) == BASE
+    assert load_taken(queue(base=3, other=2), None, BASE) == OTHER
+    assert load_taken(queue(base=9, other=2), None, BASE, OTHER) == BASE
+    assert load_taken(queue(other=1), BASE) == OTHER
+    assert load_taken(queue(), BASE) is None
+
+
+def test_no_more_actors_start_than_there_are_chunks() -> None:
+    """Eight cards would load 70 GB each for the one answer that is left."""
+    starting, empty = (Seat(Place(1), backends) for _ in range(2))
+    starting.pending = object()
+
+    empty.fill(queue(base=1), [starting, empty])
+
+    assert empty.pending is None
+
+
+def test_a_chunk_that_is_put_back_is_next() -> None:
+    """The longest are first, and a lack of memory should show at once."""
+    waiting = queue(base=3)
+    first = waiting.take(BASE)
+    assert first is not None
+
+    waiting.put_back(first)
+
+    assert len(waiting) == 3
+    assert waiting.take(BASE) is first

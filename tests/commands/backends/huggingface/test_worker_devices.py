@@ -10,7 +10,6 @@ import torch
 from accelerate import dispatch_model  # type: ignore[import-untyped]  # it has no types
 from msgspec import structs
 
-from commands.backends.huggingface import replicas
 from commands.backends.huggingface.budget import free_bytes
 from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.judge import HfJudge
@@ -271,35 +270,6 @@ def test_only_devices_that_are_here_are_taken() -> None:
 
 
 def test_free_memory_is_that_of_the_gpu() -> None:
-    """Whichever it is: each process of a launcher has one of its own."""
+    """Whichever it is."""
     with accelerators(2):
         assert free_bytes(torch.device("cuda")) == free_bytes(torch.device("cuda:1")) == FREE
-
-
-class Joined:
-    """What accelerate says to the second of two processes."""
-
-    num_processes, process_index, local_process_index = 2, 1, 1
-
-    def __init__(self, *, cpu: bool, timeout: object) -> None:
-        """Take what it is told."""
-
-
-@pytest.mark.parametrize(("asked", "got"), [("auto", "cuda:1"), ("cpu", "cpu")])
-def test_each_process_has_a_gpu_unless_it_is_to_have_none(
-    monkeypatch: pytest.MonkeyPatch, asked: str, got: str
-) -> None:
-    """Two copies of the weights on one GPU would not fit."""
-    made: list[str] = []
-    monkeypatch.setattr(replicas, "PartialState", Joined)
-    with accelerators(2):
-        replicas.ReplicaGroup(made.append, None, asked)  # type: ignore[arg-type]  # nothing is done
-
-    assert made == [got]
-
-
-def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA would refuse the last one, with a traceback."""
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
-    with accelerators(2), pytest.raises(ConfigurationError, match="3 processes, but 2 GPUs"):
-        replicas.ReplicaGroup(lambda _: (None, None), None)  # type: ignore[arg-type,return-value]  # none is made

@@ -7,16 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.huggingface.shares import (
-    Assignment,
-    Backends,
-    chunks,
-    deal,
-    do_share,
-    load_key,
-    n_tokens,
-    together,
-)
+from commands.backends.cluster.shares import Backends, ShareActor, chunks, n_tokens
+from commands.backends.huggingface.worker import load_key
 from commands.errors import WeightsError
 from commands.ports import Continuation, GeneratedText, GenerationTask
 from tests.support.builders.events import entrant, key
@@ -32,26 +24,6 @@ def tasks_of(drawn: list[tuple[int, int]]) -> list[GenerationTask]:
         GenerationTask(key(str(n)), ROSTER[who], length * "x", 0)
         for n, (who, length) in enumerate(drawn)
     ]
-
-
-@given(st.lists(st.integers(0, 9)), st.integers(1, 4))
-def test_every_piece_is_dealt_once(work: list[int], n: int) -> None:
-    """Nothing is done twice, or not at all."""
-    hands = deal(work, lambda each: each, n)
-
-    assert len(hands) == n
-    assert Counter(work) == Counter(each for hand in hands for each in hand)
-
-
-@given(st.lists(st.integers(0, 99)), st.integers(1, 4))
-def test_what_has_one_key_goes_to_one_process(work: list[int], n: int) -> None:
-    """Passages of one context are read together."""
-    hands = deal(work, lambda each: each % 10, n)
-
-    owners = [{each % 10 for each in hand} for hand in hands]
-    assert sum(map(len, owners)) == len(set.union(*owners))
-    sizes = [len(keys) for keys in owners]
-    assert max(sizes) - min(sizes) <= 1
 
 
 @given(TASKS, st.integers(1, 4000))
@@ -89,7 +61,7 @@ def test_texts_of_one_context_stay_in_one_chunk() -> None:
         for context in ("one", "two", "")
     ]
 
-    cut = [{together(each) for each in chunk} for chunk in chunks(passages, 40)]
+    cut = [{each.context or each.key for each in chunk} for chunk in chunks(passages, 40)]
 
     assert len(cut) > 2
     assert sum(map(len, cut)) == len(set.union(*cut)) == 2 + 9
@@ -107,7 +79,7 @@ def test_a_failure_keeps_what_was_done_before_it() -> None:
         return ScriptedGenerator(answer), ScriptedReader(lambda _: 0.0)
 
     owed = [GenerationTask(key(said), ROSTER[0], said, 0) for said in ("whole", "torn", "whole 2")]
-    batches, failure = do_share(make, Assignment("generate", owed))
+    batches, failure = ShareActor(make).share("generate", owed)
 
     [[done]] = batches
     assert isinstance(done, GeneratedText)

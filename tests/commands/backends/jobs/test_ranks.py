@@ -15,8 +15,8 @@ import pytest
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from commands.backends.huggingface import ranks
-from commands.backends.huggingface.ranks import Call, on_first_rank
+from commands.backends.jobs import ranks
+from commands.backends.jobs.ranks import Call, on_first_rank
 from commands.errors import ReplicaFailed
 from ledger.auditing.audit import audit
 from ledger.store import Ledger
