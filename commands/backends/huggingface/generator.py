@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.huggingface.worker import HfWorker, Loaded
-from commands.backends.hydra.answers import HydraSlots, n_correctness_tokens
+from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.answers import (
     Decoded,
@@ -21,7 +21,7 @@ from commands.backends.weights.answers import (
     make_ending,
     not_finite,
 )
-from commands.backends.weights.batching import BatchQueue, group_by, run_slots
+from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import (
     encode,
     require_chat,
@@ -147,7 +147,7 @@ class HfGenerator(HfWorker):
         for alike in group_by(fitting, partial(_batch_key, loaded)):
             queue = BatchQueue(alike, lambda row: row.n_tokens, self._budget(loaded))
             if isinstance(loaded, LoadedHydra):
-                yield from _hydra_answers(loaded, queue, alike[0])
+                yield from _hydra_answers(loaded, queue)
             else:
                 yield from _answers(loaded, queue, alike[0])
 
@@ -168,15 +168,10 @@ def _batch_key(loaded: Loaded, row: PromptRow) -> Hashable:
     return decoding_key(row.task), None if may_pad else len(row.prompt_ids)
 
 
-def _hydra_answers(
-    loaded: LoadedHydra, queue: BatchQueue[PromptRow], alike: PromptRow
-) -> Iterator[Finished]:
-    """Yield answers to a queue's prompts, whose decoding is that of `alike`."""
-    for ended in run_slots(queue, lambda: HydraSlots(loaded, alike), loaded.device):
-        yield tuple(
-            _out_of_memory(each, loaded.device) if isinstance(each, PromptRow) else each
-            for each in ended
-        )
+def _hydra_answers(loaded: LoadedHydra, queue: BatchQueue[PromptRow]) -> Iterator[Finished]:
+    """Yield answers to a queue's prompts, which share their decoding."""
+    for batch, answers in run_batches(queue, partial(answer_as_hydra, loaded), loaded.device):
+        yield (_out_of_memory(batch[0], loaded.device),) if answers is None else answers
 
 
 def _answers(

@@ -55,21 +55,6 @@ class HydraContext:
         of_heads = self._net.head_states(states, self._route, by_heads)  # (E * B, 1, D)
         return of_heads.view(self.n_heads, len(tokens), -1)
 
-    def join(self, other: "HydraContext") -> None:
-        """Add the rows of another behind these, which have taken a step.
-
-        Columns that are no row's any more are left behind.
-        """
-        n_left = int(self.is_own.any(dim=0).int().argmax())
-        self.is_own = _joined(self.is_own[:, n_left:, None], other.is_own[..., None], n_heads=1)[
-            ..., 0
-        ]
-        n_new, n_layers = len(other.roles), len(self.heads.layers)
-        _join_caches(self.trunk, other.trunk, n_left, [1] * len(self.trunk.layers), n_new)
-        by_layer = [1] + [self.n_heads] * (n_layers - 1)
-        _join_caches(self.heads, other.heads, n_left, by_layer, n_new)
-        self._assign([*self.roles, *other.roles])
-
     def keep_rows(self, rows: Sequence[int]) -> None:
         """Drop all rows but these."""
         chosen = torch.tensor(rows, device=self._device)
@@ -92,32 +77,6 @@ class HydraContext:
         self._route: Routing = (
             EveryHead(self.n_heads) if has_jury else Route(drafting, self._device)
         )
-
-
-def _join_caches(
-    cache: DynamicCache, other: DynamicCache, n_left: int, n_heads: Sequence[int], n_new: int
-) -> None:
-    """Add n_new rows of another cache to those of each layer's heads; leave n_left columns behind.
-
-    The other cache has no layers if all its prompts are empty.
-    """
-    for n, layer in enumerate(cast("list[DynamicLayer]", cache.layers)):
-        for name in ("keys", "values"):
-            old = cast("torch.Tensor", getattr(layer, name))[:, :, n_left:]
-            none = old.new_empty(n_heads[n] * n_new, old.shape[1], 0, old.shape[3])
-            new = getattr(other.layers[n], name) if other.layers else none
-            setattr(layer, name, _joined(old, new, n_heads=n_heads[n]))
-
-
-def _joined(old: torch.Tensor, new: torch.Tensor, *, n_heads: int) -> torch.Tensor:
-    """Join (E * B, ..., K, D) and (E * N, ..., k, D) to (E * (B + N), ..., max(K, k), D).
-
-    The shorter one is padded with zeros at its beginning.
-    """
-    n_columns = max(old.shape[-2], new.shape[-2])
-    padded = (pad(each, (0, 0, n_columns - each.shape[-2], 0)) for each in (old, new))
-    by_head = [each.view(n_heads, -1, *each.shape[1:]) for each in padded]
-    return torch.cat(by_head, dim=1).flatten(0, 1)
 
 
 class PaddedPrompts(NamedTuple):

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, cast
 
 import torch
@@ -11,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from commands.backends.hydra._context import pad_prompts
 from commands.backends.hydra._net import BlockInputs, Route
-from commands.backends.hydra.decoding import HydraDecoding, decode_in_turn
+from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import HydraRow, start_row
 from commands.backends.hydra.weights import CORRECT, WRONG, LoadedHydra
 from commands.backends.weights.answers import (
@@ -21,7 +22,6 @@ from commands.backends.weights.answers import (
     make_ending,
     not_finite,
 )
-from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.chat import encode, encode_prompt
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events.registration import Hydra
@@ -83,80 +83,40 @@ def n_correctness_tokens(tokenizer: PreTrainedTokenizerBase) -> int:
 Answer = GeneratedText | GenerationFailure
 
 
-class _Open(NamedTuple):
-    """A prompt that is being answered."""
+def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[Answer, ...]:
+    """Answer a batch of prompts, which share their decoding.
 
-    prompt: PromptRow
-    row: HydraRow
-    started_s: float
-
-
-class HydraSlots:
-    """Answers prompts that share their decoding, as `RefilledSlots`."""
-
-    def __init__(self, loaded: LoadedHydra, alike: PromptRow) -> None:
-        """Take the decoding settings of any of the prompts."""
-        task = alike.task
-        self._loaded, self._heads = loaded, cast("Hydra", task.entrant.hydra)  # a Hydra was loaded
-        self._decoding = HydraDecoding(
-            temperature=task.entrant.temperature,
-            max_new_tokens=task.entrant.max_new_tokens,
-            ending=make_ending(loaded.tokenizer, loaded.end_ids, alike),
-            beta=self._heads.beta,
-            top_p=task.options.top_p,
+    Raises:
+        torch.OutOfMemoryError: The prompts are too many for the device.
+    """
+    started_s = time.perf_counter()
+    task = prompts[0].task
+    heads = cast("Hydra", task.entrant.hydra)  # a Hydra was loaded
+    decoding = HydraDecoding(
+        temperature=task.entrant.temperature,
+        max_new_tokens=task.entrant.max_new_tokens,
+        ending=make_ending(loaded.tokenizer, loaded.end_ids, prompts[0]),
+        beta=heads.beta,
+        top_p=task.options.top_p,
+    )
+    rows = [
+        start_row(
+            prompt.prompt_ids,
+            seed=prompt.task.seed,
+            n_heads=loaded.n_heads,
+            bypass_jury=heads.bypass_jury,
         )
-        self._open: dict[int, _Open] = {}  # by the identity of a row
-
-    @property
-    def unfinished(self) -> Sequence[PromptRow]:
-        """The prompts without an answer."""
-        return [each.prompt for each in self._open.values()]
-
-    def decode(
-        self, first: Sequence[PromptRow], queue: BatchQueue[PromptRow]
-    ) -> Iterator[tuple[Answer, ...]]:
-        """Answer the first prompts, and then those that wait.
-
-        Raises:
-            torch.OutOfMemoryError: The prompts are too many for the device.
-        """
-
-        def take(left: Sequence[HydraRow]) -> list[HydraRow]:
-            return self._start(queue.take_beside([self._open[id(row)].prompt for row in left]))
-
-        rows = self._start(first)
-        for ended in decode_in_turn(self._loaded.net, rows, self._decoding, take):
-            yield self._answers([self._open[id(row)] for row in ended])
-            for row in ended:
-                del self._open[id(row)]
-
-    def _start(self, prompts: Sequence[PromptRow]) -> list[HydraRow]:
-        now_s = time.perf_counter()
-        rows = [
-            start_row(
-                prompt.prompt_ids,
-                seed=prompt.task.seed,
-                n_heads=self._loaded.n_heads,
-                bypass_jury=self._heads.bypass_jury,
-            )
-            for prompt in prompts
-        ]
-        started = zip(prompts, rows, strict=True)
-        self._open |= {id(row): _Open(prompt, row, now_s) for prompt, row in started}
-        return rows
-
-    def _answers(self, ended: Sequence[_Open]) -> tuple[Answer, ...]:
-        loaded, ending = self._loaded, self._decoding.ending
-        answers = tuple(_answer(loaded, ending, each.prompt, each.row) for each in ended)
-        if self._heads.uncertainty:
-            answers = _with_p_correct(loaded, ended, answers)
-        now_s = time.perf_counter()
-        return tuple(
-            replace(answer, elapsed_s=now_s - each.started_s)
-            if isinstance(answer, GeneratedText)
-            else answer
-            for answer, each in zip(answers, ended, strict=True)
-        )
+        for prompt in prompts
+    ]
+    decode(loaded.net, rows, decoding)
+    answers = tuple(map(partial(_answer, loaded, decoding.ending), prompts, rows))
+    if heads.uncertainty:
+        answers = _with_p_correct(loaded, prompts, rows, answers)
+    elapsed_s = time.perf_counter() - started_s
+    return tuple(
+        replace(answer, elapsed_s=elapsed_s) if isinstance(answer, GeneratedText) else answer
+        for answer in answers
+    )
 
 
 def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRow) -> Answer:
@@ -167,20 +127,23 @@ def _answer(loaded: LoadedHydra, ending: Ending, prompt: PromptRow, row: HydraRo
 
 
 def _with_p_correct(
-    loaded: LoadedHydra, ended: Sequence[_Open], answers: Sequence[Answer]
+    loaded: LoadedHydra,
+    prompts: Sequence[PromptRow],
+    rows: Sequence[HydraRow],
+    answers: Sequence[Answer],
 ) -> tuple[Answer, ...]:
     """Return the answers with the uncertainty head's probability that each is correct."""
     responses = [
-        ResponseState(each.prompt.task.prompt_text, answer.text, each.row.first_state)
-        for each, answer in zip(ended, answers, strict=True)
-        if isinstance(answer, GeneratedText) and each.row.first_state is not None
+        ResponseState(prompt.task.prompt_text, answer.text, row.first_state)
+        for prompt, row, answer in zip(prompts, rows, answers, strict=True)
+        if isinstance(answer, GeneratedText) and row.first_state is not None
     ]
     rates = iter(p_correct(loaded, responses))
     return tuple(
-        _with_probability(loaded, each.prompt, answer, next(rates))
+        _with_probability(loaded, prompt, answer, next(rates))
         if isinstance(answer, GeneratedText)
         else answer
-        for each, answer in zip(ended, answers, strict=True)
+        for prompt, answer in zip(prompts, answers, strict=True)
     )
 
 

@@ -1,7 +1,6 @@
 """Decode with a Hydra, token by token: with a jury that verifies a draft, or one head alone."""
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -90,69 +89,25 @@ def jury_step(
     return EmittedTokens([*map(metrics.emitted, range(len(rows)))], states[deciding, rows])
 
 
+@torch.inference_mode()
 def decode(net: HydraNet, rows: Sequence[HydraRow], decoding: HydraDecoding) -> None:
     """Emit tokens until each row has ended, or has max_new_tokens, or logits that are not finite.
 
-    Either all rows have a jury, or none.
+    Rows that have ended leave. Either all rows have a jury, or none.
 
     Raises:
         torch.OutOfMemoryError: The rows are too many for the device.
     """
-    deque(decode_in_turn(net, rows, decoding, lambda _: ()), maxlen=0)
-
-
-@torch.inference_mode()
-def decode_in_turn(
-    net: HydraNet,
-    first: Sequence[HydraRow],
-    decoding: HydraDecoding,
-    take: Callable[[Sequence[HydraRow]], Sequence[HydraRow]],
-) -> Iterator[list[HydraRow]]:
-    """Decode the first rows, and others that join when some have ended; yield those.
-
-    Args:
-        net: The Hydra.
-        first: Either all rows have a jury, or none.
-        decoding: Of all rows.
-        take: Gives rows to join those that have not ended.
-
-    Raises:
-        torch.OutOfMemoryError: The rows are too many for the device.
-    """
-    rows, context, noise = [*first], *_started(net, first)
-    ended: list[HydraRow] = []
+    context = HydraContext(net, [row.roles for row in rows])
+    context.read_prompts([row.prompt_ids[:-1] for row in rows])
+    noise = RowNoise([row.seed for row in rows], net.device)
     while rows:
         _step(net, rows, context, noise, decoding)
         still_open = [n for n, row in enumerate(rows) if not row.is_complete]
         if 0 < len(still_open) < len(rows):
             context.keep_rows(still_open)
             noise.keep(torch.tensor(still_open, device=net.device))
-        ended += [row for row in rows if row.is_complete]
         rows = [rows[n] for n in still_open]
-        if ended and (new := take(rows)):
-            yield ended
-            ended = []
-            of_new = _started(net, new)
-            if rows:
-                context.join(of_new.context)
-                noise.join(of_new.noise)
-            else:
-                context, noise = of_new
-            rows += new
-    yield ended
-
-
-class _Started(NamedTuple):
-    """Rows whose prompts have been read, but for the last token of each."""
-
-    context: HydraContext
-    noise: RowNoise
-
-
-def _started(net: HydraNet, rows: Sequence[HydraRow]) -> _Started:
-    context = HydraContext(net, [row.roles for row in rows])
-    context.read_prompts([row.prompt_ids[:-1] for row in rows])
-    return _Started(context, RowNoise([row.seed for row in rows], net.device))
 
 
 def _step(

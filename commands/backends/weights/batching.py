@@ -1,19 +1,18 @@
 """Batches under a token budget, longest rows first, so that a lack of memory shows at once.
 
-`run_batches` and `run_slots` halve a batch that does not fit into memory, and try again.
+`run_batches` halves a batch that does not fit into memory, and tries again.
 """
 
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
 from commands.backends.weights.loaded import free_memory
 
 PAD_ID = 0  # always masked, so any token will do
-REFILL: Final = 4  # prompts are read once a place in so many is free: reading costs a pass
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -40,29 +39,16 @@ class BatchQueue(Generic[Row]):
         """Remove and return the next batch; at least one row when any is waiting."""
         if not self._waiting:
             return ()
-        return self.take_rows(max(1, self._batch_tokens // self._width(self._waiting[0])))
-
-    def take_rows(self, n_most: int) -> tuple[Row, ...]:
-        """Remove and return the next rows, for places of an earlier batch that are free."""
+        n_most = max(1, self._batch_tokens // self._width(self._waiting[0]))
         return tuple(self._waiting.popleft() for _ in range(min(n_most, len(self._waiting))))
-
-    def take_beside(self, rows: Sequence[Row]) -> tuple[Row, ...]:
-        """Remove and return rows that fit beside others, once a place in REFILL is free."""
-        if not self._waiting:
-            return ()
-        widest = max(map(self._width, (*rows, self._waiting[0])))
-        n_places = max(1, self._batch_tokens // widest)
-        n_free = n_places - len(rows)
-        return self.take_rows(n_free) if n_free * REFILL >= n_places else ()
 
     def halve(self, batch: tuple[Row, ...]) -> None:
         """Put back a batch that did not fit, and halve the budget from now on.
 
         Later rows are at most as wide, so the old budget would be too large for them too.
         """
-        narrowest_first = sorted(batch, key=self._width)  # rows of slots are in any order
-        self._waiting.extendleft(narrowest_first)
-        self._batch_tokens = len(batch) * self._width(narrowest_first[-1]) // 2
+        self._waiting.extendleft(reversed(batch))
+        self._batch_tokens = len(batch) * self._width(batch[0]) // 2
 
 
 def group_by(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
@@ -84,7 +70,6 @@ def pad_left(prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tens
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-Result_co = TypeVar("Result_co", covariant=True)
 
 
 def run_batches(
@@ -97,44 +82,6 @@ def run_batches(
             queue.halve(batch)
         else:
             yield batch, result
-
-
-class RefilledSlots(Protocol[Row, Result_co]):
-    """Rows that are decoded together, and whose places others take when they have ended."""
-
-    @property
-    def unfinished(self) -> Sequence[Row]:
-        """The rows that have no result yet."""
-
-    def decode(self, first: Sequence[Row], queue: BatchQueue[Row]) -> Iterator[Sequence[Result_co]]:
-        """Decode the first rows, and then those that wait; yield what has ended.
-
-        Raises:
-            torch.OutOfMemoryError: The rows are too many for the device.
-        """
-
-
-def run_slots(
-    queue: BatchQueue[Row],
-    open_slots: Callable[[], RefilledSlots[Row, Result]],
-    device: torch.device,
-) -> Iterator[Sequence[Result | Row]]:
-    """Yield results as rows end; a row that does not fit into memory alone is yielded itself."""
-    while first := queue.take():
-        slots = open_slots()
-        try:
-            yield from slots.decode(first, queue)
-        except torch.OutOfMemoryError:
-            logger.info("out of memory on %s with %d rows", device, len(slots.unfinished))
-        unfinished = tuple(slots.unfinished)
-        del slots
-        if not unfinished:
-            continue
-        free_memory(device)  # here, as the error's traceback no longer holds the tensors
-        if len(unfinished) == 1:
-            yield unfinished
-        else:
-            queue.halve(unfinished)
 
 
 def _try_batch(

@@ -1,13 +1,10 @@
 """Chat templates: render and encode a prompt as a user turn, decode an answer, check a template."""
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
@@ -93,56 +90,31 @@ def render(
     goes_on: bool = False,
     arguments: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a chat as the template renders it; `is_open` adds the start of the answer's turn.
+    """Return a chat as the template renders it, in transformers' sandbox of jinja2.
+
+    `is_open` adds the start of the answer's turn.
 
     If the last turn `goes_on`, the chat ends with its text. The arguments are further variables for
     the template.
 
     Raises:
-        TemplateError: The template fails, or has no end.
+        TemplateError: The template fails.
     """
     template = tokenizer.get_chat_template()
     try:
-        with _ending():
-            chat = tokenizer.apply_chat_template(
-                turns,
-                chat_template=SAME_DAY + template if "strftime_now" in template else template,
-                tokenize=False,
-                add_generation_prompt=is_open,
-                continue_final_message=goes_on,
-                **(arguments or {}),
-            )
+        chat = tokenizer.apply_chat_template(
+            turns,
+            chat_template=SAME_DAY + template if "strftime_now" in template else template,
+            tokenize=False,
+            add_generation_prompt=is_open,
+            continue_final_message=goes_on,
+            **(arguments or {}),
+        )
     except TemplateError:
         raise
     except Exception as error:  # a template is a program: it may fail in any way
         raise TemplateError(f"{type(error).__name__}: {first_line(error)}") from error
     return str(chat)
-
-
-_MOST_STEPS: Final = 10_000_000  # lines of a program; to compile a template of 30 KB takes 3 M
-
-
-@contextmanager
-def _ending() -> Iterator[None]:
-    """Raise a TemplateError in the block once it has done too many steps.
-
-    jinja2 limits a range, but not ranges in ranges.
-    """
-    n_left = _MOST_STEPS
-
-    def count(_frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401  # itself
-        nonlocal n_left
-        n_left -= event == "line"
-        if n_left < 0:
-            raise TemplateError("it has no end")
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
 
 
 def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

@@ -1,28 +1,22 @@
-"""Decode prompts in batches: in slots that are refilled, or by transformers' own `generate`.
+"""Decode prompts in batches: in a loop that rows leave as they end, or by transformers' `generate`.
 
 `generate` is for families whose layers keep more than keys and values, such as Mamba's.
 """
 
+import inspect
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Generic, TypeAlias, cast
+from typing import Any, Generic, TypeAlias, cast
 
 import torch
 import transformers
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Row
-from commands.backends.weights.batching import (
-    PAD_ID,
-    BatchQueue,
-    pad_left,
-    run_batches,
-    run_slots,
-)
+from commands.backends.weights.batching import PAD_ID, BatchQueue, pad_left, run_batches
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import RowNoise
-from commands.backends.weights.slots import Slots
 from commands.backends.weights.warping import BROKEN, NO_TOKEN, choose
 
 Ended: TypeAlias = Sequence[Decoded[Row] | Row]
@@ -32,15 +26,64 @@ Ended: TypeAlias = Sequence[Decoded[Row] | Row]
 def decode(
     loaded: LoadedWeights, queue: BatchQueue[Row], rules: DecodingRules
 ) -> Iterator[Ended[Row]]:
-    """Decode all rows of a queue, which share their rules; yield them as they end, in groups.
+    """Decode all rows of a queue, which share their rules; yield them batch by batch.
 
     In float32 a row's tokens depend on its prompt and seed alone.
     """
-    if loaded.may_refill:
-        yield from run_slots(queue, lambda: Slots[Row](loaded, rules), loaded.device)
-        return
-    for batch, ended in run_batches(queue, partial(_generated, loaded, rules), loaded.device):
+    way = _decoded if loaded.may_leave else _generated
+    for batch, ended in run_batches(queue, partial(way, loaded, rules), loaded.device):
         yield batch if ended is None else ended
+
+
+def _decoded(
+    loaded: LoadedWeights, rules: DecodingRules, prompts: Sequence[Row]
+) -> list[Decoded[Row]]:
+    """Decode a batch; rows that have ended leave it, so that the others go on faster."""
+    batch = [Decoded(prompt) for prompt in prompts]
+    padded, mask = (each.to(loaded.device) for each in pad_left([p.prompt_ids for p in prompts]))
+    ids = padded.masked_fill(mask == 0, NO_TOKEN)  # (B, K)
+    noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
+    cache = (
+        transformers.DynamicCache()
+    )  # all columns, in layers of a window, too: the mask is by column
+    rows = batch
+    with torch.inference_mode(), quiet_transformers():
+        while rows:
+            logits = _next_logits(loaded, ids, cache)  # (B, V)
+            choice = choose(logits, ids, rules.how, noise)
+            tokens = torch.where(choice.is_finite, choice.tokens, BROKEN)
+            ids = torch.cat([ids, tokens[:, None]], dim=1)
+            have_ended = [
+                row.extend(token, rules) for row, token in zip(rows, tokens.tolist(), strict=True)
+            ]
+            if any(have_ended):
+                staying = [n for n, has_ended in enumerate(have_ended) if not has_ended]
+                rows = [rows[n] for n in staying]
+                kept = torch.tensor(staying, dtype=torch.long)  # layers may be on several devices
+                cache.batch_select_indices(kept)
+                ids = ids[kept]
+                noise.keep(kept)
+    return batch
+
+
+def _next_logits(
+    loaded: LoadedWeights, ids: torch.Tensor, cache: transformers.Cache
+) -> torch.Tensor:
+    """Read the tokens (B, K) that the cache lacks; return (B, V) of the next."""
+    model = cast("Any", loaded.model)
+    n_new = ids.shape[1] - cache.get_seq_length()
+    mask = (ids != NO_TOKEN).long()
+    positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    optional = {"position_ids": positions[:, -n_new:], "logits_to_keep": 1}
+    taken = inspect.signature(model.forward).parameters
+    read = model(
+        ids[:, -n_new:].clamp(min=PAD_ID),
+        attention_mask=mask,
+        past_key_values=cache,
+        use_cache=True,
+        **{name: value for name, value in optional.items() if name in taken},
+    )
+    return cast("torch.Tensor", read.logits[:, -1])
 
 
 def _generated(

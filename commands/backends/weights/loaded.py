@@ -1,9 +1,7 @@
 """Load an entrant onto a device: weights with adapters merged in order, tokenizer, end tokens."""
 
-import ctypes
 import gc
 import inspect
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
@@ -48,8 +46,6 @@ def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
         raise ConfigurationError([fault])
     if cpu_threads is not None:
         torch.set_num_threads(cpu_threads)
-    if name == "cpu":
-        _keep_freed_memory()
     return torch.device(name)
 
 
@@ -61,22 +57,6 @@ def _devices() -> Iterator[str]:
     if torch.backends.mps.is_available():
         yield from ("mps", "mps:0")
     yield "cpu"
-
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-_N_KEPT: Final = 1 << 28  # bytes: what the layers of small weights hold at once
-_N_MAPPED: Final = 1 << 25  # likewise of a block that is mapped by itself; glibc allows no more
-
-
-def _keep_freed_memory() -> None:
-    """Let the process keep memory that a layer frees: the next one asks for it again.
-
-    With small weights a tenth of the time or more went into giving it back and mapping it anew.
-    """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if set_option is not None:  # musl has none
-        set_option(_M_TRIM_THRESHOLD, _N_KEPT)
-        set_option(_M_MMAP_THRESHOLD, _N_MAPPED)
 
 
 def free_memory(device: torch.device) -> None:
@@ -103,7 +83,7 @@ class LoadedWeights(NamedTuple):
     n_positions: int | None  # None: the weights set no limit
     attention: str | None = None  # the implementation that computes, such as "sdpa"
     may_pad: bool = True  # rows of one batch may have prompts of different lengths
-    may_refill: bool = True  # rows may be replaced while others are decoded
+    may_leave: bool = True  # rows that have ended may leave while others are decoded
 
 
 def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
@@ -119,7 +99,7 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
         n_positions(model),
         attention=attention_of(model),
         may_pad=_may_pad(model),
-        may_refill=_may_refill(model),
+        may_leave=_may_leave(model),
     )
 
 
@@ -227,8 +207,8 @@ def _may_pad(model: PreTrainedModel) -> bool:
     return model.config.get_text_config().model_type not in _READS_PADDING
 
 
-def _may_refill(model: PreTrainedModel) -> bool:
-    """Return whether rows of a batch may be replaced while others are decoded.
+def _may_leave(model: PreTrainedModel) -> bool:
+    """Return whether rows that have ended may leave a batch while others are decoded.
 
     A family's layers must keep keys and values by column, and no other state; windows of attention
     are a matter of the mask. Of multimodal models `generate` knows more.

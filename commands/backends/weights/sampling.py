@@ -47,48 +47,31 @@ class RowNoise:
         """Start at each row's first step."""
         keys = [row_key(seed) for seed in seeds]
         self._keys = torch.tensor(keys, dtype=torch.long, device=device)  # (B,)
-        self._steps = torch.zeros_like(self._keys)  # (B,) that were taken before these n_taken
-        self._n_taken = 0
-        self.ahead: deque[torch.Tensor] = deque()  # (B, n) of the next steps
-
-    @property
-    def place(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The keys (B,) of the rows, and the steps (B,) that they have taken."""
-        return self._keys, self._steps + self._n_taken
-
-    def join(self, other: "RowNoise") -> None:
-        """Add the rows of another, which go on where they are."""
-        places = zip(self.place, other.place, strict=True)
-        self._keys, self._steps = (torch.cat(both) for both in places)
-        self._n_taken = 0
-        ahead = zip(self.ahead, other.ahead)  # noqa: B905  # as far as both have it
-        self.ahead = deque(map(torch.cat, ahead))
+        self._n_made = 0  # steps whose numbers were computed
+        self._ahead: deque[torch.Tensor] = deque()  # (B, n) of the next steps
 
     def keep(self, rows: torch.Tensor) -> None:
         """Keep these rows (R,) long, in this order."""
-        self._keys, self._steps = self._keys[rows], self._steps[rows]
-        self.ahead = deque(each[rows] for each in self.ahead)
+        self._keys = self._keys[rows]
+        self._ahead = deque(each[rows] for each in self._ahead)
 
     def step(self, n: int) -> torch.Tensor:
-        """Return (B, n) float32 in (0, 1), and move on to each row's next step.
+        """Return (B, n) float32 in (0, 1), and move on to the next step.
 
-        All steps of a row must ask for the same number.
+        All steps must ask for the same number.
         """
-        if not self.ahead:
-            keys, places = (each[:, None] for each in self.place)
-            steps = places + torch.arange(_N_AHEAD, device=places.device)  # (B, A)
-            self.ahead.extend(uniforms(keys, steps, n).unbind(1))
-        self._n_taken += 1
-        return self.ahead.popleft()
+        if not self._ahead:
+            steps = torch.arange(self._n_made, self._n_made + _N_AHEAD, device=self._keys.device)
+            self._ahead.extend(uniforms(self._keys[:, None], steps[None], n).unbind(1))
+            self._n_made += _N_AHEAD
+        return self._ahead.popleft()
 
 
 def uniforms(keys: torch.Tensor, steps: torch.Tensor, n: int) -> torch.Tensor:
-    """Return (..., n) float32 in (0, 1), for keys and steps (...) long.
+    """Return (..., n) float32 in (0, 1), for keys and steps that broadcast to (...) long.
 
     They are of 32 bits, and near 0 float32 keeps all of them; near 1 it has 24.
     """
-    if not n:
-        return steps.new_empty(*steps.shape, 0, dtype=torch.float32)
     place = torch.arange(-(-n // 4), device=steps.device)
     steps, zero = steps[..., None], torch.zeros_like(place)
     key = keys[..., None] & _LOW, keys[..., None] >> 32 & _LOW

@@ -102,7 +102,7 @@ def server_rows(bench: Bench, model: Olmo2ForCausalLM, url: str) -> Iterator[Row
         rounds = interleaved(
             bench.n_rounds,
             {
-                "here": partial(plain.rate_of, plain.refilled, model, work),
+                "here": partial(plain.rate_of, plain.leaving, model, work),
                 "server": partial(server_rate, url, work),
             },
         )

@@ -1,4 +1,4 @@
-"""Plain weights: rows in slots that are refilled, against transformers' own `generate`."""
+"""Plain weights: rows that leave as they end, against transformers' own `generate`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -56,7 +56,7 @@ class PlainWork(NamedTuple):
         return [Prompt(tuple(row), n, self.n_new) for n, row in enumerate(ids.tolist())]
 
 
-def refilled(model: Olmo2ForCausalLM, work: PlainWork) -> int:
+def leaving(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     """Answer; return how many tokens that were."""
     tokenizer = cast("PreTrainedTokenizerBase", None)  # nothing is encoded
     placed, ends = cast("TextModel", model), work.ends(model.config.vocab_size)
@@ -104,16 +104,16 @@ def measure(bench: Bench, model: Olmo2ForCausalLM) -> Iterator[Row]:
 
 
 def _compared(bench: Bench, model: Olmo2ForCausalLM, work: PlainWork) -> Row:
-    ways = {"refilled": refilled, "generate": by_generate}
+    ways = {"leaving": leaving, "generate": by_generate}
     rounds = interleaved(
         bench.n_rounds, {name: partial(rate_of, way, model, work) for name, way in ways.items()}
     )
     kind = "greedy" if work.temperature is None else "sampled"
     return compared(
         f"{kind}, {work.n_prompts} prompts at {work.n_rows} rows",
-        per_second(rounds.median("refilled")),
+        per_second(rounds.median("leaving")),
         f"plain generate: {per_second(rounds.median('generate'))}",
-        rounds.ratio("refilled", "generate"),
+        rounds.ratio("leaving", "generate"),
         at_least(1.0),
     )
 

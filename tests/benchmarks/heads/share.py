@@ -1,15 +1,16 @@
 """The share of a sampled step that is spent in choosing tokens, where rows are really decoded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar, cast
 
 import torch
-from transformers import Olmo2ForCausalLM, PreTrainedTokenizerBase
+from transformers import DynamicCache, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.weights.answers import DecodingRules, Ending
+from commands.backends.weights.decoding import _next_logits
 from commands.backends.weights.loaded import LoadedWeights, TextModel
-from commands.backends.weights.slots import Slots
-from commands.backends.weights.warping import SamplingSettings
+from commands.backends.weights.sampling import RowNoise
+from commands.backends.weights.warping import SamplingSettings, choose
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import seconds_on
 from tests.benchmarks.heads.plain import PlainWork, Prompt
@@ -23,33 +24,34 @@ Made = TypeVar("Made")
 
 def sampling_share(bench: Bench, model: Olmo2ForCausalLM, n_rows: int) -> Row:
     """Return how much of a step at so many rows is spent in choosing tokens."""
-    n_new, n_tokens = (bench.n_rounds + 1) * N_STEPS + 1, model.config.vocab_size
-    work = PlainWork(n_rows, n_rows, n_new + 1, temperature=1.0)
-    rules = DecodingRules(Ending(frozenset()), work.n_new, SamplingSettings(work.temperature))
+    n_tokens = model.config.vocab_size
     tokenizer = cast("PreTrainedTokenizerBase", None)  # nothing is encoded
     loaded = LoadedWeights(
         cast("TextModel", model), tokenizer, model.device, frozenset(), n_positions=None
     )
-    prompts = work.prompts(n_tokens)
-    slots = Slots[Prompt](loaded, rules)
-    slots._read(prompts)
-    rounds = interleaved(bench.n_rounds, {"share": lambda: _share(slots, model.device)})
+    prompts = PlainWork(n_rows, n_rows, N_STEPS, temperature=1.0).prompts(n_tokens)
+    rounds = interleaved(bench.n_rounds, {"share": lambda: _share(loaded, prompts)})
     share = rounds.median("share")
     name = f"share of a step in sampling, {n_rows} rows, {n_tokens:,} tokens of vocabulary"
     return stated(name, f"{share:.1%}", share, at_most(0.05))
 
 
 @torch.inference_mode()
-def _share(slots: Slots[Prompt], device: torch.device) -> float:
-    """Take some steps as `Slots` does; return the share of choosing in them."""
+def _share(loaded: LoadedWeights, prompts: Sequence[Prompt]) -> float:
+    """Read prompts, and take some steps; return the share of choosing in these."""
+    ids = torch.tensor([prompt.prompt_ids for prompt in prompts], device=loaded.device)
+    noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
+    cache = DynamicCache()
+    _next_logits(loaded, ids[:, :-1], cache)
     in_model = in_choice = 0.0
     for _ in range(N_STEPS):
-        ids = slots._ids
-        logits, took_s = _timed(slots._next_logits, device)
+        logits, took_s = _timed(partial(_next_logits, loaded, ids, cache), loaded.device)
         in_model += took_s
-        slots._ids, took_s = _timed(lambda: slots._chosen(logits, ids, slots._noise), device)  # noqa: B023  # called at once
+        choice, took_s = _timed(
+            partial(choose, logits, ids, SamplingSettings(1.0), noise), loaded.device
+        )
         in_choice += took_s
-        slots._extended(0)
+        ids = torch.cat([ids, choice.tokens[:, None]], dim=1)
     return in_choice / (in_choice + in_model)
 
 

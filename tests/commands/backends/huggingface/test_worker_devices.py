@@ -89,7 +89,7 @@ def generating(entrant: Entrant, device: torch.device) -> LoadedWeights:
     """Load weights whose rows cannot be replaced, so that transformers' own loop decodes them."""
     loaded = load_entrant(entrant, device)
     assert isinstance(loaded, LoadedWeights)
-    return loaded._replace(may_refill=False)
+    return loaded._replace(may_leave=False)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -10,12 +9,16 @@ import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
 from commands.backends.hydra import answers as uncertainty
-from commands.backends.hydra.answers import Answer, HydraSlots, n_correctness_tokens, p_correct
+from commands.backends.hydra.answers import (
+    Answer,
+    answer_as_hydra,
+    n_correctness_tokens,
+    p_correct,
+)
 from commands.backends.hydra.decoding import HydraDecoding, decode
 from commands.backends.hydra.rows import start_row
 from commands.backends.hydra.weights import LoadedHydra, load_hydra
 from commands.backends.weights.answers import Ending, PromptRow
-from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.chat import encode, encode_prompt
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
@@ -55,13 +58,6 @@ def asked(
         )
         for seed, text in enumerate(prompts)
     )
-
-
-def answer_as_hydra(loaded: LoadedHydra, prompts: Sequence[PromptRow]) -> tuple[Answer, ...]:
-    """Answer prompts that all have a place."""
-    slots = HydraSlots(loaded, prompts[0])
-    none_wait = BatchQueue[PromptRow]((), lambda row: row.n_tokens, 0)
-    return tuple(each for ended in slots.decode(prompts, none_wait) for each in ended)
 
 
 def texts(answers: tuple[Answer, ...]) -> list[GeneratedText]:

@@ -118,28 +118,3 @@ def test_prompts_may_all_be_empty(net: HydraNet) -> None:
     found = read(net, started(net, [[], []]), TOKENS[:2])
 
     assert_said(found, said_alone(TOKENS[:2], 4))
-
-
-@pytest.mark.parametrize("is_alone", [False, True])
-@pytest.mark.parametrize("prompts", [[[70, 71], [72]], [[], []], [[7] * 12, []]])
-def test_rows_that_join_read_what_they_would_read_alone(
-    net: HydraNet, prompts: list[list[int]], *, is_alone: bool
-) -> None:
-    """They may be shorter than those that are there, or longer, or have read nothing."""
-
-    def context_of(some: Sequence[Sequence[int]]) -> HydraContext:
-        roles = [HeadRoles(row, ()) if is_alone else full_jury(row) for row in range(len(some))]
-        context = HydraContext(net, roles)
-        context.read_prompts(some)
-        return context
-
-    context = context_of(PROMPTS)
-    read(net, context, TOKENS)
-    context.keep_rows([1, 2])
-
-    context.join(context_of(prompts))
-    found = read(net, context, AGAIN)
-
-    stayed = [PROMPTS[n] + TOKENS[n] for n in (1, 2)]
-    assert_said(found, said_alone(joined([*stayed, *prompts], AGAIN), 2))
-    assert context.is_own.shape[1] == max(len(row) for row in [*stayed, *prompts]) + 2

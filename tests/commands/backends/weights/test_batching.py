@@ -1,7 +1,5 @@
 """Batches keep to their budget and lose no row."""
 
-from random import Random
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,31 +90,3 @@ def test_groups_keep_all_items_in_order(items: list[int]) -> None:
 def test_an_empty_queue_gives_an_empty_batch() -> None:
     """A resumed run may owe nothing."""
     assert BatchQueue([], same, 100).take() == ()
-
-
-@given(widths, budgets, st.randoms(use_true_random=False))
-def test_rows_of_slots_are_put_back_widest_first(
-    rows: list[int], budget: int, random: Random
-) -> None:
-    """Slots make room for the first row's width, and theirs are in any order."""
-    queue = BatchQueue(rows, same, budget)
-    batch = [*queue.take()]
-    random.shuffle(batch)
-    queue.halve(tuple(batch))
-
-    assert [row for batch in drained(queue) for row in batch] == sorted(rows, reverse=True)
-
-
-@given(widths, widths, budgets)
-def test_rows_that_are_taken_beside_others_keep_to_the_budget_with_them(
-    rows: list[int], waiting: list[int], budget: int
-) -> None:
-    """What is narrow leaves room for more; nobody waits for ever."""
-    queue = BatchQueue(waiting, same, budget)
-
-    taken = queue.take_beside(rows)
-    alone = queue.take_beside([])
-
-    both = [*rows, *taken]
-    assert not taken or len(both) * max(both) <= budget
-    assert alone or len(taken) == len(waiting)

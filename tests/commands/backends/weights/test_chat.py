@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights import chat
 from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat, require_options
 from commands.errors import WeightsError
 from ledger.events.options import EntrantOptions
@@ -61,19 +60,13 @@ def test_without_a_template_that_shows_answers_no_token_ends_a_turn(
         ("{{ messages[0].content.x.y }}", "has no attribute 'x'"),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
-        (
-            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-            "no end",
-        ),
         ("{% for a in range(10 ** 9) %}{% endfor %}", "OverflowError: Range too big"),
     ],
 )
-def test_a_template_that_fails_or_loops_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tokenizer: PreTrainedTokenizerFast, template: str, why: str
+def test_a_template_that_fails_is_refused(
+    tokenizer: PreTrainedTokenizerFast, template: str, why: str
 ) -> None:
     """It comes with the weights, from whoever made them."""
-    monkeypatch.setattr(chat, "_MOST_STEPS", 200_000)
-
     with pytest.raises(WeightsError, match=why) as refusal:
         require_chat(with_template(tokenizer, template), FOLDER)
 

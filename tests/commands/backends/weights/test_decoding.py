@@ -1,4 +1,4 @@
-"""Rows that come and go are decoded as they would be alone, as by transformers' own loop."""
+"""Rows that leave their batch are decoded as they would be alone, as by transformers' own loop."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, cast
@@ -56,13 +56,13 @@ class Passes(NamedTuple):
 
 
 def decoded(
-    model: PreTrainedModel, n_slots: int, how: SamplingSettings, *, may_refill: bool = True
+    model: PreTrainedModel, n_rows: int, how: SamplingSettings, *, may_leave: bool = True
 ) -> list[list[int]]:
     """Return the tokens of each prompt."""
     placed = cast("TextModel", model)
     tokenizer = cast("PreTrainedTokenizerBase", None)
-    loaded = LoadedWeights(placed, tokenizer, model.device, END_IDS, None, may_refill=may_refill)
-    queue = BatchQueue(PROMPTS, lambda prompt: prompt.n_tokens, n_slots * WIDEST)
+    loaded = LoadedWeights(placed, tokenizer, model.device, END_IDS, None, may_leave=may_leave)
+    queue = BatchQueue(PROMPTS, lambda prompt: prompt.n_tokens, n_rows * WIDEST)
     rules = DecodingRules(Ending(END_IDS), N_NEW, how)
     ended = [each for group in decode(loaded, queue, rules) for each in group]
     assert all(isinstance(each, Decoded) for each in ended)
@@ -94,63 +94,43 @@ def how(request: pytest.FixtureRequest) -> SamplingSettings:
 @pytest.fixture(scope="module")
 def expected(llama: PreTrainedModel, how: SamplingSettings) -> list[list[int]]:
     """Give what transformers' own loop says, row by row."""
-    return decoded(llama, 1, how, may_refill=False)
+    return decoded(llama, 1, how, may_leave=False)
 
 
 @pytest.mark.parametrize(
-    "n_slots", [4, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 14))]
+    "n_rows", [4, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 14))]
 )
-def test_rows_that_take_places_are_decoded_as_by_generate(
-    llama: PreTrainedModel, how: SamplingSettings, expected: list[list[int]], n_slots: int
+def test_rows_that_leave_are_decoded_as_by_generate(
+    llama: PreTrainedModel, how: SamplingSettings, expected: list[list[int]], n_rows: int
 ) -> None:
     """The same text at every size of a batch, and by transformers' own loop, row by row."""
-    assert decoded(llama, n_slots, how) == expected
-    assert decoded(llama, n_slots, how, may_refill=False) == expected
+    assert decoded(llama, n_rows, how) == expected
+    assert decoded(llama, n_rows, how, may_leave=False) == expected
     assert len({*map(len, expected)}) > 4  # rows end at different steps
 
 
 @pytest.mark.parametrize("family", ["gemma3_text", "bloom", "gpt_oss", "mamba"])
-def test_windows_and_families_without_positions_are_refilled(family: str) -> None:
-    """What a layer may see is a matter of columns, which rows in slots share; or of `generate`."""
+def test_rows_with_windows_and_without_positions_may_leave(family: str) -> None:
+    """What a layer may see is a matter of columns, which rows share; or of `generate`."""
     model = family_model(family)
 
     assert decoded(model, 4, SamplingSettings(1.0)) == decoded(model, 1, SamplingSettings(1.0))
 
 
-def test_places_are_taken_before_the_batch_is_over(llama: PreTrainedModel) -> None:
-    """That is what makes it fast: no row waits for the longest of its batch."""
-    refilled, whole = Passes([]), Passes([])
+def test_no_row_waits_for_the_longest_of_its_batch() -> None:
+    """That is what makes it fast: each step reads the rows that are not over."""
+    passes, whole = Passes([]), Passes([])
 
-    decoded(refilled.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings())
-    decoded(whole.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings(), may_refill=False)
+    tokens = decoded(passes.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings())
+    decoded(whole.watch(tiny(LlamaForCausalLM, seed=4)), 4, SamplingSettings(), may_leave=False)
 
-    assert max(n_rows for n_rows, _ in refilled.sizes) > 4  # narrower rows leave room for more
-    steps = [[rows for rows, n_tokens in each.sizes if n_tokens == 1] for each in (refilled, whole)]
-    n_tokens = sum(map(len, decoded(llama, 1, SamplingSettings())))
-    assert sum(steps[0]) <= n_tokens < sum(steps[1])
-
-
-def test_a_processor_reads_few_tokens_at_once(
-    monkeypatch: pytest.MonkeyPatch, llama: PreTrainedModel
-) -> None:
-    """What its cache does not hold comes from memory; the text is the same."""
-    at_once = decoded(llama, 14, SamplingSettings(1.0))
-    passes = Passes([])
-    monkeypatch.setattr("commands.backends.weights.slots._READ_AT_ONCE", 50)
-
-    assert decoded(passes.watch(tiny(LlamaForCausalLM, seed=4)), 14, SamplingSettings(1.0)) == (
-        at_once
-    )
-    read = [size for size in passes.sizes if size[1] > 1]
-    assert all(rows * n_tokens <= 50 for rows, n_tokens in read)
-    assert max(rows for rows, _ in read) > 1
-    assert max(rows for rows, n_tokens in passes.sizes if n_tokens == 1) > max(
-        rows for rows, _ in read
-    )
+    steps = [[rows for rows, n_tokens in each.sizes if n_tokens == 1] for each in (passes, whole)]
+    n_first = len(tokens)  # is chosen where the prompt is read
+    assert sum(steps[0]) <= sum(map(len, tokens)) - n_first + 1 < sum(steps[1])
 
 
 def test_a_long_answer_outlasts_many_short_ones(llama: PreTrainedModel) -> None:
-    """Its columns move to a new storage, which has room for those that are still to come."""
+    """It is decoded alone at last, as if it had always been."""
     prompts = [Prompt((5, 6, 7), n, 150) for n in range(40)]
     queue = BatchQueue(prompts, lambda _: 153, 4 * 153)
     loaded = LoadedWeights(
@@ -178,8 +158,8 @@ def _said(
             yield each.row.seed, each.tokens
 
 
-def test_a_broken_row_leaves_nothing_to_whoever_takes_its_place() -> None:
-    """Columns that are masked are multiplied by 0, and 0 times NaN is NaN."""
+def test_a_broken_row_breaks_no_other() -> None:
+    """Each row reads its own columns."""
     sound = decoded(tiny(LlamaForCausalLM, seed=4), 4, SamplingSettings())
     model = tiny(LlamaForCausalLM, seed=4)
     poison = PROMPTS[4].prompt_ids[-1]

@@ -170,9 +170,6 @@ def test_a_row_keeps_its_numbers_whoever_comes_and_goes() -> None:
     found = [noise.step(5)[1] for _ in range(3)]
     noise.keep(torch.tensor([2, 1]))
     found += [noise.step(5)[1] for _ in range(2)]
-    others = RowNoise([8, 9], CPU)
-    others.step(5)
-    noise.join(others)
     found += [noise.step(5)[1] for _ in range(12)]
     noise.keep(torch.tensor([1]))
     found += [noise.step(5)[0] for _ in range(13)]
@@ -180,41 +177,6 @@ def test_a_row_keeps_its_numbers_whoever_comes_and_goes() -> None:
     assert torch.equal(torch.stack(found), expected)
     assert torch.equal(RowNoise([8], CPU).step(5)[0], RowNoise([1, 8], CPU).step(5)[1])
     assert len({*expected.flatten().tolist()}) == expected.numel()
-
-
-def test_a_row_that_joins_goes_on_where_it_was() -> None:
-    """It has drawn its first token before."""
-    late = RowNoise([8], CPU)
-    whole = torch.cat([late.step(5) for _ in range(12)])
-    joined, late = RowNoise([1], CPU), RowNoise([8], CPU)
-    late.step(5)
-    for _ in range(3):
-        joined.step(5)
-
-    joined.join(late)
-
-    assert torch.equal(torch.stack([joined.step(5)[1] for _ in range(11)]), whole[1:])
-
-
-def test_numbers_that_are_ahead_outlast_a_join(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows join every few steps, and to compute all numbers anew each time costs as much."""
-    made: list[int] = []
-
-    def counted(keys: torch.Tensor, steps: torch.Tensor, n: int) -> torch.Tensor:
-        made.append(len(keys))
-        return uniforms(keys, steps, n)
-
-    monkeypatch.setattr("commands.backends.weights.sampling.uniforms", counted)
-    noise, late = RowNoise([1], CPU), RowNoise([2, 3], CPU)
-    noise.step(5)
-    noise.step(5)
-    late.step(5)
-
-    noise.join(late)
-    for _ in range(7):
-        noise.step(5)
-
-    assert made == [1, 2, 3]
 
 
 def test_uniforms_lie_between_0_and_1_and_are_fine_near_0() -> None:
