@@ -24,7 +24,7 @@ from commands.backends.cluster.shares import (
     chunks,
     n_tokens,
 )
-from commands.backends.huggingface.budget import most_tokens
+from commands.backends.huggingface.worker import most_tokens
 from commands.errors import ReplicaFailed, counted
 from commands.settings.schema import GenerationSection
 from ledger.events.registration import Entrant

@@ -31,7 +31,7 @@ from commands.backends.weights.chat import (
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, check_chat
-from commands.backends.weights.warping import sampling_settings
+from commands.backends.weights.sampling import sampling_settings
 from commands.backends.weights.windows import own_tokens
 from commands.entrants.chats import n_shortenable, prompt_messages, shortened
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask

@@ -10,7 +10,7 @@ import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.huggingface.budget import batch_budget
+from commands.backends.huggingface.worker import batch_budget
 from commands.backends.weights.answers import Decoded, DecodingRules, Ending
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.chat import (

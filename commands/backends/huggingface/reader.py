@@ -10,17 +10,22 @@ from functools import partial
 from itertools import islice
 from math import fsum, isfinite
 from operator import attrgetter
+from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.huggingface.encoding import encoding_key, token_pairs
 from commands.backends.huggingface.worker import HfWorker, Loaded
 from commands.backends.hydra.likelihoods import HydraBatchLikelihoods
 from commands.backends.hydra.weights import LoadedHydra
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
-from commands.backends.weights.chat import decode_text
+from commands.backends.weights.chat import (
+    decode_text,
+    require_chat,
+    require_options,
+    show_chat,
+)
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.likelihoods import (
     HfBatchLikelihoods,
@@ -32,6 +37,8 @@ from commands.backends.weights.windows import (
     TextWindows,
     TokenPair,
     Window,
+    encode_as_tokenizer,
+    encode_pairs,
     n_common,
     split_windows,
 )
@@ -41,6 +48,44 @@ from ledger.events.registration import Entrant, Hydra
 BatchLikelihoods = HfBatchLikelihoods | HydraBatchLikelihoods
 Finished = tuple[ContinuationLikelihood | LikelihoodFailure, ...]
 Computed = Mapping[Window, WindowLikelihood | None]  # None: did not fit into memory
+
+
+def encoding_key(continuation: Continuation) -> Hashable:
+    """Return what continuations that are encoded together have in common."""
+    chosen = continuation.entrant.chosen
+    chat = (chosen.system, chosen.template_arguments) if continuation.messages else None
+    return continuation.bos, chat
+
+
+def token_pairs(
+    tokenizer: PreTrainedTokenizerBase, continuations: Sequence[Continuation]
+) -> list[TokenPair]:
+    """Return the tokens of continuations that have one `encoding_key`.
+
+    Raises:
+        WeightsError: There is no chat template for chats, or it fails.
+    """
+    first = continuations[0]
+    if first.messages:
+        contexts = _shown(tokenizer, continuations)
+    else:
+        contexts = [each.context for each in continuations]
+    pairs = zip(contexts, continuations, strict=True)
+    if first.bos and not first.messages:
+        return encode_pairs(tokenizer, ((context, each.text) for context, each in pairs))
+    passages = ((context, each.text, each.rolls) for context, each in pairs)
+    return encode_as_tokenizer(tokenizer, passages, adds_special=not first.bos)
+
+
+def _shown(tokenizer: PreTrainedTokenizerBase, continuations: Sequence[Continuation]) -> list[str]:
+    """Return the chats of continuations as text; choices share theirs."""
+    entrant = continuations[0].entrant
+    folder = Path(entrant.weights)
+    require_chat(tokenizer, folder)
+    require_options(tokenizer, folder, entrant.chosen)
+    chats = dict.fromkeys(each.messages for each in continuations)
+    shown = {chat: show_chat(tokenizer, chat, entrant.chosen) for chat in chats}
+    return [shown[each.messages] for each in continuations]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from commands.backends.hydra._context import HydraContext
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.rows import EmittedToken, EmittedTokens, HydraRow, JuryMetrics
 from commands.backends.weights.answers import Ending
-from commands.backends.weights.sampling import RowNoise, n_draws, nucleus, sample
-from commands.backends.weights.warping import BROKEN
+from commands.backends.weights.sampling import BROKEN, RowNoise, n_draws, nucleus, sample
 
 
 class HydraDecoding(NamedTuple):

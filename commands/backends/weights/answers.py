@@ -9,7 +9,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 import transformers
 
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.warping import BROKEN, SamplingSettings
+from commands.backends.weights.sampling import BROKEN, SamplingSettings
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 
 _N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing

@@ -16,8 +16,7 @@ from commands.backends.weights.answers import Decoded, DecodingRules, Row
 from commands.backends.weights.batching import PAD_ID, BatchQueue, pad_left, run_batches
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
-from commands.backends.weights.sampling import RowNoise
-from commands.backends.weights.warping import BROKEN, NO_TOKEN, choose
+from commands.backends.weights.sampling import BROKEN, NO_TOKEN, RowNoise, choose
 
 Ended: TypeAlias = Sequence[Decoded[Row] | Row]
 """Rows that have ended; those that do not fit into memory, alone in a batch, are not decoded."""

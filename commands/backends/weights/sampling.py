@@ -1,4 +1,4 @@
-"""Choose the next token of each row, from random numbers that depend on its seed and step alone.
+"""Choose the next token of each row: greedily, or from random numbers of its seed and step alone.
 
 The numbers are those of Philox4x32-10 (Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1,
 2, 3"): a cipher of a counter, so they are computed where the logits are, for all rows at once, and
@@ -8,6 +8,10 @@ argmax(logits / temperature + g) with independent g = -log(-log(u)), u uniform o
 from softmax(logits / temperature): Gumbel 1954; Maddison, Tarlow and Minka 2014, "A* Sampling". The
 largest of a block's sums is its log-sum-exp plus one such g. So a block is chosen first, and then a
 token in it, with as many numbers as there are blocks and tokens in a block.
+
+Before that come a penalty, min-p, top-k and top-p, in vLLM's order: the penalty on the logits,
+min-p at the temperature, then top-k, and last top-p, where the logits are divided by the
+temperature.
 
 Every sampled text depends on all this: what changes one is a new `SAMPLER` of entrants.
 """
@@ -19,13 +23,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import torch
+from torch.nn.functional import pad
+
+from commands.ports import GenerationTask
 
 _LOW: Final = 0xFFFFFFFF  # 32 bits
 _N_ROUNDS: Final = 10
 _MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS: Final = 0x9E3779B9, 0xBB67AE85
 _N_AHEAD: Final = 8  # steps whose numbers are computed at once: there are many small operations
-_IN_CACHE: Final = 2**18  # logits, in float32: a processor's cache holds them twice
 _LOG2_E: Final = math.log2(math.e)
 _LOWEST: Final = -126.0  # exponent of a normal float32; a processor is slow with smaller numbers,
 # and noise of at most 23 nats never lets one win
@@ -124,48 +130,19 @@ def sample(logits: torch.Tensor, uniform: torch.Tensor, temperature: float = 1.0
         uniform: (B, n_draws(V)) in (0, 1).
         temperature: Above 0.
     """
-    n_tokens = logits.shape[-1]
+    n_rows, n_tokens = logits.shape
     n_blocks, size = _n_blocks(n_tokens), _block_size(n_tokens)
     noise = -(-torch.log1p(-uniform)).log()  # of 1 - u: the noise is large where u is precise
     for_block, for_place = torch.split(noise, [n_blocks, size], dim=-1)
-    n_rows = _n_at_once(logits)
-    p = noise.new_empty(n_rows, n_blocks * size)  # one place for all: a new one costs more
-    p[:, n_tokens:] = 0  # so that the last block is a whole one
-    parts = zip(torch.split(logits, n_rows), torch.split(for_block, n_rows), strict=True)
-    drawn = [_draw_block(*part, temperature, p) for part in parts]
-    top, block, within = map(torch.cat, zip(*drawn, strict=True))  # (B,), (B,), (B, size)
+    top = logits.amax(dim=-1, keepdim=True).float()  # (B, 1)
+    exponents = (logits - top).mul_(_LOG2_E / temperature)  # of 2: faster than exp
+    p = torch.threshold_(exponents, _LOWEST, -math.inf).exp2_()  # (B, V)
+    blocks = pad(p, (0, n_blocks * size - n_tokens)).view(n_rows, n_blocks, size)
+    block = (blocks.sum(-1).log_() + for_block).argmax(-1)  # (B,)
+    within = blocks[torch.arange(n_rows, device=p.device), block]  # (B, size)
     place = (within.log_() + for_place).argmax(-1)
     tokens = (block * size + place).clamp(max=n_tokens - 1)  # beyond it where there is a NaN
-    return ChosenTokens(tokens, top.isfinite())
-
-
-def _draw_block(
-    logits: torch.Tensor, noise: torch.Tensor, temperature: float, p: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return each row's top logit, the block of its token, and how likely that block's tokens are.
-
-    Args:
-        logits: (R, V).
-        noise: (R, blocks) Gumbel.
-        temperature: As in `sample`.
-        p: At least (R, blocks * size), to work in; 0 beyond V.
-    """
-    n_rows, n_tokens = logits.shape
-    p = p[:n_rows]
-    top = logits.amax(dim=-1, keepdim=True).float()  # (R, 1)
-    torch.sub(logits, top, out=p[:, :n_tokens])
-    exponents = p[:, :n_tokens].mul_(_LOG2_E / temperature)  # of 2: faster than exp
-    torch.threshold_(exponents, _LOWEST, -math.inf).exp2_()
-    p = p.view(*noise.shape, -1)
-    block = (p.sum(-1).log_() + noise).argmax(-1)  # (R,)
-    return top[:, 0], block, p[torch.arange(n_rows, device=p.device), block]
-
-
-def _n_at_once(logits: torch.Tensor) -> int:
-    """Return how many rows to draw at a time: a processor's cache is faster than its memory."""
-    if logits.device.type != "cpu":
-        return len(logits)
-    return min(max(1, _IN_CACHE // logits.shape[-1]), len(logits))
+    return ChosenTokens(tokens, top[:, 0].isfinite())
 
 
 def _block_size(n_tokens: int) -> int:
@@ -194,3 +171,92 @@ def nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     likelier[..., 0] = 0
     ruled_out = torch.zeros_like(tokens, dtype=torch.bool).scatter(-1, tokens, likelier >= top_p)
     return scores.masked_fill(ruled_out, -math.inf)
+
+
+NO_TOKEN: Final = -1
+BROKEN: Final = -2  # in the place of a token whose logits were not finite
+
+
+class SamplingSettings(NamedTuple):
+    """How the next token is chosen from its logits."""
+
+    temperature: float | None = None  # None: greedy
+    top_k: int | None = None
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    top_p: float = 1.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the logits are as they come, but for temperature and top-p."""
+        return self.repetition_penalty == 1 and self.min_p == 0 and self.top_k is None
+
+
+def sampling_settings(task: GenerationTask) -> SamplingSettings:
+    """Return a task's settings, without those that leave its choice as it is."""
+    chosen, temperature = task.options, task.entrant.temperature
+    if temperature is None:
+        return SamplingSettings(repetition_penalty=chosen.repetition_penalty)
+    return SamplingSettings(
+        temperature, chosen.top_k, chosen.min_p, chosen.repetition_penalty, chosen.top_p
+    )
+
+
+def warp(logits: torch.Tensor, history: torch.Tensor, how: SamplingSettings) -> torch.Tensor:
+    """Return the logits that tokens are chosen from, before division by the temperature.
+
+    Args:
+        logits: (B, V) float, of the next token.
+        history: (B, T) long, the tokens of prompt and answer; NO_TOKEN where there is none.
+        how: The settings of all rows.
+    """
+    if how.repetition_penalty != 1:
+        logits = penalised(logits, history, how.repetition_penalty)
+    if how.min_p > 0:
+        # p >= min_p * p_max, with p from softmax(logits / temperature)
+        reach = -math.log(how.min_p) * (how.temperature or 1.0)
+        lowest = logits.amax(dim=-1, keepdim=True) - reach
+        logits = logits.masked_fill(logits < lowest, -math.inf)
+    if how.top_k is not None and how.top_k < logits.shape[-1]:
+        lowest = logits.topk(how.top_k, dim=-1).values[..., -1:]
+        logits = logits.masked_fill(logits < lowest, -math.inf)
+    return logits
+
+
+def penalised(logits: torch.Tensor, history: torch.Tensor, penalty: float) -> torch.Tensor:
+    """Divide the positive logits of earlier tokens by a penalty, and multiply the negative ones.
+
+    As in Keskar et al. 2019, CTRL, section 4.1, and in transformers, whose own processor would take
+    the padding of a batch for tokens of the prompt.
+
+    Args:
+        logits: (B, V) float.
+        history: (B, T) long, as in `warp`.
+        penalty: Above 1, earlier tokens become less likely.
+    """
+    size = (*logits.shape[:-1], logits.shape[-1] + 1)
+    none = torch.zeros(size, dtype=torch.bool, device=logits.device)
+    seen = none.scatter(-1, history + 1, value=True)[..., 1:]  # (B, V)
+    changed = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(seen, changed, logits)
+
+
+def choose(
+    logits: torch.Tensor, history: torch.Tensor, how: SamplingSettings, noise: RowNoise
+) -> ChosenTokens:
+    """Choose the next token of each row.
+
+    Args:
+        logits: (B, V) float.
+        history: (B, T) long, as in `warp`.
+        how: The settings of all rows.
+        noise: Of the rows, which is at this step.
+    """
+    if not how.is_plain:
+        logits = warp(logits.float(), history, how)
+    if how.temperature is None:
+        return likeliest(logits)
+    uniform = noise.step(n_draws(logits.shape[-1]))
+    if how.top_p >= 1:
+        return sample(logits, uniform, how.temperature)
+    return sample(nucleus(logits.float() / how.temperature, how.top_p), uniform)

@@ -11,7 +11,7 @@ from commands.backends.weights.answers import Decoded, DecodingRules, Ending
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights, TextModel
-from commands.backends.weights.warping import SamplingSettings
+from commands.backends.weights.sampling import SamplingSettings
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import per_second, seconds_on
 from tests.benchmarks.rounds import interleaved

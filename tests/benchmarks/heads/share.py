@@ -9,8 +9,7 @@ from transformers import DynamicCache, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.backends.weights.decoding import _next_logits
 from commands.backends.weights.loaded import LoadedWeights, TextModel
-from commands.backends.weights.sampling import RowNoise
-from commands.backends.weights.warping import SamplingSettings, choose
+from commands.backends.weights.sampling import RowNoise, SamplingSettings, choose
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import seconds_on
 from tests.benchmarks.heads.plain import PlainWork, Prompt

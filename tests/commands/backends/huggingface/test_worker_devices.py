@@ -10,11 +10,10 @@ import torch
 from accelerate import dispatch_model  # type: ignore[import-untyped]  # it has no types
 from msgspec import structs
 
-from commands.backends.huggingface.budget import free_bytes
 from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.judge import HfJudge
 from commands.backends.huggingface.reader import HfLikelihoodModel
-from commands.backends.huggingface.worker import Load, Loaded, load_entrant
+from commands.backends.huggingface.worker import Load, Loaded, free_bytes, load_entrant
 from commands.backends.weights.loaded import LoadedWeights, as_loaded, prepare_device
 from commands.errors import ConfigurationError
 from commands.ports import (

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from commands.backends.weights.answers import Decoded, DecodingRules, Ending, StopTexts
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.chat import decode_text
-from commands.backends.weights.warping import BROKEN
+from commands.backends.weights.sampling import BROKEN
 
 
 class Prompt(NamedTuple):

@@ -11,7 +11,7 @@ from commands.backends.weights.answers import Decoded, DecodingRules, Ending
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.loaded import LoadedWeights, TextModel
-from commands.backends.weights.warping import SamplingSettings
+from commands.backends.weights.sampling import SamplingSettings
 from tests.support.weights.families import family_model
 from tests.support.weights.tiny import tiny
 

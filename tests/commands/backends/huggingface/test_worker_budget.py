@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from transformers import DynamicCache, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import DynamicLayer
 
-from commands.backends.huggingface.budget import batch_budget, free_bytes, token_bytes
 from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.reader import HfLikelihoodModel
+from commands.backends.huggingface.worker import batch_budget, free_bytes, token_bytes
 from commands.backends.hydra._context import HeadRoles, HydraContext
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.loaded import LoadedWeights, as_loaded
