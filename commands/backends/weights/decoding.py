@@ -6,7 +6,7 @@
 import inspect
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Generic, TypeAlias, cast
 
 import torch
@@ -42,13 +42,11 @@ def _decoded(
     padded, mask = (each.to(loaded.device) for each in pad_left([p.prompt_ids for p in prompts]))
     ids = padded.masked_fill(mask == 0, NO_TOKEN)  # (B, K)
     noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
-    cache = (
-        transformers.DynamicCache()
-    )  # all columns, in layers of a window, too: the mask is by column
+    past = transformers.DynamicCache()  # keeps all columns; the mask knows a layer's window
     rows = batch
     with torch.inference_mode(), quiet_transformers():
         while rows:
-            logits = _next_logits(loaded, ids, cache)  # (B, V)
+            logits = _next_logits(loaded, ids, past)  # (B, V)
             choice = choose(logits, ids, rules.how, noise)
             tokens = torch.where(choice.is_finite, choice.tokens, BROKEN)
             ids = torch.cat([ids, tokens[:, None]], dim=1)
@@ -59,30 +57,36 @@ def _decoded(
                 staying = [n for n, has_ended in enumerate(have_ended) if not has_ended]
                 rows = [rows[n] for n in staying]
                 kept = torch.tensor(staying, dtype=torch.long)  # layers may be on several devices
-                cache.batch_select_indices(kept)
+                past.batch_select_indices(kept)
                 ids = ids[kept]
                 noise.keep(kept)
     return batch
 
 
 def _next_logits(
-    loaded: LoadedWeights, ids: torch.Tensor, cache: transformers.Cache
+    loaded: LoadedWeights, ids: torch.Tensor, past: transformers.Cache
 ) -> torch.Tensor:
-    """Read the tokens (B, K) that the cache lacks; return (B, V) of the next."""
+    """Read those of the tokens (B, K) that the past lacks; return (B, V) of the next."""
     model = cast("Any", loaded.model)
-    n_new = ids.shape[1] - cache.get_seq_length()
+    n_new = ids.shape[1] - past.get_seq_length()
     mask = (ids != NO_TOKEN).long()
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
     optional = {"position_ids": positions[:, -n_new:], "logits_to_keep": 1}
-    taken = inspect.signature(model.forward).parameters
+    taken = _arguments(type(model))
     read = model(
         ids[:, -n_new:].clamp(min=PAD_ID),
         attention_mask=mask,
-        past_key_values=cache,
+        past_key_values=past,
         use_cache=True,
         **{name: value for name, value in optional.items() if name in taken},
     )
     return cast("torch.Tensor", read.logits[:, -1])
+
+
+@cache
+def _arguments(family: type[Any]) -> frozenset[str]:
+    """Return the names of what a family's `forward` takes."""
+    return frozenset(inspect.signature(family.forward).parameters)
 
 
 def _generated(
