@@ -9,7 +9,7 @@ from msgspec import structs
 from tokenizers import processors
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.huggingface.encoding import encoding_key, token_pairs
+from commands.backends.huggingface.reader import encoding_key, token_pairs
 from commands.errors import WeightsError
 from commands.ports import Continuation
 from ledger.events.options import EntrantOptions, Messages
