@@ -17,7 +17,7 @@ from commands import ports
 from commands.backends.cluster.session import Place, connected, places
 from commands.backends.cluster.shares import (
     Backends,
-    Chunk,
+    WorkChunk,
     Port,
     ShareActor,
     ShareResult,
@@ -42,8 +42,8 @@ CheckEntrants: TypeAlias = Callable[[Iterable[Entrant]], None]
 class ChunkQueue:
     """The chunks that nobody does now, by load."""
 
-    def __init__(self, waiting: Iterable[Chunk]) -> None:
-        self._waiting: dict[Hashable, deque[Chunk]] = {}
+    def __init__(self, waiting: Iterable[WorkChunk]) -> None:
+        self._waiting: dict[Hashable, deque[WorkChunk]] = {}
         for chunk in waiting:
             self._waiting.setdefault(chunk.load, deque()).append(chunk)
 
@@ -51,7 +51,7 @@ class ChunkQueue:
         """Count the chunks."""
         return sum(map(len, self._waiting.values()))
 
-    def take(self, load: Hashable, others: Iterable[Hashable] = ()) -> Chunk | None:
+    def take(self, load: Hashable, others: Iterable[Hashable] = ()) -> WorkChunk | None:
         """Remove and return the next chunk, of an actor's load if there is one.
 
         Else it is of the load with the most chunks for each of the `others` that have it.
@@ -64,7 +64,7 @@ class ChunkQueue:
             load = max(waiting, key=lambda key: len(waiting[key]) / (1 + has[key]))
         return waiting[load].popleft()
 
-    def put_back(self, chunk: Chunk) -> None:
+    def put_back(self, chunk: WorkChunk) -> None:
         """Return a chunk to its place."""
         self._waiting[chunk.load].appendleft(chunk)
 
@@ -78,7 +78,7 @@ class Seat:
         self._actor: Any = None
         self.load: Hashable = None  # of its last chunk
         self.pending: Any = None  # the reference of what the actor does now
-        self.chunk: Chunk | None = None  # of that; None while the actor starts
+        self.chunk: WorkChunk | None = None  # of that; None while the actor starts
         self.n_failed_starts = 0
 
     def fill(self, queue: ChunkQueue, seats: Sequence["Seat"]) -> None:
@@ -196,7 +196,7 @@ class RayPool:
     def _do(self, port: Port, work: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         entrants = {each.entrant.digest: each.entrant for each in work}.values()
         self._check(each for each in entrants if each.hydra is not None)
-        queue = ChunkQueue(Chunk(port, cut) for cut in chunks(work, self._budget(work)))
+        queue = ChunkQueue(WorkChunk(port, cut) for cut in chunks(work, self._budget(work)))
         failures: list[str] = []
         try:
             while (queue and not failures) or any(seat.chunk for seat in self._seats):

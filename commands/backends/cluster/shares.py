@@ -21,7 +21,7 @@ Backends: TypeAlias = tuple[Generator, LikelihoodModel]
 
 
 @dataclass(eq=False)
-class Chunk:
+class WorkChunk:
     """Work for one call of a port, and how many processes died at it."""
 
     port: Port

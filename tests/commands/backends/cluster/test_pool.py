@@ -13,7 +13,7 @@ import pytest
 
 from commands.backends.cluster.pool import ChunkQueue, RayPool, Seat
 from commands.backends.cluster.session import Place
-from commands.backends.cluster.shares import Backends, Chunk
+from commands.backends.cluster.shares import Backends, WorkChunk
 from commands.backends.huggingface.worker import load_key
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import GeneratedText, GenerationTask
@@ -207,7 +207,7 @@ def queue(*, base: int = 0, other: int = 0) -> ChunkQueue:
     """Return so many chunks of each of two loads."""
     roster = [ROSTER[0]] * base + [ROSTER[2]] * other
     return ChunkQueue(
-        Chunk("generate", [GenerationTask(key(f"{n}"), who, "why", 0)])
+        WorkChunk("generate", [GenerationTask(key(f"{n}"), who, "why", 0)])
         for n, who in enumerate(roster)
     )
 
