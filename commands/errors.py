@@ -233,6 +233,10 @@ class BatchBusy(BatchRefused):
         self.asked_s = asked_s
 
 
+class BatchTooLarge(BatchRefused):
+    """A provider, or something between, takes no batch of that size."""
+
+
 class BatchUncertain(ProviderError):
     """A batch was sent and no answer came: it may exist."""
 

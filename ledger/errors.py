@@ -246,7 +246,7 @@ class NetworkFileSystem(LedgerError):
         super().__init__(
             f"{path} is on a network file system, or on one that tourney does not know ({kind}):"
             " where locks and flushes are unreliable, SQLite can lose or damage events; keep the"
-            " ledger on a local disk, or set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true if you know"
+            " ledger on a local disk, or set TOURNEY_NETWORK_LEDGER=true if you know"
             " that yours is reliable"
         )
         self.path, self.kind = path, kind

@@ -102,7 +102,7 @@ def local_backends(generation: GenerationSection, device: str) -> LocalBackends:
         from commands.backends.huggingface.generator import HfGenerator
         from commands.backends.huggingface.reader import HfLikelihoodModel
         from commands.backends.huggingface.worker import LastLoaded
-    options = (generation.batch_tokens, device, generation.cpu_threads, LastLoaded())
+    options = (generation.batch_tokens, device, LastLoaded())
     return LocalBackends(HfGenerator(*options), HfLikelihoodModel(*options))
 
 

@@ -282,5 +282,4 @@ def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
         max_tokens=int(parameters["max_tokens"]),
         batch_tokens=settings.generation.batch_tokens,
         device=settings.generation.device,
-        cpu_threads=settings.generation.cpu_threads,
     )

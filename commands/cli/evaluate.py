@@ -1,6 +1,5 @@
 """`tourney evaluate`: evaluate one folder of weights, without a tournament."""
 
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +22,6 @@ from commands.evaluating.plan import plan_alone
 from commands.evaluating.registry import STANDALONE
 from commands.ports import OnProgress
 from commands.runs.workspace import open_alone
-from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection, EvaluationOptions
 from ledger.identity import Json, StreamId, digest_of
@@ -114,8 +112,7 @@ def _evaluated(
     path: Path, planned: Sequence[PlannedEvaluation], on_progress: OnProgress
 ) -> tuple[Sequence[RunMetrics], dict[str, Json], Evaluations]:
     """Observe what is missing; return all that is on record of the plans, and where."""
-    network = allows_network(os.environ)
-    with open_alone(path, say, allow_network=network) as opened:
+    with open_alone(path, say) as opened:
         recorder = EvaluationRecorder(opened, _STREAM)
         done = evaluate_all(recorder, planned, on_progress=on_progress)
         head = opened.head

@@ -1,6 +1,5 @@
 """`tourney run` and `demo`: a whole tournament. `init`: a new one. `doctor`: is all ready?"""
 
-import os
 import shlex
 import sqlite3
 from collections import Counter
@@ -25,9 +24,8 @@ from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
 from commands.importing.prompts import read_prompts
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
-from commands.runs.doctor import Finding, findings, judging_findings, missing_models
+from commands.runs.doctor import Finding, findings_by, missing_models
 from commands.runs.run import RunSummary, run_tournament
-from commands.settings.lookup import bank_and_rubrics, judging_cap, price_file, servers
 from commands.settings.starting.demo import lay_out_demo
 from commands.settings.starting.new_tournament import (
     FIRST_PROMPTS,
@@ -36,7 +34,6 @@ from commands.settings.starting.new_tournament import (
     lay_out,
 )
 from commands.spending.offer import SpendingOptions
-from commands.spending.price_table import price_table
 from ledger.store import utc_now
 from projections.tournament.compared import Account
 
@@ -184,20 +181,10 @@ def doctor(paths: options.Paths, writer: Writer) -> None:
 
     Example: tourney doctor
     """
-    path, today = paths.of_ledger, datetime.now(UTC).date()
     config = paths.config if paths.config.exists() else None
-    found = [
-        *findings(
-            path,
-            sqlite3.sqlite_version_info,
-            today=today,
-            servers=servers(config, os.environ) if config else (),
-            reach=reach,
-            prices=price_table(price_file(config, os.environ) if config else None),
-            cap_usd=judging_cap(config, os.environ) if config else None,
-        ),
-        *(judging_findings(*bank_and_rubrics(config, os.environ)) if config else ()),
-    ]
+    today = datetime.now(UTC).date()
+    version = sqlite3.sqlite_version_info
+    found = [*findings_by(config, paths.of_ledger, version, today=today, reach=reach)]
     writer.write(table_of(Finding, found, "tourney/doctor@1", "This machine"))
     bad = [each.what for each in found if each.grade == "bad"]
     if bad:

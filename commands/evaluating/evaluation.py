@@ -51,6 +51,7 @@ class Evaluation(ABC):
 
     kind: ClassVar[EvaluationKind]
     higher_is_better: ClassVar[bool] = True
+    chunk_size: int = 200  # samples at a time: what a killed command on several GPUs may lose
     bos: bool = True  # begin texts with the BOS token; False: if the tokenizer does so by itself
     between: str = BETWEEN  # a system prompt and what the system's turn of a chat says itself
     _id: str | None = None  # of the table that it is made from
@@ -235,7 +236,7 @@ class Evaluation(ABC):
             LeftUnanswered: Some requests got no answer; raised after all had their turn.
         """
         waiting, held = iter(samples), DeferredFailures()
-        while chunk := tuple(islice(waiting, options.chunk_size)):
+        while chunk := tuple(islice(waiting, self.chunk_size)):
             for sample in {each.index: each for each in chunk}.values():
                 self.registered(sample)  # which must not have changed
             with held.collecting():

@@ -20,6 +20,7 @@ from commands.errors import (
     BatchBusy,
     BatchGone,
     BatchRefused,
+    BatchTooLarge,
     BatchUncertain,
     NoCredentials,
     NothingReadable,
@@ -142,6 +143,7 @@ class _BatchJudging:
     ) -> None:
         self._recorder, self._task, self._port, self._options = recorder, task, port, options
         self._reception = reception
+        self._at_most = options.batch_queries
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._uncertain: dict[Digest, BatchUncertain] = {}  # its batches that may not exist
         self._n_dropped = 0
@@ -208,12 +210,25 @@ class _BatchJudging:
             self._options.tell(f"some queries are not sent yet: {stop}")
 
     def _send_all(self, chosen: Sequence[Unanswered]) -> None:
-        at_most, remaining = self._options.batch_queries, chosen
+        remaining = chosen
         while remaining:
-            next_ones, remaining = remaining[:at_most], remaining[at_most:]
+            next_ones, remaining = remaining[: self._at_most], remaining[self._at_most :]
             if sendable := self._sendable(next_ones):
-                n_sent = self._send(fitting_prefix(sendable, self._port.n_bytes))
+                n_sent = self._send_fitting(fitting_prefix(sendable, self._port.n_bytes))
                 remaining = (*sendable[n_sent:], *remaining)
+
+    def _send_fitting(self, queries: Sequence[Unanswered]) -> int:
+        """Send a batch; if it is too large for the provider, send half as many from now on."""
+        try:
+            return self._send(queries)
+        except BatchTooLarge as refusal:
+            if len(queries) == 1:
+                raise
+            self._at_most = len(queries) // 2
+            self._options.tell(
+                f"{refusal.why}; batches have {self._at_most} queries at most from now"
+            )
+            return 0
 
     def _sendable(self, chosen: Sequence[Unanswered]) -> Sequence[Unanswered]:
         most = self._task.rules.retries

@@ -11,7 +11,7 @@ from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
 from commands.settings.api_keys import key_variables
-from commands.settings.schema import JurorSection, JurySection, Settings
+from commands.settings.schema import JudgeSection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId, canonical_json
@@ -35,7 +35,7 @@ def panel_of(
     """
     modes: tuple[Mode, ...] = ("headline", "pilot")
     main = (judge_of_mode(settings, mode, folder, fetch) for mode in modes)
-    jury = (_judge(juror, juror.id, juror.model, folder, fetch) for juror in settings.jury)
+    jury = (_judge(juror, str(juror.id), juror.model, folder, fetch) for juror in settings.jury)
     panel = (*dict.fromkeys(main), *jury)
     if faults := [*_duplicates(panel)]:
         raise ConfigurationError(faults)
@@ -65,7 +65,7 @@ def _model_of_mode(settings: Settings, mode: Mode) -> str:
     return section.model if mode == "headline" else section.pilot_model or section.model
 
 
-def section_of(settings: Settings, judge: JudgeSettings) -> JurorSection:
+def section_of(settings: Settings, judge: JudgeSettings) -> JudgeSection:
     """Return the section that describes a judge of the panel."""
     jurors = (juror for juror in settings.jury if juror.id == judge.judge_id)
     return next(jurors, settings.judge)
@@ -80,18 +80,16 @@ def weights_of(
         WeightsError: The Hub and its cache do not give it.
     """
     section = section_of(settings, judge)
-    if isinstance(section, JurySection):
-        return _weights(section, section.model, folder, fetch)
-    models = filter(None, (settings.judge.model, settings.judge.pilot_model))
+    models = filter(None, (section.model, section.pilot_model))
     model = next(each for each in models if Path(each).name == judge.model)
     return _weights(section, model, folder, fetch)
 
 
-def _weights(section: JurorSection, model: str, folder: Path, fetch: FetchSnapshot | None) -> Path:
+def _weights(section: JudgeSection, model: str, folder: Path, fetch: FetchSnapshot | None) -> Path:
     return find_weights(Path(model), folder, fetch, revision=section.revision).folder
 
 
-def require_key(judge: JudgeSettings, section: JurorSection) -> None:
+def require_key(judge: JudgeSettings, section: JudgeSection) -> None:
     """Fail early if the provider needs an API key and none is set.
 
     Raises:
@@ -119,7 +117,7 @@ def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:
 
 
 def _judge(
-    section: JurorSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
+    section: JudgeSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
 ) -> JudgeSettings:
     if section.revision is not None and section.provider != "hf":
         raise ConfigurationError([f"judge {name!r}: revision is for provider 'hf'; leave it out"])
@@ -131,7 +129,7 @@ def _judge(
     )
 
 
-def _server_parameters(section: JurorSection) -> Parameters:
+def _server_parameters(section: JudgeSection) -> Parameters:
     """Return what the settings change in the usual request to a server."""
     changes = {
         "temperature": "" if section.greedy else "omitted",
@@ -142,7 +140,7 @@ def _server_parameters(section: JurorSection) -> Parameters:
 
 
 def _parameters(
-    section: JurorSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
+    section: JudgeSection, name: str, model: str, folder: Path, fetch: FetchSnapshot | None
 ) -> Parameters:
     """Return what determines a judge's replies, apart from its model."""
     asked = (("max_tokens", float(section.max_tokens)), ("protocol", section.protocol))

@@ -23,7 +23,14 @@ from commands.judging.judge import (
 from commands.judging.panel import id_of_mode, require_key, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
-from commands.judging.waiting import KEPT, BatchOptions, Polling
+from commands.judging.waiting import (
+    KEPT,
+    LONGEST_POLL_S,
+    MOST_QUERIES,
+    SETTLE_S,
+    BatchOptions,
+    Polling,
+)
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending import budget, consent, pricing
@@ -155,9 +162,9 @@ def batch_options(
 ) -> BatchOptions:
     """Return how batches are sent and received, by the settings and the options."""
     return BatchOptions(
-        batch_queries=section.batch_queries,
-        stays_warm=KEPT[section.cache] if section.prewarm and options.mode == "headline" else None,
-        polling=Polling(section.poll_s, section.settle_s, waits=options.waits),
+        batch_queries=MOST_QUERIES,
+        stays_warm=KEPT.get(section.cache) if options.mode == "headline" else None,
+        polling=Polling(LONGEST_POLL_S, SETTLE_S, waits=options.waits),
         pricing_of=cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
         tell=console.tell,
         on_progress=console.on_progress,

@@ -15,12 +15,17 @@ from ledger.store import utc_now
 
 _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
+LONGEST_POLL_S: Final = 60.0
+"""The longest time between two polls of a batch."""
+SETTLE_S: Final = 300.0
+"""After so long a batch that was sent, and that the provider does not list, never arrived."""
+MOST_QUERIES: Final = 2000
+"""The most queries in one batch, unless the provider takes fewer."""
 _JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 _BETWEEN_LINES: Final = timedelta(minutes=1)
 KEPT: Final[Mapping[CacheTtl, timedelta]] = {
     "5m": timedelta(minutes=5),
     "1h": timedelta(hours=1),
-    "off": timedelta(),
 }
 """How long a provider's cache keeps a rubric, at least."""
 
@@ -48,7 +53,7 @@ class Polling:
 class BatchOptions:
     """How batches are sent and polled, by the settings and the command line."""
 
-    batch_queries: int  # in one batch, at most
+    batch_queries: int  # in one batch, at most; fewer where the provider takes fewer
     stays_warm: timedelta | None  # after a prewarm; None: there is none
     polling: Polling
     pricing_of: Callable[[JudgeSettings], Pricing]

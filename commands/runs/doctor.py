@@ -17,7 +17,9 @@ from commands.ports import Tell
 from commands.runs.auditing.soundness import require_sound
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.inputs import read_bank, read_rubric
-from commands.settings.servers import Reach, Server
+from commands.settings.reader import read_settings
+from commands.settings.schema import Settings
+from commands.settings.servers import Reach, Server, servers_of
 from commands.settings.version import VERSION
 from commands.spending.offer import no_price
 from commands.spending.price_table import PriceTable, price_table
@@ -46,6 +48,41 @@ class Finding(NamedTuple):
     what: Shown[str]
     grade: Shown[Grade]
     says: Annotated[str, Column("Found")]
+
+
+def findings_by(
+    config: Path | None,
+    ledger: Path,
+    sqlite_version: tuple[int, ...],
+    *,
+    today: date,
+    reach: Reach,
+) -> Iterator[Finding]:
+    """Check what a run by some settings needs; None: there are no settings."""
+    settings: Settings | None = None
+    faults: Sequence[str] = ()
+    prices = price_table()
+    if config is not None:
+        try:
+            settings = read_settings(config, os.environ)
+            named = settings.judge.prices
+            prices = price_table(None if named is None else config.parent / named)
+        except ConfigurationError as error:
+            settings, faults = None, error.faults
+    yield from findings(
+        ledger,
+        sqlite_version,
+        today=today,
+        servers=servers_of(settings) if settings else (),
+        reach=reach,
+        prices=prices,
+        cap_usd=settings.judge.max_usd if settings else None,
+    )
+    yield from (Finding("settings", "bad", fault) for fault in faults)
+    if config is not None and settings is not None:
+        folder = config.parent
+        rubrics = {Dimension(each.dimension): folder / each.path for each in settings.rubrics}
+        yield from judging_findings(folder / settings.prompts.bank, rubrics)
 
 
 def findings(
@@ -84,8 +121,6 @@ def findings(
 
 def judging_findings(bank: Path, rubrics: Mapping[Dimension, Path]) -> Iterator[Finding]:
     """Find which dimensions nothing can be judged on, since prompts lack the gold answers."""
-    if not rubrics:  # it only evaluates
-        return
     try:
         prompts = read_bank(bank)
         read = [read_rubric(path, dimension) for dimension, path in rubrics.items()]

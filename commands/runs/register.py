@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
@@ -78,7 +78,7 @@ def opening_of(
     if faults:
         raise ConfigurationError(faults)
     registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
-    configuration = _configuration(settings)
+    configuration = canonical_json(settings.model_dump(mode="json"))
     opening = TournamentOpened(
         opening=1,
         tournament_id=settings.tournament.id,
@@ -95,20 +95,6 @@ def opening_of(
         versions=tuple(versions),
     )
     return OpenTournament(opening, registrations)
-
-
-def _configuration(settings: Settings) -> bytes:
-    """Return the settings as JSON, without keys that earlier releases did not have if unset."""
-    unnamed = {
-        n: {"revision"}
-        for n, each in enumerate(settings.entrants)
-        if each.loader != "endpoint" and each.revision is None
-    }
-    jury = {n: {"revision"} for n, each in enumerate(settings.jury) if each.revision is None}
-    judge = {"revision"} if settings.judge.revision is None else set[str]()
-    without: dict[str, Any] = {"entrants": unnamed, "jury": jury, "judge": judge}
-    without |= {} if settings.evaluations else {"evaluations": True}
-    return canonical_json(settings.model_dump(mode="json", exclude=without))
 
 
 def notes_on_twins(opening: OpenTournament) -> Iterator[str]:

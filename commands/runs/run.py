@@ -25,8 +25,7 @@ from commands.runs.register import selected_prompts
 from commands.runs.report.page import report_of_run
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
-from commands.settings.sections import EndpointSection
-from commands.settings.servers import JUDGE, Reach, entrant_table, server_of
+from commands.settings.servers import Reach, entrant_servers, server_of_judge
 from commands.spending.endpoints import Request
 from commands.spending.pricing import price_book
 from ledger.errors import FolderTaken
@@ -227,14 +226,6 @@ def _require_ready(
     section = section_of(settings, judge)
     require_key(judge, section)
     session.require_cap_can_be_kept(plan)
-    servers = [
-        server_of(JUDGE, judge.provider, [judge.model], section.base_url, section.api_key_env),
-        *(
-            server_of(
-                entrant_table(each.id), each.loader, [each.model], each.base_url, each.api_key_env
-            )
-            for each in settings.entrants
-            if isinstance(each, EndpointSection) and each.id in entrants
-        ),
-    ]
+    served = (each for each in settings.entrants if each.id in entrants)
+    servers = (server_of_judge(section, [judge.model]), *entrant_servers(served))
     require_servers((each for each in servers if each is not None), reach, console.tell)

@@ -14,6 +14,7 @@ from commands.runs.auditing.soundness import require_sound
 from commands.runs.register import opening_of
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
+from commands.settings.toml import allows_network
 from ledger.events.registration import Provider
 from ledger.identity import StreamId
 from ledger.storage.lock import Holder
@@ -44,25 +45,22 @@ class Workspace:
         Raises:
             AuditDisagrees: The ledger is damaged.
         """
-        allow_network = self.settings.tournament.network_ledger
-        with open_alone(self.ledger, tell, allow_network=allow_network) as ledger:
+        with open_alone(self.ledger, tell) as ledger:
             require_sound(ledger)
             yield Recorder(ledger, self.stream)
 
 
 @contextmanager
-def open_alone(path: Path, tell: Tell, *, allow_network: bool) -> Iterator[Ledger]:
+def open_alone(path: Path, tell: Tell) -> Iterator[Ledger]:
     """Open a ledger for one command alone: a second one waits until the first is done."""
-    with (
-        open_for_writing(path, tell, allow_network=allow_network) as ledger,
-        ledger.alone(_telling_whom(tell)),
-    ):
+    with open_for_writing(path, tell) as ledger, ledger.alone(_telling_whom(tell)):
         yield ledger
 
 
-def open_for_writing(path: Path, tell: Tell, *, allow_network: bool) -> Ledger:
+def open_for_writing(path: Path, tell: Tell) -> Ledger:
     """Open a ledger for writing; tell the user which process it has to wait for."""
-    return Ledger.open(path, on_wait=_telling_whom(tell), allow_network=allow_network)
+    network = allows_network(os.environ)
+    return Ledger.open(path, on_wait=_telling_whom(tell), allow_network=network)
 
 
 def _telling_whom(tell: Tell) -> Callable[[Holder | None], None]:

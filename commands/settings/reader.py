@@ -1,6 +1,7 @@
 """Read and check tournament.toml: environment over file over default, all faults at once."""
 
 import difflib
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -9,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError, fault_of_pydantic
-from commands.settings.schema import Settings
+from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
-from commands.settings.servers import not_an_address
 from commands.settings.toml import (
     ENGINE,
+    NETWORK_LEDGER,
     Location,
     Table,
     line_of,
@@ -26,7 +27,11 @@ from commands.settings.toml import (
 from ledger.identity import canonical_json
 
 _CLOSE: Final = 0.8  # of the letters
-_OF_OPTIONS: Final = frozenset({"TOURNEY_LEDGER", ENGINE})  # --ledger and --engine
+_OF_MACHINES: Final = frozenset({"TOURNEY_LEDGER", ENGINE, NETWORK_LEDGER})  # no keys
+_ADDRESS: Final = (
+    "must be an address such as http://localhost:8000/v1, without a user name, password or query;"
+    " export the key in the variable that 'api_key_env' names"
+)
 
 
 class _Source(NamedTuple):
@@ -61,6 +66,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         errors = _causes(error.errors())
         raise ConfigurationError([_fault(source, each) for each in errors]) from error
     faults = [
+        *_misplaced(source, settings),
         *_duplicates(source, settings),
         *_same_entrant(source, settings),
         *_unknown_anchor(source, settings),
@@ -88,9 +94,9 @@ def _require_known(environ: Mapping[str, str]) -> None:
     keys = {section: list(kind.model_fields) for section, kind in _plain_sections().items()}
     known = {variable((section, key)) for section, names in keys.items() for key in names}
     faults = [
-        f"environment variable {name} names no key{_nearby(name, keys)}; correct or unset it"
+        f"environment variable {name} {_no_key(name, keys)}"
         for name in environ
-        if name not in known | _OF_OPTIONS and _is_ours(name, known, keys)
+        if name not in known | _OF_MACHINES and _is_ours(name, known, keys)
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -102,12 +108,15 @@ def _is_ours(name: str, known: Collection[str], sections: Collection[str]) -> bo
     return is_of_section or bool(difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE))
 
 
-def _nearby(name: str, keys: Mapping[str, Sequence[str]]) -> str:
-    """List the keys of the section that a variable names, or else the sections."""
+def _no_key(name: str, keys: Mapping[str, Sequence[str]]) -> str:
+    """Say what to do instead; list the keys of the section that it names, or else the sections."""
+    for location, instead in WITHDRAWN.items():
+        if name == variable(location):
+            return f"names a key that was withdrawn; {instead}"
     for section, names in keys.items():
         if name.startswith(variable((section, ""))):
-            return f" of [{section}]: {', '.join(names)}"
-    return f" of a plain section: {', '.join(keys)}"
+            return f"names no key of [{section}]: {', '.join(names)}; correct or unset it"
+    return f"names no key of a plain section: {', '.join(keys)}; correct or unset it"
 
 
 def _plain_sections() -> dict[str, type[BaseModel]]:
@@ -133,6 +142,8 @@ def _fault(source: _Source, error: ErrorDetails) -> str:
 
 def _why(error: ErrorDetails, location: Location, name: str) -> str:
     match error["type"]:
+        case "extra_forbidden" if instead := _withdrawn(location):
+            return f"{name!r} was withdrawn; {instead}"
         case "extra_forbidden":
             return f"unknown key {name!r}{_hint(error['loc'])}"
         case "missing":
@@ -143,10 +154,21 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
         case _ if location[-1] == "api_key_env":  # the value may be the key itself
             return f"{name!r} is not the name of an environment variable, as OPENAI_API_KEY"
         case _ if location[-1] == "base_url":
-            return f"{name!r} {not_an_address(error['input'])}"
+            return f"{name!r} {_not_an_address(error['input'])}"
         case kind:
             found = error["input"]["loader"] if kind == UNKNOWN_LOADER else error["input"]
             return f"{name!r} is {found!r}: {fault_of_pydantic(error)}"
+
+
+def _not_an_address(found: object) -> str:
+    """Say what is wrong with a server's address; what might hold a key is not quoted."""
+    return _ADDRESS if re.search(r"[@?#]", str(found)) else f"is {found!r}, but {_ADDRESS}"
+
+
+def _withdrawn(location: Location) -> str | None:
+    """Return what to do instead of a key that earlier versions had."""
+    section = "judge" if location[0] == "jury" else str(location[0])
+    return WITHDRAWN.get((section, str(location[-1])))
 
 
 def _location_in_file(error: ErrorDetails) -> Location:
@@ -181,12 +203,32 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
     return list(model.model_fields)
 
 
+_OF_JURORS: Final = ("id", "model")
+
+
+def _misplaced(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield what a juror lacks, and what is said of one judge that holds for another or for all."""
+    if settings.judge.id is not None:
+        place = source.place(("judge", "id"))
+        yield f"{place}: 'judge.id' is for [[jury]]: [judge] has the name of its model"
+    for n, juror in enumerate(settings.jury):
+        owner, _ = owner_and_name(source.document, ("jury", n, "id"))
+        place = source.place(("jury", n))
+        for key in _OF_JURORS:
+            if key not in juror.model_fields_set:
+                yield f"{place}: {owner}{key!r} is missing"
+        for key in OF_ALL_JUDGES:
+            if key in juror.model_fields_set:
+                place = source.place(("jury", n, key))
+                yield f"{place}: {owner}{key!r} is a key of [judge] only"
+
+
 def _duplicates(source: _Source, settings: Settings) -> Iterator[str]:
     """Yield ids and dimensions that are there twice."""
     labels = {
         ("entrants", "id"): [entrant.id for entrant in settings.entrants],
         ("rubrics", "dimension"): [rubric.dimension for rubric in settings.rubrics],
-        ("jury", "id"): [juror.id for juror in settings.jury],
+        ("jury", "id"): [juror.id for juror in settings.jury if juror.id],
         ("evaluations", "id"): [evaluation.id for evaluation in settings.evaluations],
     }
     for (section, key), names in labels.items():

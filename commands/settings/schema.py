@@ -1,17 +1,27 @@
 """The sections of tournament.toml, each key with its default, limits and description."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 from pydantic import Field, JsonValue, field_validator
+from pydantic_core import PydanticCustomError
 
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
-from commands.settings.prompting import adds_to_query
-from commands.settings.rating_sections import BradleyTerrySection, EloSection
-from commands.settings.sections import AnyEntrantSection, EvaluationSection, Section, UserPath
-from commands.settings.servers import BASE_URL, DEFAULT_MODEL
+from commands.settings.sections import (
+    BASE_URL,
+    AnyEntrantSection,
+    EvaluationSection,
+    Section,
+    UserPath,
+    adds_to_query,
+)
+from commands.settings.toml import LEDGER
+from ledger.events import ratings
 from ledger.events.registration import Provider
+from ledger.events.values import MAX_LEVEL, MAX_POINTS, MAX_REPEATS, MIN_LEVEL, MIN_SPREAD
+from projections.intervals import too_few_resamples
+from projections.ratings.elo.uncertainty import BOOTSTRAPS, LEVEL
 from projections.tournament.matches import PILOT_SEED, PILOT_SIZE
 
 
@@ -20,10 +30,8 @@ class TournamentSection(Section):
 
     id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     """Name of the tournament. One ledger may hold several."""
-    ledger: UserPath = Path("tournament.db")
+    ledger: UserPath = Path(LEDGER)
     """The ledger's file. `--ledger` and `TOURNEY_LEDGER` override it."""
-    network_ledger: bool = False
-    """Allow a ledger on a file system that is not local, or not known: locks may not be safe."""
     description: str = ""
     """A note for people; recorded, never used."""
 
@@ -50,8 +58,8 @@ class PilotSection(Section):
 class GenerationSection(Section):
     """Say how responses are generated.
 
-    `batch_tokens`, `cpu_threads` and `device` set the speed. In float32 they do not change any
-    response; in half precision the shape of a batch can change a token.
+    `batch_tokens` and `device` set the speed. In float32 they do not change any response; in half
+    precision the shape of a batch can change a token.
     """
 
     max_new_tokens: int = Field(default=256, gt=0)
@@ -63,9 +71,6 @@ class GenerationSection(Section):
     """Seed from which each response's seed is derived."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """Precision of weights on this machine."""
-    cpu_threads: int | None = Field(default=None, gt=0)
-    """Threads of PyTorch on the CPU. Default: PyTorch's choice.
-    Small weights run fastest with 1."""
     device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
     """`auto`, `cpu`, `mps`, `cuda` or `cuda:N`. `auto` takes the best one present."""
 
@@ -84,15 +89,28 @@ CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
 MaxTokensKey: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 """How a server calls the longest reply."""
+DEFAULT_MODEL: Final = "claude-opus-5-5"
+"""The model that [judge] asks if it names none."""
 
 
-class JurorSection(Section):
-    """Describe a judge: what determines its replies, and where it is reached."""
+class JudgeSection(Section):
+    """Describe a judge: what determines its replies, and where it is reached.
 
+    `[judge]` is the tournament's judge. Each `[[jury]]` is a further one, with an `id` and a
+    `model`, to be asked by `tourney apply judge --judge ID`. The last keys hold for all judges and
+    stand in `[judge]` only.
+    """
+
+    id: str | None = Field(default=None, min_length=1, pattern=r"^[\w.-]+$")
+    """`[[jury]]` only, and required there: name of the judge, for `--judge`. That of `[judge]` is
+    its model's."""
     provider: Provider = "reference"
     """`reference` compares with gold answers offline; `hf` is a model on this machine; `endpoint`
     is an OpenAI-compatible server, and `openai-batch` the same in batches; `anthropic` and
     `anthropic-batch` are Anthropic's API."""
+    model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
+    Hugging Face Hub. `reference` has none. `[[jury]]` must name it."""
     effort: Effort = "low"
     """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
     need it."""
@@ -124,6 +142,26 @@ class JurorSection(Section):
     """`hf`: precision of the judge's weights."""
     revision: str | None = Field(default=None, min_length=1)
     """`hf`: branch, tag or commit of a name on the Hub. Default: its main branch."""
+    pilot_model: str | None = Field(default=None, min_length=1)
+    """`[judge]` only: another model for `--mode pilot`, likewise. Default: `model`."""
+    instructions: UserPath | None = None
+    """All judges: Markdown file with the instructions that every judge is sent before the rubric.
+    Default: neutral instructions that ship with tourney (`rubrics/judge.md`)."""
+    retries: int = Field(default=1, ge=0)
+    """All judges: how often a query is repeated after an unreadable reply."""
+    skip_identical: bool = True
+    """All judges: record two identical responses as a tie without asking."""
+    max_usd: float | None = Field(default=None, gt=0)
+    """All judges: dollar cap on judging. No option raises it; `--max-usd` can only lower it."""
+    prices: UserPath | None = None
+    """All judges: your price table, laid out as `data/prices.toml`. Its rows replace the shipped
+    ones."""
+    cache: CacheTtl = "5m"
+    """All judges of Anthropic: how long the rubric stays in the provider's prompt cache. Unless it
+    is `off`, `anthropic-batch` sends one query per rubric first in headline mode, so that the
+    others find the rubric cached."""
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """All judges by `anthropic` and `endpoint`: requests at a time."""
 
     @property
     def key_of_max_tokens(self) -> MaxTokensKey:
@@ -137,49 +175,77 @@ class JurorSection(Section):
         return adds_to_query(body)
 
 
-class JudgeSection(JurorSection):
-    """Describe the tournament's judge, and how all judges are asked."""
+OF_ALL_JUDGES: Final = (
+    "pilot_model",
+    "instructions",
+    "retries",
+    "skip_identical",
+    "max_usd",
+    "prices",
+    "cache",
+    "concurrency",
+)
+"""The keys of [judge] that no [[jury]] has."""
 
-    model: str = Field(default=DEFAULT_MODEL, min_length=1)
-    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
-    Hugging Face Hub. `reference` has none."""
-    pilot_model: str | None = Field(default=None, min_length=1)
-    """Another model for `--mode pilot`, likewise. Default: `model`."""
-    instructions: UserPath | None = None
-    """Markdown file with the instructions that every judge is sent before the rubric, `[[jury]]`
-    too. Default: neutral instructions that ship with tourney (`rubrics/judge.md`)."""
-    retries: int = Field(default=1, ge=0)
-    """How often a query is repeated after an unreadable reply."""
-    skip_identical: bool = True
-    """Record two identical responses as a tie without asking."""
-    max_usd: float | None = Field(default=None, gt=0)
-    """Dollar cap on judging. No option raises it; `--max-usd` can only lower it."""
-    prices: UserPath | None = None
-    """Your price table, laid out as `data/prices.toml`. Its rows replace the shipped ones."""
-    cache: CacheTtl = "5m"
-    """Anthropic: how long the rubric stays in the provider's prompt cache."""
-    prewarm: bool = True
-    """`anthropic-batch`, headline mode: send one query per rubric first, so that the others find
-    the rubric cached."""
-    batch_queries: int = Field(default=2000, ge=1, le=50_000)
-    """Most queries in one batch."""
-    poll_s: float = Field(default=60.0, gt=0)
-    """Longest time between two polls of a batch, in seconds."""
-    settle_s: float = Field(default=300.0, ge=0)
-    """Seconds after which a batch that the provider did not confirm, and does not list, counts as
-    never received."""
-    concurrency: int = Field(default=8, ge=1, le=256)
-    """`anthropic` and `endpoint`: requests at a time, for `[[jury]]` too."""
+_ELO: Final = ratings.EloParameters()  # the defaults
+_BT: Final = ratings.BradleyTerryParameters()
+
+Rating: TypeAlias = Annotated[float, Field(ge=-MAX_POINTS, le=MAX_POINTS)]
 
 
-class JurySection(JurorSection):
-    """Add a judge, to be asked by `tourney apply judge --judge ID`."""
+class EloSection(Section):
+    """Say how Elo ratings are computed."""
 
-    id: str = Field(min_length=1, pattern=r"^[\w.-]+$")
-    """Name of the judge, for `--judge`."""
-    model: str = Field(min_length=1)
-    """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
-    Hugging Face Hub."""
+    k: float = Field(default=_ELO.k, gt=0, le=MAX_POINTS)
+    """Largest rating change per match, in points."""
+    k_sweep: tuple[Annotated[float, Field(gt=0, le=MAX_POINTS)], ...] = _ELO.k_sweep
+    """Further values of K in a run's `elo_results.json`."""
+    initial_rating: Rating = _ELO.initial_rating
+    """Rating that every entrant starts from."""
+    permutations: int = Field(default=_ELO.permutations, ge=1, le=MAX_REPEATS)
+    """Random match orders to average over."""
+    seed: int = Field(default=_ELO.seed, ge=0)
+    """Seed of orders and resamples."""
+    ties: ratings.TieRule = _ELO.ties
+    """`drop` ignores ties; `half` counts each as half a win for both."""
+    bootstraps: int = Field(default=BOOTSTRAPS, ge=0, le=MAX_REPEATS)
+    """Resamples of the prompts, for the 95 % interval: 40 or more, or 0 for none."""
+
+    @field_validator("bootstraps")
+    @classmethod
+    def _are_enough(cls, bootstraps: int) -> int:
+        if bootstraps and (why := too_few_resamples(bootstraps, LEVEL)):
+            raise PydanticCustomError("resamples", "{why}", {"why": why})
+        return bootstraps
+
+    @property
+    def parameters(self) -> ratings.EloParameters:
+        """The settings as events record them."""
+        return ratings.EloParameters(**self.model_dump())
+
+
+class BradleyTerrySection(Section):
+    """Say how Bradley-Terry ratings are computed.
+
+    Intervals are cluster-robust (sandwich), with prompts as clusters.
+    """
+
+    ties: ratings.TieModel = _BT.ties
+    """`half` counts a tie as half a win for both; `davidson` gives ties a probability of their
+    own."""
+    prior_sd: float | None = Field(default=None, ge=MIN_SPREAD, le=MAX_POINTS)
+    """Standard deviation of a normal prior on ratings, in Elo points. Default: no prior."""
+    anchor: str | None = None
+    """Entrant whose rating is fixed. Default: the mean rating is 1000."""
+    anchor_rating: Rating = _BT.anchor_rating
+    """The rating of the anchor."""
+    level: float = Field(default=_BT.level, ge=MIN_LEVEL, le=MAX_LEVEL)
+    """Confidence level of intervals."""
+
+    @property
+    def parameters(self) -> ratings.BradleyTerryParameters:
+        """The settings as events record them."""
+        return ratings.BradleyTerryParameters(**self.model_dump())
 
 
 class AskingSettings(Protocol):
@@ -204,7 +270,30 @@ class Settings(Section):
     entrants: tuple[AnyEntrantSection, ...] = Field(min_length=2)
     rubrics: tuple[RubricSection, ...] = Field(min_length=1)
     judge: JudgeSection = JudgeSection()
-    jury: tuple[JurySection, ...] = ()
+    jury: tuple[JudgeSection, ...] = ()
     elo: EloSection = EloSection()
     bradley_terry: BradleyTerrySection = BradleyTerrySection()
     evaluations: tuple[EvaluationSection, ...] = ()
+
+
+_RATED_OTHERWISE: Final = (
+    "leave it out: intervals are cluster-robust, with prompts as clusters; for another one call"
+    " `bradley_terry` of `import tourney`"
+)
+WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
+    ("tournament", "network_ledger"): "export TOURNEY_NETWORK_LEDGER=true on that machine",
+    ("generation", "cpu_threads"): "leave it out, or export OMP_NUM_THREADS on that machine",
+    ("judge", "prewarm"): 'leave it out: the rubric is sent first, unless cache = "off"',
+    ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",
+    (
+        "judge",
+        "poll_s",
+    ): "leave it out: batches are polled ever less often, at last each minute",
+    ("judge", "settle_s"): "leave it out: a batch that is not listed after 5 minutes is resent",
+    ("bradley_terry", "interval"): _RATED_OTHERWISE,
+    ("bradley_terry", "unit"): _RATED_OTHERWISE,
+    ("bradley_terry", "resamples"): _RATED_OTHERWISE,
+    ("bradley_terry", "seed"): _RATED_OTHERWISE,
+    ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
+}
+"""Keys that earlier versions had, by section, and what to do instead."""

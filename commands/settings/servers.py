@@ -1,24 +1,15 @@
 """The servers at which judges and endpoint entrants are asked, as the settings name them."""
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from commands.settings.api_keys import key_variables
+from commands.settings.schema import JudgeSection, Settings
+from commands.settings.sections import EndpointSection
 from ledger.events.registration import BATCHED
 
-JUDGE: Final = "[judge]"
-"""The table of the default judge."""
 OPENAI_URL: Final = "https://api.openai.com/v1"
 """The address of OpenAI's API, where settings name no other."""
-DEFAULT_MODEL: Final = "claude-opus-5-5"
-"""The model that [judge] asks if it names none."""
-BASE_URL: Final = r"^https?://[^@?#\s]+$"
-"""A server's address; what might hold a password or key is rejected, for settings are recorded."""
-_ADDRESS: Final = (
-    "must be an address such as http://localhost:8000/v1, without a user name, password or query;"
-    " export the key in the variable that 'api_key_env' names"
-)
 _JURY: Final = "[[jury]]"
 _ENTRANTS: Final = "[[entrants]]"
 
@@ -51,33 +42,36 @@ It raises `NoCredentials` for the key, and `ProviderError` for a server that can
 """
 
 
-def not_an_address(found: object = "?") -> str:
-    """Return what is wrong with a server's address; what might hold a key is not quoted."""
-    return _ADDRESS if re.search(r"[@?#]", str(found)) else f"is {found!r}, but {_ADDRESS}"
+def servers_of(settings: Settings) -> tuple[Server, ...]:
+    """Return the servers of the judge, the jury and the entrants, in this order."""
+    judges = (server_of_judge(each) for each in (settings.judge, *settings.jury))
+    return (*(each for each in judges if each is not None), *entrant_servers(settings.entrants))
 
 
-def juror_table(judge_id: str) -> str:
-    """Return the name of a juror's table."""
-    return f"{_JURY} {judge_id!r}"
+def server_of_judge(section: JudgeSection, models: Iterable[str] | None = None) -> Server | None:
+    """Return the server at which a judge is asked; None: it is on this machine.
 
-
-def entrant_table(entrant_id: str) -> str:
-    """Return the name of an entrant's table."""
-    return f"{_ENTRANTS} {entrant_id!r}"
-
-
-def server_of(
-    asked: str, provider: str, models: Iterable[str | None], base_url: str | None, api_key_env: str
-) -> Server | None:
-    """Return the server of a judge, by its provider; None: it is on this machine."""
-    company = dict(BATCHED).get(provider, provider)
+    Args:
+        section: The judge's section.
+        models: The models asked there; None: its model, and that of the pilot.
+    """
+    company = BATCHED.get(section.provider, section.provider)
     if company not in {"anthropic", "endpoint"}:
         return None
+    own = (section.model, section.pilot_model)
     return Server(
-        asked,
+        "[judge]" if section.id is None else f"{_JURY} {section.id!r}",
         is_anthropic=company == "anthropic",
-        models=tuple(dict.fromkeys(model for model in models if model)),
-        base_url=base_url,
-        api_key_env=api_key_env,
-        keys=key_variables(provider, api_key_env),
+        models=tuple(dict.fromkeys(filter(None, own if models is None else models))),
+        base_url=section.base_url,
+        api_key_env=section.api_key_env,
+        keys=key_variables(section.provider, section.api_key_env),
     )
+
+
+def entrant_servers(entrants: Iterable[object]) -> Iterator[Server]:
+    """Yield the server of each entrant that is behind one."""
+    for each in entrants:
+        if isinstance(each, EndpointSection):
+            asked = f"{_ENTRANTS} {each.id!r}"
+            yield Server(asked, False, (each.model,), each.base_url, each.api_key_env, ())

@@ -3,10 +3,10 @@
 import re
 import tomllib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError
 
@@ -18,6 +18,12 @@ EngineName: TypeAlias = Literal["local", "ray"]
 
 ENGINE: Final = "TOURNEY_ENGINE"
 """Sets `--engine`. It is no key of the settings: these are recorded, and a machine is not."""
+
+NETWORK_LEDGER: Final = "TOURNEY_NETWORK_LEDGER"
+"""Allows a ledger on a file system that is not local, or not known. It is no key, likewise."""
+
+LEDGER: Final = "tournament.db"
+"""The ledger's file, if [tournament] names none."""
 
 _LONG_TEXT: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
@@ -161,3 +167,39 @@ def value(text: str) -> object:
         return parsed(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+class TournamentLocation(NamedTuple):
+    """A tournament's name and its ledger."""
+
+    id: str
+    ledger: Path
+
+
+def tournament_location(path: Path, environ: Mapping[str, str]) -> TournamentLocation:
+    """Read only [tournament]: all that a command needs that only reads, without the schema.
+
+    Faults elsewhere in the file do not stop it.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or [tournament] is wrong.
+    """
+    text, document = read_toml(path)
+    section = document.get("tournament", {})
+    if not isinstance(section, dict):
+        fault = "'tournament' must be a table: [tournament]"
+        raise ConfigurationError([f"{path}:{line_of(text, ('tournament',))}: {fault}"])
+    found = {"ledger": LEDGER, **section}
+    for key in ("id", "ledger"):
+        location = ("tournament", key)
+        found[key] = environ.get(variable(location), found.get(key))
+        if not isinstance(found[key], str):
+            why = "is missing" if found[key] is None else "must be a text"
+            fault = f"'tournament.{key}' {why}"
+            raise ConfigurationError([f"{path}:{line_of(text, location)}: {fault}"])
+    return TournamentLocation(found["id"], path.parent / from_home(Path(found["ledger"])))
+
+
+def allows_network(environ: Mapping[str, str]) -> bool:
+    """Say whether a ledger on a network may be written on this machine."""
+    return environ.get(NETWORK_LEDGER, "").lower() in {"true", "1"}

@@ -1,10 +1,13 @@
 """docs/configuration.md: every section and key of tournament.toml, from the settings' schema."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from pydantic import BaseModel
+
 from commands.settings.schema import Settings
+from commands.settings.sections import LOADERS, EntrantSection, Prompting
 from commands.settings.toml import variable
 
 Schema: TypeAlias = Mapping[str, Any]  # a part of a JSON schema
@@ -18,6 +21,8 @@ This page is made by `make docs` from the schema that checks `tournament.toml`.
 - An unknown key is an error. All errors are reported at once, each with its line.
 - A key of a section that is not repeated, such as `[elo]`, can be set by an environment variable:
   `TOURNEY_ELO_K=32 tourney run` sets `k` of `[elo]`. A misspelt variable is an error, too.
+- `TOURNEY_NETWORK_LEDGER=true` allows a ledger on a network file system, and `TOURNEY_ENGINE=ray` sets
+  `--engine`. They are matters of a machine, so they are no keys.
 - Precedence: a command's option, then the environment variable, then the file, then the default.
 - The commands that work on the tournament read the settings and these variables: `run`, `plan`,
   `apply`, `batch`, `prices`, `doctor` and `import responses`. All others read the ledger, which
@@ -48,40 +53,52 @@ def configuration_page() -> str:
     whole = Settings.model_json_schema()
     kinds: Schema = whole["$defs"]
     sections = (
-        _section(title, kinds[name])
-        for key, section in whole["properties"].items()
-        for title, name in _tables(key, section, kinds)
+        text for key, section in whole["properties"].items() for text in _told(key, section, kinds)
     )
     return "\n".join((_HEAD, *sections))
 
 
-def _tables(key: str, section: Schema, kinds: Schema) -> Iterator[tuple[str, str]]:
-    """Yield the heading of each table that goes by a key, and the schema's name for it."""
+def _told(key: str, section: Schema, kinds: Schema) -> Iterator[str]:
+    """Yield the text of each table that goes by a key."""
     if "$ref" in section:
-        yield f"[{key}]", _name(section)
-        return
-    items = section["items"]
-    if "$ref" in items:
-        yield f"[[{key}]]", _name(items)
-        return
-    for each in items["oneOf"]:
-        loader = kinds[_name(each)]["properties"]["loader"]["const"]
-        yield f'[[{key}]], loader = "{loader}"', _name(each)
+        title = f"[{key}]" + (" and [[jury]]" if key == "judge" else "")
+        yield _section(title, kinds[_name(section)])
+    elif key == "entrants":
+        yield from _entrants()
+    elif key != "jury":
+        yield _section(f"[[{key}]]", kinds[_name(section["items"])])
+
+
+def _entrants() -> Iterator[str]:
+    """Yield what all entrants have, what most have, and what those of each loader have."""
+    shared = {*EntrantSection.model_fields, *Prompting.model_fields} - {"loader"}
+    yield _section("[[entrants]]", _schema_of(EntrantSection), without={"loader"})
+    prompted = (name for name, kind in LOADERS.items() if issubclass(kind, Prompting))
+    loaders = " or ".join(f'"{name}"' for name in prompted)
+    yield _section(f"[[entrants]], loader = {loaders}", _schema_of(Prompting))
+    for name, kind in LOADERS.items():
+        yield _section(f'[[entrants]], loader = "{name}"', _schema_of(kind), without=shared)
+
+
+def _schema_of(kind: type[BaseModel]) -> Schema:
+    schema: Schema = kind.model_json_schema()
+    return schema
 
 
 def _name(reference: Schema) -> str:
     return str(reference["$ref"]).rpartition("/")[2]
 
 
-def _section(title: str, kind: Schema) -> str:
+def _section(title: str, kind: Schema, without: Collection[str] = ()) -> str:
     required: Sequence[str] = kind.get("required", ())
     rows = (
         f"| `{key}` | {_type(field)} | {_default(field, is_required=key in required)}"
         f" | {' '.join(field['description'].split())} |"
         for key, field in kind["properties"].items()
+        if key not in without
     )
     is_plain = not title.startswith("[[")
-    example = variable((title.strip("[]"), next(iter(kind["properties"]))))
+    example = variable((title.partition("]")[0].strip("["), next(iter(kind["properties"]))))
     note = f"\nEnvironment: `{example}` and so on.\n" if is_plain else ""
     table = "\n".join(("| key | type | default | meaning |", "|---|---|---|---|", *rows))
     return f"## {title}\n\n{kind['description']}\n{note}\n{table}\n"

@@ -16,8 +16,8 @@ from commands.backends.endpoint._replies import reply_of, text_of
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.ratings import import_ratings
 from commands.settings.inputs import read_bank, read_rubric
-from commands.settings.lookup import servers
 from commands.settings.reader import read_settings
+from commands.settings.toml import tournament_location
 from ledger.errors import TourneyError
 from ledger.exchange import export_lines, read_export
 from ledger.identity import Digest, Dimension
@@ -98,7 +98,7 @@ def mutated(content: bytes, random: Random) -> bytes:
 def of_settings(path: Path) -> None:
     """Read a file as settings, whole and in part."""
     with suppress(TourneyError):
-        servers(path, {})
+        tournament_location(path, {})
     read_settings(path, {})
 
 

@@ -40,10 +40,7 @@ id = "paid"
 [judge]
 provider = "{provider}"
 model = "{model}"
-prewarm = false
-batch_queries = 5
-poll_s = 0.02
-settle_s = 0.5
+cache = "off"
 {judge}
 [[rubrics]]
 dimension = "factuality"

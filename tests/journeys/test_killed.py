@@ -36,7 +36,7 @@ from tests.support.command_line import paid
 from tests.support.command_line.killing import held_by, kill
 from tests.support.command_line.launching import launch
 from tests.support.command_line.settled import fields
-from tests.support.command_line.warm import begin, run_warm
+from tests.support.command_line.warm import MOST_QUERIES, begin, run_warm
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
 
@@ -78,11 +78,10 @@ ROUNDING_USD: Final = 1e-9
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a tournament of four prompts, answered by four entrants, in batches of fifty."""
-    place = paid.lay_out(
-        tmp_path / "paid", n_prompts=4, judge={"batch_queries": 50, "prewarm": False}
-    )
+    monkeypatch.setenv(MOST_QUERIES, "50")
+    place = paid.lay_out(tmp_path / "paid", n_prompts=4, judge={"cache": "off"})
     paid.record_responses(place)
     return place
 
@@ -268,8 +267,8 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
     tmp_path: Path, fake: FakeProcess, monkeypatch: pytest.MonkeyPatch, n_kills: int
 ) -> None:
     """Whatever the step, the ledger and the bill agree in the end."""
-    judge = {"batch_queries": 4, "prewarm": False, "settle_s": 0.1}
-    folder = paid.lay_out(tmp_path / "killed", n_prompts=4, judge=judge)
+    monkeypatch.setenv(MOST_QUERIES, "4")
+    folder = paid.lay_out(tmp_path / "killed", n_prompts=4, judge={"cache": "off"})
     paid.record_responses(folder)
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)

@@ -27,7 +27,7 @@ from tests.providers.openai import FakeOpenAI, Fault, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import Trouble
 from tests.support.command_line import paid
-from tests.support.command_line.warm import Ended, begin, run_warm
+from tests.support.command_line.warm import MOST_QUERIES, Ended, begin, run_warm
 from tests.support.faults.death import Death, before
 
 CANARY = "sk-proj-canary-3d9a"
@@ -45,13 +45,14 @@ def fake() -> Iterator[FakeOpenAIBatches]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, fake: FakeOpenAIBatches) -> Path:
+def folder(tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a tournament that four entrants have answered, judged in batches by OpenAI's model."""
     place = paid.lay_out(
         tmp_path / "paid",
         n_prompts=2,
-        judge={"model": MODEL, "pilot_model": MODEL, "base_url": fake.url, "batch_queries": 30},
+        judge={"model": MODEL, "pilot_model": MODEL, "base_url": fake.url},
     )
+    monkeypatch.setenv(MOST_QUERIES, "30")
     settings = place / "tournament.toml"
     text = settings.read_text(encoding="utf-8").replace("anthropic-batch", "openai-batch")
     settings.write_text(f"{text}", encoding="utf-8")
@@ -240,7 +241,7 @@ def lay_out_172(folder: Path, jury: str = "", head: str = paid.SETTINGS, **judge
     with (place / "bank.jsonl").open("a", encoding="utf-8") as bank:
         bank.write(without_gold)
     entrants = (("base", "base"), ("secure", "secure"))
-    settings = paid.settings(entrants=entrants, judge={"batch_queries": 20, **judge}, head=head)
+    settings = paid.settings(entrants=entrants, judge=judge, head=head)
     (place / "tournament.toml").write_text(f"{settings}{jury}", encoding="utf-8")
     paid.record_responses(place)
     return place
@@ -274,9 +275,12 @@ def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "anthropic-batch"])
-def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(tmp_path: Path, provider: str) -> None:
+def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
     """One by one it comes after 40 replies; in batches after two of them, of 20 each."""
-    place = lay_out_172(tmp_path / "paid", prewarm=False)
+    monkeypatch.setenv(MOST_QUERIES, "20")
+    place = lay_out_172(tmp_path / "paid", cache="off")
     how = ("apply", "judge", "--yes", "--provider", provider)
     is_batched = provider == "anthropic-batch"
     with FakeAnthropic() as fake:

@@ -31,7 +31,7 @@ def fake_in_thread() -> Iterator[FakeAnthropic]:
 @pytest.fixture
 def folder_of_one_prompt(tmp_path: Path) -> Path:
     """Give a tournament of one prompt, answered by four entrants: 36 queries."""
-    place = paid.lay_out(tmp_path / "paid", n_prompts=1, judge={"prewarm": False})
+    place = paid.lay_out(tmp_path / "paid", n_prompts=1, judge={"cache": "off"})
     paid.record_responses(place)
     return place
 
@@ -103,7 +103,7 @@ def server() -> Iterator[FakeOpenAI]:
 @pytest.fixture
 def priced_folder(tmp_path: Path) -> Path:
     """Give a tournament of one prompt, answered by four entrants, that knows a server's price."""
-    judge = {"prewarm": False, "prices": "prices.toml"}
+    judge = {"cache": "off", "prices": "prices.toml"}
     place = paid.lay_out(tmp_path / "paid", n_prompts=1, judge=judge)
     (place / "prices.toml").write_text(PRICES, encoding="utf-8")
     paid.record_responses(place)
@@ -392,7 +392,7 @@ def test_the_sync_provider_pays_once_for_the_same_questions(
 
 def test_after_a_pilot_the_estimate_is_near_the_bill(tmp_path: Path, fake: FakeProcess) -> None:
     """Within a tenth: what a plan says is what one agrees to."""
-    one_model = {"pilot_model": "claude-opus-5-5", "prewarm": False}
+    one_model = {"pilot_model": "claude-opus-5-5", "cache": "off"}
     folder = paid.lay_out(tmp_path / "paid", n_prompts=60, judge=one_model)
     paid.record_responses(folder)
     with_pilot = (folder / "tournament.toml").read_text(encoding="utf-8") + "\n[pilot]\nsize = 20\n"

@@ -268,7 +268,7 @@ def test_a_ledger_on_a_network_may_be_allowed(
     place: Path, on_a_network: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There are network file systems whose locks hold, and their users know."""
-    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
 
     done = launch(place, "apply", "judge", "--allow-gaps", prefix=on_a_network)
 
@@ -291,7 +291,7 @@ def test_the_message_says_what_does_allow_it(
     """A merge needs no settings, so the variable alone must be enough."""
     play(tmp_path / "theirs.db")
     (place / "tournament.toml").unlink()
-    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
 
     done = launch(place, "merge", str(tmp_path / "theirs.db"), prefix=on_a_network)
 

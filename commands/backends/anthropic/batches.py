@@ -32,6 +32,7 @@ from commands.errors import (
     BatchBusy,
     BatchGone,
     BatchRefused,
+    BatchTooLarge,
     NotAnswering,
     ProviderError,
     ResultsLost,
@@ -172,6 +173,6 @@ def _not_created(error: anthropic.APIError) -> TourneyError:
     if api.is_busy(error):
         return BatchBusy(detail, asked_s=api.asked_wait_s(error))
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        detail = f"{detail}; lower [judge] batch_queries"
+        return BatchTooLarge(detail, was_sent=was_sent)
     is_refused = status in ORDER_REFUSED
     return BatchRefused(detail, was_sent=was_sent) if is_refused else uncertain(detail)

@@ -17,10 +17,10 @@ from commands import ports
 from commands.backends.cluster.session import Place, connected, places
 from commands.backends.cluster.shares import (
     Backends,
-    WorkChunk,
     Port,
     ShareActor,
     ShareResult,
+    WorkChunk,
     chunks,
     n_tokens,
 )

@@ -55,9 +55,7 @@ def connected() -> Iterator[bool]:
 
 
 def places(nodes: list[dict[str, Any]], generation: GenerationSection) -> list[Place]:
-    """Return a place for each GPU of a cluster, or else for each group of `cpu_threads` CPUs.
-
-    Without `cpu_threads` a machine without GPU is one place.
+    """Return a place for each GPU of a cluster, or else for each machine.
 
     Raises:
         ConfigurationError: There is none.
@@ -66,10 +64,8 @@ def places(nodes: list[dict[str, Any]], generation: GenerationSection) -> list[P
     n_gpus = 0 if generation.device == "cpu" else sum(int(each.get("GPU", 0)) for each in here)
     if n_gpus:
         return [Place(1, 1)] * n_gpus
-    found = []
-    for n_cpus in (int(each.get("CPU", 0)) for each in here):
-        threads = min(generation.cpu_threads or n_cpus, n_cpus)
-        found += [Place(threads)] * (n_cpus // max(1, threads))
+    n_cpus = (int(each.get("CPU", 0)) for each in here)
+    found = [Place(n) for n in n_cpus if n]
     if not found:
         raise ConfigurationError(["Ray has neither GPUs nor CPUs; see `ray status`"])
     return found

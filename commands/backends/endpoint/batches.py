@@ -42,6 +42,7 @@ from commands.errors import (
     BatchBusy,
     BatchGone,
     BatchRefused,
+    BatchTooLarge,
     NotAnswering,
     ProviderError,
     ResultsLost,
@@ -211,7 +212,7 @@ class OpenAIBatches:
             isinstance(error, openai.APIStatusError)
             and error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         ):
-            detail = f"{detail}; lower [judge] batch_queries"
+            return BatchTooLarge(detail, was_sent=was_sent)
         if (fatal := self._server.fatal_error(error)) is not None:
             fatal.was_sent = was_sent
             return fatal

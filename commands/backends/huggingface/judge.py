@@ -122,7 +122,6 @@ class HfJudge:
         max_tokens: int,
         batch_tokens: int | None,
         device: str = "auto",
-        cpu_threads: int | None = None,
         load: Callable[..., LoadedWeights] = load_folder,
     ) -> None:
         """Load the weights.
@@ -135,14 +134,13 @@ class HfJudge:
             batch_tokens: Token budget of a batch: queries, padding and replies; None if free
                 memory decides.
             device: The device; "auto" is the best one available.
-            cpu_threads: For the whole process; None leaves torch's choice.
             load: Loads the weights.
 
         Raises:
             ConfigurationError: The device is not available, or max_tokens leaves queries no room.
             WeightsError: The weights cannot be loaded.
         """
-        self._loaded = load(folder, prepare_device(device, cpu_threads), dtype=dtype)
+        self._loaded = load(folder, prepare_device(device), dtype=dtype)
         self._limit = _limit(self._loaded, folder, max_tokens)
         with quiet_transformers():
             require_chat(self._loaded.tokenizer, folder)

@@ -6,6 +6,7 @@ can change a token.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import psutil  # type: ignore[import-untyped]  # it has no types
@@ -72,6 +73,7 @@ class LastLoaded:
 
     def __init__(self, load: Load = load_entrant) -> None:
         self._load = load
+        self._n_threads = torch.get_num_threads()
         self._key: Hashable = None
         self._loaded: Loaded | None = None
 
@@ -85,6 +87,7 @@ class LastLoaded:
         if self._loaded is None or key != self._key:
             self._loaded = None
             free_memory(device)
+            torch.set_num_threads(1 if _is_tiny(Path(entrant.weights)) else self._n_threads)
             self._loaded = self._load(entrant, device)
             self._key = key
         return self._loaded
@@ -167,6 +170,14 @@ def _cached_values(config: Any) -> int:  # noqa: ANN401  # likewise
     return 2 * int(n_heads) * int(size)
 
 
+_TINY: Final = 1 << 26  # bytes
+
+
+def _is_tiny(folder: Path) -> bool:
+    """Say whether weights are so small that several threads would wait for each other."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < _TINY
+
+
 Work = TypeVar("Work", GenerationTask, Continuation)
 Finished = TypeVar("Finished")
 
@@ -182,7 +193,6 @@ class HfWorker:
         self,
         batch_tokens: int | None,
         device: str = "auto",
-        cpu_threads: int | None = None,
         load: Load = load_entrant,
         free: FreeBytes = free_bytes,
     ) -> None:
@@ -191,7 +201,6 @@ class HfWorker:
         Args:
             batch_tokens: None: as many as free memory holds.
             device: "auto" is the best one available.
-            cpu_threads: For the whole process; None leaves torch's choice.
             load: Loads an entrant.
             free: Counts the free memory.
 
@@ -199,7 +208,7 @@ class HfWorker:
             ConfigurationError: The device is not available.
         """
         self._batch_tokens, self._free = batch_tokens, free
-        self._device = prepare_device(device, cpu_threads)
+        self._device = prepare_device(device)
         self._load = load
 
     def _budget(self, loaded: Loaded) -> int:

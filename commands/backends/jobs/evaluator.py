@@ -40,9 +40,9 @@ from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Scores, require_reduce
 from commands.ports import OnProgress, no_progress
 from commands.settings.inputs import read_bank
-from commands.settings.lookup import allows_network
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import Reduce
+from commands.settings.toml import allows_network
 from ledger.errors import NoLedger
 from ledger.events.evaluations import SampleObserved, UnscorableReason
 from ledger.events.registration import Entrant
@@ -311,7 +311,7 @@ class Evaluator:
 
     def _inference(self, entrant: Entrant) -> Inference:
         settings, subject = self._generation, self._subject
-        how = (settings.batch_tokens, subject.device, settings.cpu_threads, subject.load)
+        how = (settings.batch_tokens, subject.device, subject.load)
         return Inference(
             entrant, cache(lambda: HfGenerator(*how)), cache(lambda: HfLikelihoodModel(*how))
         )

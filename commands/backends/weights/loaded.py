@@ -30,10 +30,8 @@ from commands.errors import ConfigurationError, WeightsError
 from ledger.events.registration import Entrant
 
 
-def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
+def prepare_device(name: str) -> torch.device:
     """Return the device of a name; "auto" is the best one available.
-
-    cpu_threads is set for the whole process; None leaves torch's own choice.
 
     Raises:
         ConfigurationError: The device is not available.
@@ -44,8 +42,6 @@ def prepare_device(name: str, cpu_threads: int | None) -> torch.device:
     if name not in here:
         fault = f"device {name!r} is not here; use auto or one of: {', '.join(here)}"
         raise ConfigurationError([fault])
-    if cpu_threads is not None:
-        torch.set_num_threads(cpu_threads)
     return torch.device(name)
 
 

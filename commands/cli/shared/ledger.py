@@ -5,15 +5,13 @@ from functools import cache
 from pathlib import Path
 
 from commands.runs.resolve import position_at, stream_named, tournament_at
-from commands.settings.lookup import TournamentLocation, tournament_location
-from commands.settings.toml import from_home
+from commands.settings.toml import LEDGER, TournamentLocation, tournament_location
 from ledger.chain import Head
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.state import Tournament
 
 DEFAULT_CONFIG = Path("tournament.toml")
-DEFAULT_LEDGER = Path("tournament.db")
 
 
 @cache
@@ -29,7 +27,7 @@ def ledger_path(ledger: Path | None, config: Path) -> Path:
     if ledger is not None:
         return ledger
     found = tournament_section(config)
-    return config.parent / from_home(Path(found.ledger)) if found else DEFAULT_LEDGER
+    return found.ledger if found else Path(LEDGER)
 
 
 def read_tournament(

@@ -1,16 +1,13 @@
 """Open the settings and the ledger that options name, for commands that write."""
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from commands.backends.wiring import fetch_snapshot
 from commands.cli.shared import options
-from commands.cli.shared.ledger import tournament_section
 from commands.cli.shared.output import say
 from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
-from commands.settings.lookup import allows_network
 from commands.settings.version import package_versions
 from commands.spending.signals import interrupted_by_any_ending
 from ledger.errors import NoLedger
@@ -37,12 +34,7 @@ def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Work
 @contextmanager
 def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
     """Open the ledger that the options name, for writing."""
-    found = tournament_section(paths.config)  # which may allow a network file system
-    network = found.network_ledger if found else allows_network(os.environ)
-    with (
-        interrupted_by_any_ending(),
-        open_for_writing(paths.of_ledger, say, allow_network=network) as opened,
-    ):
+    with interrupted_by_any_ending(), open_for_writing(paths.of_ledger, say) as opened:
         yield opened
 
 

@@ -31,9 +31,10 @@ from commands.ports import (
     Judge,
     Reply,
 )
+from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.inputs import shipped_data
 from commands.settings.schema import Settings
-from commands.settings.servers import Server, server_of
+from commands.settings.servers import Server
 from commands.settings.toml import EngineName
 from commands.spending.billing import NO_BILLING
 from ledger.events.registration import Entrant
@@ -342,16 +343,12 @@ def test_planning_needs_no_torch_and_running_names_the_missing_extra() -> None:
 
 def openai_server(url: str, model: str = MODEL) -> Server:
     """Return a server with OpenAI's API whose key is in MY_KEY."""
-    server = server_of("[judge]", "endpoint", [model], url, "MY_KEY")
-    assert server is not None
-    return server
+    return Server("[judge]", False, (model,), url, "MY_KEY", ())
 
 
 def anthropic_server() -> Server:
     """Return Anthropic's server, wherever ANTHROPIC_BASE_URL says."""
-    server = server_of("[judge]", "anthropic", ["claude-opus-5-5"], None, "MY_KEY")
-    assert server is not None
-    return server
+    return Server("[judge]", True, ("claude-opus-5-5",), None, "MY_KEY", ANTHROPIC_KEYS)
 
 
 def test_a_server_is_reached_by_listing_its_models(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,10 +115,10 @@ def test_a_ledger_on_a_network_is_allowed_as_the_refusal_says(
 ) -> None:
     """Checkpoints lie on a cluster's network, where no settings can allow the ledger."""
     monkeypatch.setattr(store, "foreign_kind", lambda _: "nfs4")  # no test can mount a network
-    with pytest.raises(NetworkFileSystem, match="set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true"):
+    with pytest.raises(NetworkFileSystem, match="set TOURNEY_NETWORK_LEDGER=true"):
         evaluate(weights=Path("a"), uses=["mine.py:Doses"])
 
-    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
     evaluate(weights=Path("a"), uses=["mine.py:Doses"])
 
     assert backend.n_asked == 5

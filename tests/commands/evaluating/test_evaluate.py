@@ -49,8 +49,10 @@ def recorder(ledger: Ledger) -> EvaluationRecorder:
 def planned(
     inference: Inference, evaluation: Evaluation = ATLAS, options: EvaluationOptions | None = None
 ) -> PlannedEvaluation:
-    """Plan an evaluation; in chunks of two."""
-    return plan_evaluation(evaluation, inference, options or EvaluationOptions(chunk_size=2))
+    """Plan an evaluation; in chunks of two, unless options are given."""
+    if options is None:
+        evaluation.chunk_size = 2
+    return plan_evaluation(evaluation, inference, options or EvaluationOptions())
 
 
 def evaluate(
@@ -470,7 +472,7 @@ def test_what_is_answered_beside_a_fault_is_kept(recorder: EvaluationRecorder) -
     inference, _ = answering(lambda task: "no" if task.prompt_text == "2?" else "yes")
 
     with pytest.raises(EvaluationFault, match=re.escape("capitals[2]: ValueError: no")):
-        evaluate(recorder, planned(inference, atlas, EvaluationOptions(chunk_size=6)))
+        evaluate(recorder, planned(inference, atlas, EvaluationOptions()))
 
     [run] = recorder.state.runs
     assert [each.label for each in run.observed] == ["capitals[0]", "capitals[1]", "capitals[3]"]

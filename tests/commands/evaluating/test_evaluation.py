@@ -101,7 +101,7 @@ def test_samples_are_handed_over_in_chunks() -> None:
     """Rows that wait take memory."""
     inference, generator = answering(lambda _: "")
     evaluation = Capitals(*((f"{n}?", "") for n in range(5)))
-    options = EvaluationOptions(chunk_size=3)
+    evaluation.chunk_size, options = 3, EvaluationOptions()
 
     batches = [*evaluation.observe_all(inference, evaluation.samples(options), options)]
 

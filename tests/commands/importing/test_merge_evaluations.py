@@ -67,8 +67,9 @@ def evaluate(
     answers: bool = True,
 ) -> EvaluationCounts:
     """Evaluate an entrant on some questions, greedily if not said otherwise."""
-    options = EvaluationOptions(length=length, temperature=temperature, chunk_size=2)
+    options = EvaluationOptions(length=length, temperature=temperature)
     inference, _ = answering(lambda task: "yes" if answers else too_long(task))
+    ATLAS.chunk_size = 2
     planned = plan_evaluation(ATLAS, inference, options)
     recorder = EvaluationRecorder(ledger, STREAM)
     return evaluate_missing(recorder, planned, on_progress=no_progress, limit=limit)

@@ -11,6 +11,7 @@ from commands.errors import (
     BatchBusy,
     BatchGone,
     BatchRefused,
+    BatchTooLarge,
     NoCredentials,
     NotAnswering,
     NothingReadable,
@@ -97,6 +98,37 @@ def test_queries_are_split_into_batches_of_the_size_that_is_set(
 
     sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
     assert sorted(sizes) == [1, 3]
+
+
+@pytest.mark.parametrize("n_taken", [1, 2])
+def test_batches_shrink_until_the_provider_takes_them(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock, n_taken: int
+) -> None:
+    """A gateway may take less than the provider, and nobody knows its limit."""
+    for _ in range(N_QUERIES // n_taken // 2):
+        port.fail_next(BatchTooLarge("HTTP 413", was_sent=False), accepts=False)
+    told: list[str] = []
+
+    done = judged(recorder, port, batching(clock, tell=told.append))
+
+    batches = recorder.state.batches.values()
+    sizes = [len(each.planned.queries) for each in batches if each.status == "ended"]
+    assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
+    assert sizes == [n_taken] * (N_QUERIES // n_taken)
+    assert f"HTTP 413; batches have {n_taken} queries at most from now" in told
+
+
+def test_one_query_that_is_too_large_for_a_batch_ends_the_command(
+    recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
+) -> None:
+    """There is nothing left to halve."""
+    for _ in range(3):
+        port.fail_next(BatchTooLarge("HTTP 413", was_sent=False), accepts=False)
+
+    with pytest.raises(BatchTooLarge, match="HTTP 413"):
+        judged(recorder, port, batching(clock))
+
+    assert port.asked == []
 
 
 def test_nobody_waits_under_no_wait_and_the_next_command_receives(

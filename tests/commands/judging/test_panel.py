@@ -84,7 +84,6 @@ def test_all_that_determines_a_reply_is_in_the_judge() -> None:
     "other",
     [
         {"provider": "anthropic"},
-        {"batch_queries": 7},
         {"concurrency": 2},
         {"cache": "1h"},
         {"max_usd": 5.0},

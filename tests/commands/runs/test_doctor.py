@@ -7,19 +7,27 @@ from pathlib import Path
 import pytest
 
 from commands.errors import NoCredentials, ProviderError
-from commands.runs.doctor import Finding, findings, judging_findings, require_servers
+from commands.runs.doctor import (
+    Finding,
+    findings,
+    findings_by,
+    judging_findings,
+    require_servers,
+)
 from commands.settings.api_keys import ANTHROPIC_KEYS
-from commands.settings.servers import Reach, Server, entrant_table, juror_table, server_of
+from commands.settings.schema import JudgeSection
+from commands.settings.servers import Reach, Server, server_of_judge
 from commands.settings.version import VERSION
 from commands.spending.price_table import price_table
 from ledger.identity import Dimension
 from ledger.storage.files import beside
 from ledger.store import Ledger
-from tests.support.builders.commands import record, write_bank, write_rubric
+from tests.support.builders.commands import MINIMAL, record, write_bank, write_rubric
 from tests.support.builders.events import STREAM, opened
 from tests.support.faults.hostile import unprivileged
 
 FIXED = (3, 51, 3)
+JUROR, ENTRANT = "[[jury]] 'ann'", "[[entrants]] 'far'"
 DAY_OF_PRICES = price_table().sheets[0].sheet.date
 
 
@@ -49,9 +57,12 @@ def asked(
     table: str, provider: str = "anthropic", model: str = "claude-opus-5-5", key: str = "A_KEY"
 ) -> Server:
     """Return the server of a table."""
-    server = server_of(table, provider, [model], "http://here/v1", key)
+    section = JudgeSection.model_validate(
+        {"provider": provider, "model": model, "base_url": "http://here/v1", "api_key_env": key}
+    )
+    server = server_of_judge(section)
     assert server is not None
-    return server
+    return server._replace(asked=table)
 
 
 @pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
@@ -114,7 +125,7 @@ def test_a_judge_without_its_key_is_not_ready(
     """A run would stop at it; of the jury one is asked only where it is named."""
     for name in ANTHROPIC_KEYS:
         monkeypatch.delenv(name, raising=False)
-    path, jury = tmp_path / "tournament.db", [asked(juror_table("ann"))]
+    path, jury = tmp_path / "tournament.db", [asked(JUROR)]
 
     judge = found(path, servers=[asked("[judge]")])["Anthropic key"]
     juror = found(path, servers=jury)["Anthropic key"]
@@ -134,7 +145,7 @@ def test_the_key_of_another_maker_is_named_by_its_variable(
     monkeypatch.delenv("SECOND_KEY", raising=False)
     servers = [
         asked("[judge]", "openai-batch", "gpt-5.6-luna", key="FIRST_KEY"),
-        asked(juror_table("ann"), "openai-batch", "gpt-5.6-luna", key="SECOND_KEY"),
+        asked(JUROR, "openai-batch", "gpt-5.6-luna", key="SECOND_KEY"),
     ]
 
     said = found(tmp_path / "tournament.db", servers=servers)
@@ -223,7 +234,7 @@ def unreachable(server: Server) -> str | None:
 
 def test_a_server_that_answers_is_good(tmp_path: Path) -> None:
     """Those of the judge, the jury and the entrants are asked, each by its table."""
-    tables = ("[judge]", juror_table("ann"), entrant_table("far"))
+    tables = ("[judge]", JUROR, ENTRANT)
 
     said = found(tmp_path / "t.db", servers=[asked(each, "endpoint") for each in tables])
 
@@ -233,7 +244,7 @@ def test_a_server_that_answers_is_good(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "grade"),
-    [("[judge]", "bad"), (juror_table("ann"), "beware"), (entrant_table("far"), "bad")],
+    [("[judge]", "bad"), (JUROR, "beware"), (ENTRANT, "bad")],
 )
 def test_a_server_that_nobody_reaches_is_an_obstacle_to_who_is_asked(
     tmp_path: Path, table: str, grade: str
@@ -309,7 +320,7 @@ def test_a_cap_on_judging_is_not_on_entrants_and_prices_that_are_known_are_good(
     tmp_path: Path,
 ) -> None:
     """[judge] max_usd says nothing of entrants."""
-    servers = [asked(entrant_table("far"), "endpoint", "nameless-7b"), asked("[judge]")]
+    servers = [asked(ENTRANT, "endpoint", "nameless-7b"), asked("[judge]")]
 
     said = found(tmp_path / "t.db", servers=servers, cap_usd=5.0)
 
@@ -326,6 +337,47 @@ def test_servers_are_required_before_a_run() -> None:
     assert told == ["[judge]: it does not list m"]
     with pytest.raises(ProviderError, match="cannot be reached"):
         require_servers(servers, unreachable, told.append)
+
+
+def by(config: Path) -> dict[str, Finding]:
+    """Return what was found by some settings, by what was looked at."""
+    ledger = config.parent / "t.db"
+    every = findings_by(config, ledger, FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
+    return {each.what: each for each in every}
+
+
+def test_settings_under_repair_are_told_beside_the_rest(tmp_path: Path) -> None:
+    """Whoever asks what is missing wants to see all of it."""
+    config = tmp_path / "tournament.toml"
+    config.write_text('[tournament]\nid = "x"\n[elo]\nk = 0\n', encoding="utf-8")
+
+    said = [
+        *findings_by(config, tmp_path / "t.db", FIXED, today=DAY_OF_PRICES, reach=lambda _: "asked")
+    ]
+
+    assert [each.grade for each in said if each.what == "ledger"] == ["good"]
+    assert [each.says.partition(": ")[2] for each in said if each.what == "settings"] == [
+        "'entrants' is missing",
+        "'rubrics' is missing",
+        "'elo.k' is 0: must be above 0",
+    ]
+
+
+def test_settings_name_the_servers_and_the_prices(tmp_path: Path) -> None:
+    """A price table of one's own may have what the shipped one lacks."""
+    served = '[judge]\nprovider = "endpoint"\nmodel = "m"\nbase_url = "http://here/v1"\n'
+    write_bank(tmp_path / "bank.jsonl", [record("p1")])
+    (tmp_path / "tournament.toml").write_text(
+        f'{MINIMAL}{served}prices = "none.toml"\n', encoding="utf-8"
+    )
+    config = tmp_path / "tournament.toml"
+
+    lost = by(config)
+    config.write_text(f"{MINIMAL}{served}", encoding="utf-8")
+    found = by(config)
+
+    assert "none.toml" in lost["settings"].says
+    assert found["server of [judge]"].grade == "beware"
 
 
 def judging_in(folder: Path, fronts: Sequence[str], *golds: str | None) -> list[tuple[str, str]]:
@@ -346,7 +398,6 @@ def test_prompts_without_the_gold_answers_that_rubrics_need_are_found(tmp_path: 
     needs, does_not = "needs_gold = true", "needs_gold = false"
 
     assert judging_in(tmp_path, [needs], "yes", "no") == []
-    assert judging_in(tmp_path, [], None) == []
     assert judging_in(tmp_path, [needs], "yes", None) == [
         ("beware", "d0: 1 prompt has no gold answer, and is left out")
     ]

@@ -84,7 +84,7 @@ def test_a_judge_that_costs_has_careful_defaults(tmp_path: Path) -> None:
     judge = settings_in(tmp_path, f'{MINIMAL}\n[judge]\nprovider = "anthropic-batch"\n').judge
 
     assert (judge.cache, judge.skip_identical, judge.retries) == ("5m", True, 1)
-    assert (judge.batch_queries, judge.concurrency, judge.poll_s) == (2000, 8, 60.0)
+    assert judge.concurrency == 8
     assert (judge.max_usd, judge.prices, judge.base_url) == (None, None, None)
 
 
@@ -163,6 +163,16 @@ def test_a_misspelt_variable_of_ours_is_refused(tmp_path: Path) -> None:
     assert found[0].startswith("environment variable TOURNEY_ELO_KK names no key of [elo]: k,")
 
 
+def test_a_variable_of_a_key_that_was_withdrawn_says_what_to_do(tmp_path: Path) -> None:
+    """It would change nothing any more."""
+    (found,) = faults_in(tmp_path, environ={"TOURNEY_TOURNAMENT_NETWORK_LEDGER": "true"})
+
+    assert found == (
+        "environment variable TOURNEY_TOURNAMENT_NETWORK_LEDGER names a key that was withdrawn;"
+        " export TOURNEY_NETWORK_LEDGER=true on that machine"
+    )
+
+
 @pytest.mark.parametrize("name", ["TOURNEY_JUGDE_MAX_USD", "TOURNEY_MAX_USD", "TOURNEY_ELOK"])
 def test_a_variable_of_ours_with_a_misspelt_section_is_refused(tmp_path: Path, name: str) -> None:
     """A cap on money that is passed over in silence is found on the bill."""
@@ -204,14 +214,14 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
             "'elo.bootstraps' is 39: a 95 % interval needs at least 40 resa",
         ),
         (
-            '[bradley_terry]\ninterval = "bayesian"\nresamples = 19  #!\nlevel = 0.9',
-            "'bradley_terry.resamples' is 19: a 90 % interval needs at least 20 resamples",
+            '[bradley_terry]\ninterval = "bayesian"  #!',
+            "'bradley_terry.interval' was withdrawn; leave it out: intervals are cluster-robust",
         ),
+        ("[judge]\npoll_s = 1  #!", "'judge.poll_s' was withdrawn; leave it out: batches are"),
         (
-            '[bradley_terry]  #!\ninterval = "bayesian"\nlevel = 0.999',
-            "'bradley_terry.resamples' is 1000: a 99.9 % interval needs at least 2,000 resamples",
+            "[[evaluations]]\nid = 'x'\nuses = 'x'\nchunk_size = 7  #!",
+            "[[evaluations]] 'x': 'chunk_size' was withdrawn; leave it out: 200 samples",
         ),
-        ("[bradley_terry]\nresamples = 10_000_000  #!", "'bradley_terry.resamples' is 10000000"),
         ("[pilot]\nsize = 1.5  #!", "'pilot.size' is 1.5: must be a whole number"),
         (
             "[generation]\ndtype = 'int8'  #!",
@@ -232,13 +242,15 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
         ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': must be 'reference"),
         ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: must be above 0"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': must be '5m', '1h' or 'off'"),
-        (
-            "[judge]\nbatch_queries = 100_001  #!",
-            "'judge.batch_queries' is 100001: must be at most 50,000",
-        ),
         ("[judge]\nmodle = 'x'  #!", "unknown key 'judge.modle'; did you mean 'model'?"),
         ("[judge]\nextra_body = { n = 4 }  #!", "'judge.extra_body' is {'n': 4}: tourney sets n"),
         ("[[jury]]  #!\nid = 'x'", "[[jury]] 'x': 'model' is missing"),
+        ("[[jury]]  #!\nmodel = 'x'", "[[jury]] 1: 'id' is missing"),
+        (
+            "[[jury]]\nid = 'x'\nmodel = 'x'\nretries = 2  #!",
+            "[[jury]] 'x': 'retries' is a key of [judge] only",
+        ),
+        ("[judge]\nid = 'x'  #!", "'judge.id' is for [[jury]]: [judge] has the name of its model"),
         (
             "[[jury]]\nid = 'a b'  #!\nmodel = 'x'",
             "[[jury]] 'a b': 'id' is 'a b': must have letters, digits, dots,",

@@ -1,15 +1,19 @@
-"""The servers that settings name, by the judge's provider."""
+"""The servers that settings name: of the judge, the jury and the entrants."""
+
+from pathlib import Path
 
 import pytest
 
 from commands.settings.api_keys import ANTHROPIC_KEYS
-from commands.settings.servers import entrant_table, juror_table, server_of
+from commands.settings.schema import DEFAULT_MODEL, JudgeSection
+from commands.settings.servers import Server, server_of_judge, servers_of
+from tests.support.builders.commands import MINIMAL, settings_in
 
 
 @pytest.mark.parametrize("provider", ["reference", "hf"])
 def test_a_judge_on_this_machine_has_no_server(provider: str) -> None:
     """Nothing is to be reached."""
-    assert server_of("[judge]", provider, ["m"], None, "KEY") is None
+    assert server_of_judge(JudgeSection.model_validate({"provider": provider})) is None
 
 
 @pytest.mark.parametrize(
@@ -25,19 +29,57 @@ def test_a_provider_is_asked_at_its_server_in_batches_or_not(
     provider: str, *, is_anthropic: bool, keys: tuple[str, ...]
 ) -> None:
     """Whether a server of one's own wants a key is known once it is asked."""
-    server = server_of("[judge]", provider, ["m", None, "m", "n"], "http://here/v1", "KEY")
+    section = {"provider": provider, "model": "m", "pilot_model": "n", "api_key_env": "KEY"}
+
+    server = server_of_judge(JudgeSection.model_validate(section))
 
     assert server is not None
     assert (server.is_anthropic, server.keys, server.models) == (is_anthropic, keys, ("m", "n"))
 
 
-def test_tables_tell_who_is_asked() -> None:
-    """Of the jury one is asked only if it is named; an entrant has another cap."""
-    tables = ("[judge]", juror_table("ann"), entrant_table("far"))
-    asked = [server_of(table, "endpoint", [], None, "KEY") for table in tables]
+def test_the_models_that_are_asked_may_be_named() -> None:
+    """A headline does not ask the pilot's model; the default is a run's."""
+    section = JudgeSection(provider="anthropic", pilot_model=DEFAULT_MODEL)
 
-    assert [(each.is_juror, each.is_entrant) for each in asked if each] == [
-        (False, False),
-        (True, False),
-        (False, True),
-    ]
+    everywhere, named = server_of_judge(section), server_of_judge(section, ["claude-small"])
+
+    assert everywhere is not None
+    assert named is not None
+    assert (everywhere.models, named.models) == ((DEFAULT_MODEL,), ("claude-small",))
+
+
+def test_every_server_is_named_by_its_table(tmp_path: Path) -> None:
+    """Of the jury one is asked only if it is named; an entrant has another cap."""
+    text = f"""{MINIMAL}
+[judge]
+provider = "hf"
+[[jury]]
+id = "ann"
+provider = "anthropic"
+model = "claude-x"
+[[jury]]
+id = "bob"
+provider = "openai-batch"
+model = "gpt"
+api_key_env = "BOBS_KEY"
+[[entrants]]
+id = "far"
+loader = "endpoint"
+base_url = "http://far/v1"
+model = "m"
+"""
+
+    servers = servers_of(settings_in(tmp_path, text))
+
+    assert servers == (
+        Server("[[jury]] 'ann'", True, ("claude-x",), None, "OPENAI_API_KEY", ANTHROPIC_KEYS),
+        Server("[[jury]] 'bob'", False, ("gpt",), None, "BOBS_KEY", ("BOBS_KEY",)),
+        Server("[[entrants]] 'far'", False, ("m",), "http://far/v1", "OPENAI_API_KEY", ()),
+    )
+    assert [each.is_juror for each in servers] == [True, True, False]
+    assert [each.is_entrant for each in servers] == [False, False, True]
+
+
+def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:
+    """The quickstart must not be told to find a key."""
+    assert servers_of(settings_in(tmp_path)) == ()

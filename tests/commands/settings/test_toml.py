@@ -1,4 +1,4 @@
-"""Where a key stands in a TOML text."""
+"""Where a key stands in a TOML text, and what is read of one without the schema."""
 
 from pathlib import Path
 
@@ -6,7 +6,14 @@ import pytest
 
 from commands.errors import ConfigurationError
 from commands.settings import toml as environment
-from commands.settings.toml import Location, line_of, read_toml
+from commands.settings.toml import (
+    Location,
+    TournamentLocation,
+    allows_network,
+    line_of,
+    read_toml,
+    tournament_location,
+)
 
 TOO_MUCH = [
     ("[" * 10_000, "nested too deeply"),
@@ -137,3 +144,56 @@ def test_another_encoding_is_told_with_its_remedy(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigurationError, match=r"cannot be read: .*; save it as UTF-8$"):
         read_toml(path)
+
+
+def kept(folder: Path, text: str, **environ: str) -> TournamentLocation:
+    """Return where settings keep the tournament."""
+    path = folder / "tournament.toml"
+    path.write_text(text, encoding="utf-8")
+    return tournament_location(path, environ)
+
+
+def test_a_ledger_has_its_usual_place(tmp_path: Path) -> None:
+    """Most settings name the tournament only."""
+    usual = TournamentLocation("x", tmp_path / "tournament.db")
+
+    assert kept(tmp_path, '[tournament]\nid = "x"') == usual
+
+
+def test_other_sections_may_be_under_repair(tmp_path: Path) -> None:
+    """Standings are looked at while somebody edits the entrants of the next run."""
+    text = '[tournament]\nid = "x"\nledger = "y.db"\n[elo]\nk = "much"\n[[entrants]]\n'
+
+    assert kept(tmp_path, text) == TournamentLocation("x", tmp_path / "y.db")
+
+
+def test_the_environment_overrules_the_place(tmp_path: Path) -> None:
+    """As it does for every other setting; a ledger named 7 is a name all the same."""
+    named = kept(tmp_path, '[tournament]\nid = "x"', TOURNEY_TOURNAMENT_LEDGER="7")
+
+    assert named == TournamentLocation("x", tmp_path / "7")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('[tournament]\nledger = 3\nid = "x"', r"toml:2: 'tournament\.ledger' must be a text"),
+        ("", r"tournament\.toml:1: 'tournament\.id' is missing"),
+        ("[tournament", r"tournament\.toml: not TOML"),
+        ("tournament = 3", r"tournament\.toml:1: 'tournament' must be a table"),
+        ('[[tournament]]\nid = "x"', r"tournament\.toml:1: 'tournament' must be a table"),
+    ],
+)
+def test_a_tournament_that_is_wrong_is_told_with_its_line(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    """The user is in the editor already."""
+    with pytest.raises(ConfigurationError, match=fault):
+        kept(tmp_path, text)
+
+
+@pytest.mark.parametrize(("said", "allows"), [("true", True), ("1", True), ("no", False)])
+def test_a_machine_may_allow_a_ledger_on_its_network(said: str, *, allows: bool) -> None:
+    """It is no matter of the tournament."""
+    assert allows_network({"TOURNEY_NETWORK_LEDGER": said}) is allows
+    assert not allows_network({})

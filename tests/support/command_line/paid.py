@@ -52,7 +52,7 @@ dtype = "float32"
 provider = "anthropic-batch"
 instructions = "rubrics/judge_medical.md"
 """
-_USUAL: Final = {"pilot_model": "claude-sonnet-5-5", "poll_s": 0.02, "settle_s": 0.5}
+_USUAL: Final = {"pilot_model": "claude-sonnet-5-5"}
 
 
 def lay_out(

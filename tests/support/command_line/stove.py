@@ -14,7 +14,8 @@ import msgspec
 
 import commands.cli
 from commands.cli.app import main
-from tests.support.command_line.warm import Order
+from commands.judging import session
+from tests.support.command_line.warm import MOST_QUERIES, Order
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
@@ -30,6 +31,9 @@ IMPORTED: Final = (
         if not found.name.endswith("__main__")  # which is the command line itself
     ),
 )
+
+
+vars(session).update(LONGEST_POLL_S=0.02, SETTLE_S=0.5)  # a test waits no five minutes
 
 
 def serve() -> None:
@@ -71,6 +75,8 @@ def be(order: Order) -> NoReturn:
         os.dup2(os.open(path, os.O_RDONLY if stream == 0 else os.O_WRONLY), stream)
     if order.room is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.room, order.room))
+    if (most := os.environ.pop(MOST_QUERIES, None)) is not None:
+        vars(session)[MOST_QUERIES] = int(most)
     sys.argv = ["tourney", *order.words]
     if order.death is not None:
         die(order.death)

@@ -15,11 +15,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from tests.support.faults.death import Death
+
+MOST_QUERIES: Final = "MOST_QUERIES"
+"""The variable by which a test has small batches; the constant's name, too."""
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from commands.errors import (
     BatchBusy,
     BatchGone,
     BatchRefused,
+    BatchTooLarge,
     BatchUncertain,
     NoCredentials,
     NotAnswering,
@@ -137,11 +138,11 @@ class BatchFaults:
         assert n_created in {None, self.n_created()}
         assert CANARY not in told_of(caught.value)
 
-    def test_a_batch_that_is_too_large_says_what_to_lower(self, judge: BatchJudge) -> None:
+    def test_a_batch_that_is_too_large_is_told_apart(self, judge: BatchJudge) -> None:
         """The limit is one of bytes as well as of queries."""
         self.inject("create", "too_large")
 
-        with pytest.raises(BatchRefused, match=r"HTTP 413.*lower \[judge\] batch_queries"):
+        with pytest.raises(BatchTooLarge, match="HTTP 413"):
             judge.create(queries(2))
 
         assert self.n_created() == 0

@@ -32,7 +32,7 @@ def told(message: str) -> None:
 
 if __name__ == "__main__":
     os.environ.pop("RAY_ADDRESS", None)
-    on_cpu = GenerationSection(device="cpu", cpu_threads=1)
+    on_cpu = GenerationSection(device="cpu")
     try:
         with ray_pool(ending, sound, on_cpu, told) as pool:
             list(pool.generate([GenerationTask(key("task"), ROSTER[0], "?", 0)]))

@@ -115,11 +115,13 @@ def do_all(path: Path, generator: Generator, reader: LikelihoodModel) -> None:
         recorder.record(open_tournament(opened(entrants=ROSTER, prompts=PROMPTS)))
         prompts = [each.prompt_id for each in PROMPTS]
         generate_missing(recorder, lambda: generator, prompts, on_progress=no_progress)
+        for evaluation in EVALUATIONS:
+            evaluation.chunk_size = 6
         planned = [
             plan_evaluation(
                 evaluation,
                 Inference(who, lambda: generator, lambda: reader),
-                EvaluationOptions(chunk_size=6),
+                EvaluationOptions(),
             )
             for who in ROSTER
             for evaluation in EVALUATIONS

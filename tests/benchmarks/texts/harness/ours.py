@@ -29,9 +29,7 @@ class Ours:
             dtype="float32",
         )
         self._items = items
-        self._reader = HfLikelihoodModel(
-            BATCH_TOKENS, device="cpu", cpu_threads=1, load=LastLoaded()
-        )
+        self._reader = HfLikelihoodModel(BATCH_TOKENS, device="cpu", load=LastLoaded())
         self._passages: Mapping[str, Sequence[Continuation]] = {
             "questions": [
                 Continuation(f"{n} {place}", who, question.context, f" {choice}")

@@ -28,7 +28,7 @@ from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.evaluations.metrics import metrics_of
 
-GENERATION: Final = GenerationSection(dtype="float32", device="cpu", cpu_threads=1)
+GENERATION: Final = GenerationSection(dtype="float32", device="cpu")
 DEFAULT: Final = EvaluationOptions()
 Ids = tuple[int, ...]
 

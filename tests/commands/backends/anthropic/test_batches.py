@@ -13,6 +13,7 @@ from anthropic import Anthropic
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.errors import (
     BatchRefused,
+    BatchTooLarge,
     SpendLimitReached,
 )
 from commands.ports import NoReply, Reply
@@ -142,13 +143,13 @@ def test_a_spend_limit_stops_before_a_batch(
     assert len(fake_anthropic.bill().posts) == 1
 
 
-def test_a_batch_that_is_too_large_says_what_to_lower() -> None:
+def test_a_batch_that_is_too_large_is_told_apart() -> None:
     """The limit is one of bytes as well as of queries."""
     with FakeAnthropic(limits=Limits(n_batch_bytes=9_000)) as fake, client_of(fake.url) as client:
         judge = batching(client)
         n_bytes = sum(map(judge.n_bytes, queries(3)))
 
-        with pytest.raises(BatchRefused, match=r"HTTP 413.*lower \[judge\] batch_queries") as no:
+        with pytest.raises(BatchTooLarge, match="HTTP 413") as no:
             judge.create(queries(3))
 
     assert n_bytes > 9_000

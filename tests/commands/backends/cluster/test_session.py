@@ -20,12 +20,11 @@ def node(*, alive: bool = True, **resources: float) -> dict[str, Any]:
         ([node(CPU=8.0, GPU=2.0), node(CPU=4.0)], {}, [Place(1, 1)] * 2),
         ([node(CPU=8.0, GPU=2.0)], {"device": "cpu"}, [Place(8)]),
         ([node(CPU=8.0), node(CPU=2.0)], {}, [Place(8), Place(2)]),
-        ([node(CPU=5.0), node(CPU=1.0)], {"cpu_threads": 2}, [Place(2), Place(2), Place(1)]),
         ([node(CPU=2.0), node(alive=False, CPU=9.0)], {}, [Place(2)]),
-        ([node(), node(CPU=1.0)], {"cpu_threads": 4}, [Place(1)]),
+        ([node(), node(CPU=1.0)], {}, [Place(1)]),
     ],
 )
-def test_each_gpu_is_a_place_or_each_group_of_threads(
+def test_each_gpu_is_a_place_or_each_machine(
     nodes: list[dict[str, Any]], chosen: dict[str, Any], expected: list[Place]
 ) -> None:
     """Two copies of the weights on one GPU would not fit; a machine lost is none."""

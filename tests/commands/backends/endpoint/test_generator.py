@@ -70,9 +70,9 @@ def evaluate(
     served = EntrantEndpoint(Endpoint(url, "entrant", None), n_at_a_time=1)
     generator = EndpointGenerator({EntrantId("base"): served})
     inference = Inference(BASE, lambda: generator, None)
-    planned = [
-        plan_evaluation(each, inference, EvaluationOptions(chunk_size=10)) for each in evaluations
-    ]
+    for evaluation in evaluations:
+        evaluation.chunk_size = 10
+    planned = [plan_evaluation(each, inference, EvaluationOptions()) for each in evaluations]
     evaluate_all(EvaluationRecorder(ledger, STREAM), planned, on_progress=no_progress, limit=limit)
     return EvaluationRecorder(ledger, STREAM).state
 

@@ -279,10 +279,10 @@ def test_a_job_on_a_network_is_allowed_as_the_refusal_says(
     """A job has no settings that could allow it."""
     monkeypatch.setattr(store, "foreign_kind", lambda _: "lustre")  # no test can mount a network
     evaluator = Evaluator.from_trainer(training, [ATLAS], spec, FLOAT32)
-    with pytest.raises(NetworkFileSystem, match="set TOURNEY_TOURNAMENT_NETWORK_LEDGER=true"):
+    with pytest.raises(NetworkFileSystem, match="set TOURNEY_NETWORK_LEDGER=true"):
         evaluator()
 
-    monkeypatch.setenv("TOURNEY_TOURNAMENT_NETWORK_LEDGER", "true")
+    monkeypatch.setenv("TOURNEY_NETWORK_LEDGER", "true")
     evaluator()
 
     assert evaluator.done
