@@ -72,8 +72,8 @@ def as_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
         (lambda view: view.elo(k=32, ties="half"), "elo --k 32 --ties half"),
         (lambda view: view.bradley_terry(), "bt"),
         (
-            lambda view: view.bradley_terry(anchor="amy", interval="bayesian", bootstraps=50),
-            "bt --anchor amy=1200 --interval bayesian --bootstraps 50",
+            lambda view: view.bradley_terry(anchor="amy", ties="davidson"),
+            "bt --anchor amy=1200 --ties davidson",
         ),
         (lambda view: view.win_rates(), "winrates"),
         (lambda view: view.fragility(), "fragility"),

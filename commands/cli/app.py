@@ -71,8 +71,6 @@ _PROJECTIONS: Final = (
         "samples",
         "List what evaluations asked, what was answered, and the score.",
     ),
-    Entry("project.reliability", "temperature", "Fit the temperature of a judge's scores."),
-    Entry("project.outcomes", "imported", "List imported ratings."),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (

@@ -1,7 +1,7 @@
 """`tourney import` and `merge`: read responses, battles, ratings, weights or events of others."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -74,27 +74,16 @@ def responses(
     writer.write(tables.imported_responses_table(imported))
 
 
-@app.command(name="events")
-@command
-def import_events(
-    file: Annotated[Path, typer.Argument(help="A file that `export events` wrote.")],
-    paths: options.Paths,
-    writer: Writer,
-) -> None:
-    """Import exported events. Repeating it is harmless.
-
-    Example: tourney import events events.jsonl
-    """
-    file = options.or_standard_input(file)
+def _merge_export(file: Path, paths: options.Paths) -> MergeCounts:
+    """Merge what `tourney export events` wrote."""
     try:
         with file.open("rb") as lines, ledger_to_write(paths) as opened:
             first = lines.readline(_LONGEST_HEADER)  # a device may have no end
-            taken = merge_ledger(opened, read_export(chain([first] if first else [], lines)))
+            return merge_ledger(opened, read_export(chain([first] if first else [], lines)))
     except OSError as error:
         raise ConfigurationError([f"{file}: cannot be read: {error}"]) from error
     except BrokenExport as error:
         raise BrokenExport(error.line, error.why, f"{file}, ") from error
-    _tell(taken, writer)
 
 
 def _columns(says: Mapping[str, str]) -> str:
@@ -216,18 +205,37 @@ def import_hydra_weights(
 
 @command
 def merge(
-    other: Annotated[Path, typer.Argument(help="The other ledger.")],
+    other: Annotated[
+        Path,
+        typer.Argument(
+            help="The other ledger, or a file that `tourney export events` wrote; - is standard"
+            " input."
+        ),
+    ],
     paths: options.Paths,
     writer: Writer,
 ) -> None:
-    """Merge another ledger into this one. Repeating it is harmless.
+    """Merge another ledger, or exported events, into this one. Repeating it is harmless.
 
     Example: tourney merge host2.db
     """
+    other = options.or_standard_input(other)
+    if _is_export(other):
+        _tell(_merge_export(other, paths), writer)
+        return
     with Ledger.read_only(other) as theirs, ledger_to_write(paths) as ours:
         require_sound(theirs)
         taken = merge_ledger(ours, theirs.rows())
     _tell(taken, writer)
+
+
+def _is_export(file: Path) -> bool:
+    """Tell exported events from a ledger; a pipe has no ledger."""
+    if not file.is_file():
+        return file.exists() and not file.is_dir()
+    with suppress(OSError), file.open("rb") as content:
+        return content.read(1) in {b"{", b""}
+    return False
 
 
 def _format_of(name: str) -> BattleFormat:

@@ -26,6 +26,7 @@ from commands.errors import (
     NothingReadable,
     ProviderError,
     SpendLimitReached,
+    counted,
 )
 from commands.judging.abandoned import close_abandoned
 from commands.judging.batch_recovery import SKEW, FateUnknown, now_at, sent_since
@@ -225,9 +226,8 @@ class _BatchJudging:
             if len(queries) == 1:
                 raise
             self._at_most = len(queries) // 2
-            self._options.tell(
-                f"{refusal.why}; batches have {self._at_most} queries at most from now"
-            )
+            most = counted(self._at_most, "query", "queries")
+            self._options.tell(f"{refusal.why}; from now on a batch has {most} at most")
             return 0
 
     def _sendable(self, chosen: Sequence[Unanswered]) -> Sequence[Unanswered]:

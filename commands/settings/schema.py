@@ -293,7 +293,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("bradley_terry", "interval"): _RATED_OTHERWISE,
     ("bradley_terry", "unit"): _RATED_OTHERWISE,
     ("bradley_terry", "resamples"): _RATED_OTHERWISE,
-    ("bradley_terry", "seed"): _RATED_OTHERWISE,
+    ("bradley_terry", "seed"): "leave it out: ranks are simulated with the default seed",
     ("evaluations", "chunk_size"): "leave it out: 200 samples are asked at a time",
 }
 """Keys that earlier versions had, by section, and what to do instead."""

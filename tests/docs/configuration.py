@@ -21,8 +21,8 @@ This page is made by `make docs` from the schema that checks `tournament.toml`.
 - An unknown key is an error. All errors are reported at once, each with its line.
 - A key of a section that is not repeated, such as `[elo]`, can be set by an environment variable:
   `TOURNEY_ELO_K=32 tourney run` sets `k` of `[elo]`. A misspelt variable is an error, too.
-- `TOURNEY_NETWORK_LEDGER=true` allows a ledger on a network file system, and `TOURNEY_ENGINE=ray` sets
-  `--engine`. They are matters of a machine, so they are no keys.
+- `TOURNEY_NETWORK_LEDGER=true` allows a ledger on a network file system, and `TOURNEY_ENGINE=ray`
+  sets `--engine`. They are matters of a machine, so they are no keys.
 - Precedence: a command's option, then the environment variable, then the file, then the default.
 - The commands that work on the tournament read the settings and these variables: `run`, `plan`,
   `apply`, `batch`, `prices`, `doctor` and `import responses`. All others read the ledger, which

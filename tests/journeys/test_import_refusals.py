@@ -38,7 +38,6 @@ def piped(tourney: Tourney, pipe: Path, content: bytes, *words: str) -> dict[str
         ("import", "battles"),
         ("import", "battles", "--from", "tap", "--name", "set"),
         ("import", "elo-ratings"),
-        ("import", "events"),
         ("merge",),
     ],
 )

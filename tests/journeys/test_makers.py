@@ -304,11 +304,12 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
 
 
 def test_a_usage_limit_of_openai_costs_no_batch_its_turn(
-    tmp_path: Path, fake: FakeOpenAIBatches
+    tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes after two batches of 20 queries; lifted, the rest is ordered, and nothing twice."""
     head = paid.SETTINGS.replace("anthropic-batch", "openai-batch")
     own = {"model": MODEL, "pilot_model": MODEL, "base_url": fake.url}
+    monkeypatch.setenv(MOST_QUERIES, "20")
     place = lay_out_172(tmp_path / "paid", head=head, **own)
     fake.inject(*[Trouble("order", "nothing")] * 2, *[Trouble("order", "usage_limit")] * 9)
 

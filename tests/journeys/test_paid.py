@@ -42,12 +42,12 @@ def test_requests_that_are_billed_and_cut_off_stay_below_the_cap(
     """Nothing of them is on record but that they may have been billed, and each command asks."""
     fake_in_thread.inject(Fault(endpoint="messages", kind="cut_after", n=100))
 
-    first = paid.tourney(folder_of_one_prompt, *DIRECT, "--max-usd", "0.4", url=fake_in_thread.url)
+    first = paid.tourney(folder_of_one_prompt, *DIRECT, "--max-usd", "0.7", url=fake_in_thread.url)
     n_billed = len(fake_in_thread.bill().paid)
-    second = paid.tourney(folder_of_one_prompt, *DIRECT, "--max-usd", "0.4", url=fake_in_thread.url)
+    second = paid.tourney(folder_of_one_prompt, *DIRECT, "--max-usd", "0.7", url=fake_in_thread.url)
 
     assert (first.code, second.code) == (5, 5), first.err + second.err
-    assert "the cap is $0.4000: " in second.err
+    assert "the cap is $0.7000: " in second.err
     assert "perhaps billed, and the next request may cost" in second.err
     assert len(fake_in_thread.bill().paid) == n_billed < 36
 

@@ -92,13 +92,14 @@ def ratings(tourney: Tourney, *options: str) -> dict[str, float | None]:
 def test_a_tournament_is_rated_as_it_was_set_up(tourney: Tourney) -> None:
     """By the settings on record, which options overrule."""
     done = fields(tourney("project", "bt", "--json"))
-    other = fields(tourney("project", "bt", "--level", "0.5", "--json"))
+    other = fields(tourney("project", "bt", "--anchor", "amy", "--json"))
 
     assert (done["tournament"], done["judge"]) == (STREAM, "ann")
-    assert [each["parameters"]["level"] for each in (done, other)] == [0.9, 0.5]
+    assert [each["parameters"]["anchor"] for each in (done, other)] == [None, "amy"]
+    assert done["parameters"]["level"] == 0.9
     rows = {row["entrant"]: row for row in done["rows"]}
     assert sum(row["rating"] for row in rows.values()) == pytest.approx(3000)
-    assert [row["rating"] for row in other["rows"]] == [row["rating"] for row in done["rows"]]
+    assert [row["entrant"] for row in other["rows"]] == [row["entrant"] for row in done["rows"]]
     assert {row["no_interval"] for row in rows.values()} == {"2 prompts: at least 6 are needed"}
 
 
@@ -114,9 +115,6 @@ def test_ratings_hang_from_the_anchor(tourney: Tourney) -> None:
     "options",
     [
         ("--ties", "davidson"),
-        ("--interval", "bayesian", "--bootstraps", "40", "--seed", "3"),
-        ("--interval", "multinomial", "--unit", "battles", "--bootstraps", "40"),
-        ("--prior-sd", "200"),
         ("--policy", "concatenate"),
         ("--judge", "bob"),
         ("--overall", "factuality=2"),
@@ -131,8 +129,8 @@ def test_every_option_gives_a_table(tourney: Tourney, options: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--level 2", "--level 2.0: must be"),
-        ("--interval bayesian --bootstraps 1", "--bootstraps 1: a 90 % interval needs at least 20"),
+        ("--level 2", "--level was withdrawn; set [bradley_terry] level and record it by"),
+        ("--interval bayesian", "--interval was withdrawn; intervals are cluster-robust"),
         ("--overall fact=1", "'fact' is not known; did you mean 'factuality'?"),
         ("--overall factuality", "write it as factuality=2,utility=1"),
         ("--control color", "'color' is not known; known: length, headers, lists, bold, style"),
@@ -415,7 +413,7 @@ def tourney_with_marks(tmp_path_factory: pytest.TempPathFactory) -> Tourney:
 
 def test_a_tournaments_marks_are_calibrated_against_votes(tourney_with_marks: Tourney) -> None:
     """People agreed with 4 of 6 pairs, in both orders 2 marks apart: sigma(2 T) = 2 / 3."""
-    found = fields(tourney_with_marks("project", "temperature", "--against", "votes", "--json"))
+    found = fields(tourney_with_marks("project", "bt", "--fit-temperature", "votes", "--json"))
 
     (row,) = found["rows"]
     assert (found["schema"], found["judge"], found["against"]) == (
@@ -431,9 +429,9 @@ def test_a_tournaments_marks_are_calibrated_against_votes(tourney_with_marks: To
 
 def test_imported_preferences_are_calibrated_against_votes(tourney_with_marks: Tourney) -> None:
     """Odds of 3 : 2 that people made 2 : 1: marks are to be read a little more steeply."""
-    done = tourney_with_marks("project", "temperature", "--name", "judged", "--against", "voted")
-    words = ("--name", "judged", "--against", "voted", "--made-at", "1", "--json")
-    (row,) = fields(tourney_with_marks("project", "temperature", *words))["rows"]
+    done = tourney_with_marks("project", "bt", "--name", "judged", "--fit-temperature", "voted")
+    words = ("--name", "judged", "--fit-temperature", "voted", "--made-at", "1", "--json")
+    (row,) = fields(tourney_with_marks("project", "bt", *words))["rows"]
 
     assert "judged: preferences are taken as made at temperature 0.3 (--made-at)." in done.stdout
     assert "clusters: prompts" in done.stdout
@@ -472,19 +470,21 @@ def test_votes_alone_are_not_read_at_a_temperature(tourney_with_marks: Tourney) 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--against nobody", "no battles were imported as 'nobody'"),
-        ("--against judged", "'judged' has no human votes"),
-        ("--against voted", "no human vote has a prompt and two entrants in common"),
-        ("--name judged --against voted --judge ann", "leave out --name"),
-        ("--name judged --against voted --made-at 0", "--made-at 0: a temperature must be above 0"),
-        ("--against voted --made-at 1", "--made-at applies to imported preferences: add --name"),
+        ("--fit-temperature nobody", "no battles were imported as 'nobody'"),
+        ("--fit-temperature judged", "'judged' has no human votes"),
+        ("--fit-temperature voted", "no human vote has a prompt and two entrants in common"),
+        ("--name judged --fit-temperature voted --judge ann", "leave out --name"),
+        ("--name judged --fit-temperature voted --made-at 0", "--made-at 0: a temperature must be"),
+        ("--fit-temperature voted --made-at 1", "--made-at needs imported battles: add --name"),
+        ("--fit-temperature votes --pairs", "--fit-temperature rates nobody: leave out all"),
+        ("--fit-temperature votes --truth votes", "--fit-temperature rates nobody: leave out"),
     ],
 )
 def test_what_tells_no_temperature_is_refused(
     tourney_with_marks: Tourney, words: str, why: str
 ) -> None:
     """By what was wrong, and what there is instead."""
-    done = tourney_with_marks("project", "temperature", *words.split())
+    done = tourney_with_marks("project", "bt", *words.split())
 
     assert done.returncode in {1, 2}
     assert why in done.stderr

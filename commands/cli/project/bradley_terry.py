@@ -9,6 +9,7 @@ from itertools import chain
 from commands.cli.project import bt_options
 from commands.cli.project.bt_boards import RatedBoards, battles_by_dimension, facts_of
 from commands.cli.project.bt_imported import corrected_set, of_imported, with_imported
+from commands.cli.project.reliability import fitted_temperature
 from commands.cli.shared.imported_set import (
     SetOptions,
     human_set,
@@ -35,6 +36,7 @@ from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.leaderboard import board_of, leaderboard
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 from projections.tournament.settlement import Settlement
+from projections.verdicts.policies import RECORDED
 
 
 @table_command
@@ -48,10 +50,13 @@ def bt(
 ) -> Table:
     """Compute Bradley-Terry ratings. Options override the recorded settings.
 
-    Example: tourney project bt --unit prompts
+    Example: tourney project bt --ties davidson
     """
     kind.require_consistent(soft, chosen.name)
     where = chosen.kept
+    if kind.fit_temperature is not None:
+        _require_nothing_else(selection, (model, soft, pairwise), kind)
+        return fitted_temperature(selection, chosen, kind.fit_temperature, soft.made_at)
     if chosen.name is not None:
         require_no_tournament(selection)
         parameters = model.parameters({})
@@ -70,6 +75,21 @@ def bt(
     scoring = soft.settled(parameters.ties)
     rated = _rated(source, selection, kind, parameters, scoring)
     return with_source(rated.table(pairwise), source)
+
+
+def _require_nothing_else(
+    selection: Selection,
+    options: tuple[bt_options.ModelOptions, bt_options.SoftOptions, bt_options.PairOptions],
+    kind: bt_options.TableKind,
+) -> None:
+    """Refuse options of ratings where a temperature is fitted."""
+    model, soft, pairwise = options
+    chosen = (*model, soft.prefs, soft.temperature, pairwise.adjust, selection.diff)
+    others = (*chosen, *kind._replace(fit_temperature=None))
+    is_ruled = selection.rule not in {RECORDED, BY_SCORES}
+    if pairwise.pairs or is_ruled or any(each is not None for each in others):
+        fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
+        raise ConfigurationError([f"{fault} and those that choose what is read"])
 
 
 def _rated(

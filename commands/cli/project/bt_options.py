@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 import typer
 
 from commands.cli.shared import completion, options
-from commands.errors import ConfigurationError, as_option
+from commands.errors import ConfigurationError
 from commands.runs.parameters import bradley_terry_parameters
-from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
+from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.values import MAX_POINTS
 from projections.battles.imported import BattleTable
 from projections.battles.soft_scores import TEMPERATURE
@@ -22,7 +22,7 @@ _MAX_WEIGHT: Final = 1e6  # of a dimension, so that no sum overflows; only ratio
 
 
 class ModelOptions(NamedTuple):
-    """The model and its intervals; None: as recorded."""
+    """The model; None: as recorded."""
 
     ties: Annotated[
         TieModel | None, typer.Option(help="half: half a win for each; davidson: a third outcome.")
@@ -35,36 +35,15 @@ class ModelOptions(NamedTuple):
             help="Fix this entrant's rating. Default: fix the mean.",
         ),
     ] = None
-    prior_sd: Annotated[
-        float | None,
-        typer.Option(help="Standard deviation of the prior on ratings, in Elo points."),
-    ] = None
-    interval: Annotated[IntervalKind | None, typer.Option(help="The method for intervals.")] = None
-    unit: Annotated[
-        IntervalUnit | None,
-        typer.Option(help="The clusters of intervals: prompts or single battles."),
-    ] = None
-    level: Annotated[float | None, typer.Option(help="The level of intervals, such as 0.95.")] = (
-        None
-    )
-    resamples: Annotated[
-        int | None,
-        typer.Option(
-            "--bootstraps",
-            help="The number of bootstrap resamples of bayesian and multinomial intervals.",
-        ),
-    ] = None
-    seed: Annotated[int | None, typer.Option(help="The seed of the bootstrap resamples.")] = None
 
     def parameters(self, recorded: Mapping[str, object]) -> BradleyTerryParameters:
         """Return the recorded parameters, overridden by the chosen ones.
 
         Raises:
-            ConfigurationError: An option is out of range, or there are too few resamples for a
-                level.
+            ConfigurationError: An option is out of range.
         """
         anchored = {} if self.anchor is None else _anchor(self.anchor)
-        return bradley_terry_parameters(recorded, {**self._asdict(), **anchored}, _spelling)
+        return bradley_terry_parameters(recorded, {**self._asdict(), **anchored})
 
 
 class TableKind(NamedTuple):
@@ -93,6 +72,14 @@ class TableKind(NamedTuple):
     truth: Annotated[
         str | None,
         options.of_set("Correct the judge by the human votes of this imported set."),
+    ] = None
+    fit_temperature: Annotated[
+        str | None,
+        options.of_set(
+            "Show which --temperature fits the human votes of this imported set best.",
+            "--fit-temperature",
+            metavar="NAME",
+        ),
     ] = None
 
     def require_consistent(self, soft: "SoftOptions", name: str | None) -> None:
@@ -132,11 +119,6 @@ class PairOptions(NamedTuple):
         if self.adjust is not None and not self.pairs:
             raise ConfigurationError(["--adjust needs --pairs"])
         return self.adjust or ("max-t" if self.pairs else None)
-
-
-def _spelling(name: str) -> str:
-    """Return the option of a parameter: `resamples` is --bootstraps, as for Elo."""
-    return as_option("bootstraps" if name == "resamples" else name)
 
 
 def weights_of(text: str, known: Collection[str]) -> dict[str, float]:

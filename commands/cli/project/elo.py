@@ -21,13 +21,6 @@ class EloOptions(NamedTuple):
     k_sweep: Annotated[
         str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
     ] = ""
-    permutations: Annotated[
-        int | None, typer.Option(help="The number of match orders averaged.")
-    ] = None
-    seed: Annotated[int | None, typer.Option(help="The seed of match orders and resamples.")] = None
-    initial_rating: Annotated[
-        float | None, typer.Option(help="Every entrant's rating at the start.")
-    ] = None
     ties: Annotated[
         TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")
     ] = None

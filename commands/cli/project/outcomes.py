@@ -1,4 +1,4 @@
-"""`tourney project winrates`, `matches`, `responses`, `progress`, `spend` and `imported`."""
+"""`tourney project winrates`, `matches`, `responses`, `progress` and `spend`."""
 
 from dataclasses import replace
 from itertools import chain
@@ -6,10 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from commands.cli.shared import completion, options
-from commands.cli.shared.command import command
-from commands.cli.shared.ledger import position_of
-from commands.cli.shared.output import Writer
+from commands.cli.shared import completion
 from commands.cli.shared.reading import Selection, notes_of, read_verdicts
 from commands.cli.shared.views import (
     battles_view,
@@ -26,27 +23,12 @@ from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.reading.results import bills_of
 from commands.runs.resolve import unknown
-from ledger.store import Ledger
-from projections.battles.imported_sets import IMPORTED_RATINGS
-from projections.fold import fold
 from projections.ratings.standings import win_rates
 from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of
 from projections.tournament.remaining import progress as progress_of
 from projections.tournament.requests import endpoint_spend
 from projections.tournament.spend import spend_of
 from projections.verdicts.policies import MAJORITY, RECORDED
-
-
-@command
-def imported(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -> None:
-    """List imported ratings.
-
-    Example: tourney project imported
-    """
-    with Ledger.read_only(paths.of_ledger) as opened:
-        until = position_of(opened, as_of)
-        found = fold(IMPORTED_RATINGS, opened.read(until=until, types={"RatingsImported"}))
-    writer.write(tables.imported_ratings_table(found))
 
 
 class MatchFilters(NamedTuple):

@@ -1,14 +1,14 @@
 """How far to trust judges and ratings.
 
-`tourney project agreement`, `fragility`, `bias`, `calibration` and `temperature`.
+`tourney project agreement`, `fragility`, `bias` and `calibration`; a temperature for `bt`.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from commands.cli.project.bt_options import MadeAtOption, require_temperature
+from commands.cli.project.bt_options import require_temperature
 from commands.cli.shared import options
 from commands.cli.shared.imported_set import (
     SetOptions,
@@ -23,7 +23,6 @@ from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdic
 from commands.cli.shared.views import (
     battles_view,
     outcomes_view,
-    table_command_without_rule,
     tournament_view,
     with_source,
 )
@@ -51,6 +50,7 @@ from projections.reliability.jurors import jury_agreement, votes_by_annotator
 from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
+_FIT: Final = "--fit-temperature"  # of `tourney project bt`
 _Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
 
 
@@ -165,35 +165,21 @@ def calibration(
     return calibration_table(against_gold(source.state))
 
 
-@table_command_without_rule
-def temperature(
-    selection: Selection,
-    *,
-    against: Annotated[
-        str, options.of_set("Imported set with human votes to compare against.", metavar="NAME")
-    ],
-    chosen: SetOptions,
-    made_at: MadeAtOption = None,
+def fitted_temperature(
+    selection: Selection, chosen: SetOptions, against: str, made_at: float | None
 ) -> Table:
-    """Fit the temperature of a judge's scores.
-
-    Pass the result to `tourney project bt --temperature`.
-
-    Example: tourney project temperature --name judgearena --against lmarena-100k
-    """
+    """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
     require_temperature("--made-at", made_at)
     selection = pinned(selection)
     where = chosen.kept
     if chosen.name is None:
-        if made_at is not None:
-            raise ConfigurationError(["--made-at applies to imported preferences: add --name"])
         return _of_tournament(selection, against)
     require_no_tournament(selection)
     made_at = TEMPERATURE if made_at is None else made_at
     judged = read_set(selection, chosen.name, where, chosen.unread)
     marked = settled.scored_preferences(judged.battles, made_at=made_at)
     return temperature_table(
-        [settled.calibrate_judge(judged.name, marked, votes_of(selection, against, "--against"))],
+        [settled.calibrate_judge(judged.name, marked, votes_of(selection, against, _FIT))],
         notes=[
             *judged.selected_by,
             f"{judged.name}: preferences are taken as made at temperature {made_at:g} (--made-at).",
@@ -204,7 +190,7 @@ def temperature(
 
 def _of_tournament(selection: Selection, against: str) -> Table:
     source = read_verdicts(selection._replace(**settled.BY_SCORES._asdict()))
-    votes = votes_on_record(source, human_set(selection, against, "--against"), "--against")
+    votes = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
     found = [
         settled.calibrate_judge(
             dimension,

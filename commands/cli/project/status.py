@@ -11,7 +11,8 @@ from ledger.counts import counts_of
 from ledger.events.imports import set_of
 from ledger.recorded import Recorded
 from ledger.store import Ledger, utc_now
-from projections.battles.imported_sets import IMPORTED_EVENTS, imported_sets
+from projections.battles.imported_sets import IMPORTED_EVENTS, IMPORTED_RATINGS, imported_sets
+from projections.fold import fold
 from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
@@ -37,4 +38,11 @@ def _on_record(ledger: Ledger) -> Table:
     imported: Sequence[Recorded] = ()
     if len(tournaments) < len(streams):
         imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
-    return status_table(ledger, counts, open_batches(batches), imported_sets(imported), utc_now())
+    return status_table(
+        ledger,
+        counts,
+        open_batches(batches),
+        imported_sets(imported),
+        utc_now(),
+        fold(IMPORTED_RATINGS, imported),
+    )

@@ -1,11 +1,45 @@
 """Groups of commands: help by panels, suggestions for a misspelt command, options given twice."""
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
 import click
 from typer.core import TyperGroup
+
+WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
+    "tourney project temperature": "use `tourney project bt --fit-temperature NAME`",
+    "tourney project imported": "see `tourney status`",
+    "tourney import events": "use `tourney merge FILE`",
+}
+"""Commands that earlier versions had, and what to use instead."""
+_OF_ELO: Final = (
+    "set [elo] {key} and record it by `tourney run` or `tourney apply judge --limit 0`, or call"
+    " `elo` of `import tourney`"
+)
+_OF_BRADLEY_TERRY: Final = (
+    "set [bradley_terry] {key} and record it by `tourney run` or `tourney apply judge --limit 0`,"
+    " or call `bradley_terry` of `import tourney`"
+)
+_BOOTSTRAP: Final = (
+    "intervals are cluster-robust, with prompts as clusters; for another one call `bradley_terry`"
+    " of `import tourney`"
+)
+_BT: Final[Mapping[str, str]] = {
+    "--prior-sd": _OF_BRADLEY_TERRY.format(key="prior_sd"),
+    "--level": _OF_BRADLEY_TERRY.format(key="level"),
+    **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
+}
+WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "tourney project elo": {
+        f"--{key.replace('_', '-')}": _OF_ELO.format(key=key)
+        for key in ("permutations", "initial_rating", "seed")
+    },
+    "tourney project bt": _BT,
+    "tourney export elo-ratings": _BT,
+}
+"""Options that earlier versions had, by command, and what to do instead."""
 
 _OTHERS = "Commands"  # the heading of commands without a panel
 _SLIP: Final = 0.75  # how alike two words are of which one is the other misspelt
@@ -43,6 +77,10 @@ class PanelGroup(TyperGroup):
                 raise
             raise click.MissingParameter(meant, error.ctx, error.param) from None
         except click.NoSuchOption as error:
+            path = error.ctx.command_path if error.ctx else ""
+            if instead := WITHDRAWN_OPTIONS.get(path, {}).get(error.option_name):
+                why = f"{error.option_name} was withdrawn; {instead}."
+                raise click.UsageError(why, error.ctx) from None
             meant = [] if ctx.parent or _nearest(error) else _options_about(error)
             if not meant:
                 raise
@@ -65,6 +103,8 @@ class PanelGroup(TyperGroup):
             if command is not None and not ctx.resilient_parsing:
                 _refuse_repeated(click.Context(command, ctx, found), words)
             return found, command, words
+        if instead := WITHDRAWN_COMMANDS.get(f"{ctx.command_path} {name}"):
+            raise click.UsageError(f"{name!r} was withdrawn; {instead}.", ctx)
         close = " or ".join(map(repr, self._meant(name, ctx.find_root())))
         hint = f" Did you mean {close}?" if close else ""
         raise click.UsageError(f"No such command {name!r}.{hint}", ctx)

@@ -17,7 +17,7 @@ from commands.importing.imported_set import SelectedSet
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, RatedSource
 from commands.runs.resolve import position_at
 from commands.settings.toml import variable
-from ledger.events.ratings import BradleyTerryParameters, EloParameters
+from ledger.events.ratings import EloParameters
 from ledger.store import Ledger
 from projections.verdicts.policies import MAJORITY, RECORDED
 
@@ -26,10 +26,14 @@ BattlesView: TypeAlias = Callable[Concatenate[OutcomeSource, ...], Table]
 Source = TypeVar("Source", bound=RatedSource)
 TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
 _RATED_BY: Final = {
-    "elo": ("elo", EloParameters.__struct_fields__),
-    "bradley_terry": ("bt", BradleyTerryParameters.__struct_fields__),
+    "elo": ("elo", EloParameters.__struct_fields__, {"k", "k_sweep", "ties", "bootstraps"}),
+    "bradley_terry": (
+        "bt",
+        ("ties", "prior_sd", "anchor", "anchor_rating", "level"),
+        {"ties", "anchor"},
+    ),
 }
-"""The command that rates by each section of the settings, and the section's keys."""
+"""The command that rates by each section, the section's keys, and those that are options."""
 _OF_OUTCOMES: Final = frozenset({"policy", "parser", "diff"})
 
 
@@ -85,13 +89,16 @@ def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
 
 def ignored_variables(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield a note on each variable of the rating settings: reading goes by what is recorded."""
-    for section, (command, keys) in _RATED_BY.items():
+    for section, (command, keys, options) in _RATED_BY.items():
         prefix = variable((section, ""))
         for name in sorted(each for each in environ if each.startswith(prefix)):
             key = name.removeprefix(prefix).lower()
-            option = as_option("bootstraps" if key == "resamples" else key)
-            instead = f"`tourney project {command} {option} {environ[name].strip('[]')}` does"
-            remedy = instead if key in keys else f"[{section}] has no key {key!r}"
+            remedy = f"[{section}] has no key {key!r}"
+            if key in options:
+                option = f"{as_option(key)} {environ[name].strip('[]')}"
+                remedy = f"`tourney project {command} {option}` does"
+            elif key in keys:
+                remedy = "it counts once `tourney run` or `tourney apply` recorded it"
             yield f"{name} changes nothing here: {remedy}"
 
 

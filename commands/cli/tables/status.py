@@ -7,6 +7,7 @@ from typing import Annotated, Final, NamedTuple
 from commands.cli.tables.table import Table, table_of
 from commands.errors import counted
 from ledger.counts import StreamCounts
+from ledger.events.imports import ImportedRating, RatingsImported
 from ledger.identity import Json, StreamId
 from ledger.storage.files import wal_of
 from ledger.store import Ledger
@@ -97,6 +98,7 @@ def status_table(
     in_flight: Sequence[Batch],
     imported: Mapping[str, ImportedSet],
     now: datetime,
+    ratings: Mapping[str, RatingsImported],
 ) -> Table:
     """Show how much of what each tournament has on record, and what is in flight.
 
@@ -106,6 +108,7 @@ def status_table(
         in_flight: The batches that may still be answered.
         imported: Sets of battles of others, by name.
         now: From which results that are about to be lost are told.
+        ratings: The newest imported ratings of each set.
     """
     head = ledger.head
     log = wal_of(ledger.path)
@@ -126,6 +129,7 @@ def status_table(
             *([_CURRENT] if any(each.reconciled for each in counts.values()) else []),
             *(_in_flight(batch, now) for batch in in_flight),
             *(_imported(name, each) for name, each in imported.items()),
+            *(_rated(name, each) for name, each in sorted(ratings.items())),
         ),
         facts={
             "ledger": str(ledger.path),
@@ -133,6 +137,11 @@ def status_table(
             "n_bytes": n_bytes,
             "in_flight": [_fields(batch) for batch in in_flight],
             "imported": [_of_set(name, each) for name, each in imported.items()],
+            "imported_ratings": [
+                {"set": name, **rating.fields}
+                for name, each in sorted(ratings.items())
+                for rating in _best_first(each)
+            ],
         },
     )
 
@@ -169,6 +178,21 @@ def _imported(name: str, each: ImportedSet) -> str:
         *([f"{each.n_ratings} imported ratings"] if each.n_ratings else []),
     ]
     return f"imported as {name}: {' and '.join(held)}"
+
+
+def _rated(name: str, imported: RatingsImported) -> str:
+    """List a set's ratings, each on the scale of its file."""
+    ratings = ", ".join(
+        f"{each.entrant} {each.rating:.1f}"
+        + (f" on {each.dimension}" if each.dimension else "")
+        + ("" if each.ci_low is None else f" ({each.ci_low:.1f} to {each.ci_high:.1f})")
+        for each in _best_first(imported)
+    )
+    return f"rated in {name}: {ratings}"
+
+
+def _best_first(imported: RatingsImported) -> list[ImportedRating]:
+    return sorted(imported.ratings, key=lambda it: (it.dimension or "", -it.rating))
 
 
 def _of_set(name: str, each: ImportedSet) -> dict[str, Json]:

@@ -18,6 +18,7 @@ from commands.errors import (
     ProviderError,
     SpendLimitReached,
     WorkInFlight,
+    counted,
 )
 from commands.judging.batches import judge_in_batches, reconciling
 from commands.judging.judge import JudgeTask, JudgingSummary
@@ -115,7 +116,8 @@ def test_batches_shrink_until_the_provider_takes_them(
     sizes = [len(each.planned.queries) for each in batches if each.status == "ended"]
     assert (done.n_verdicts, len(port.asked)) == (N_QUERIES, N_QUERIES)
     assert sizes == [n_taken] * (N_QUERIES // n_taken)
-    assert f"HTTP 413; batches have {n_taken} queries at most from now" in told
+    most = counted(n_taken, "query", "queries")
+    assert f"HTTP 413; from now on a batch has {most} at most" in told
 
 
 def test_one_query_that_is_too_large_for_a_batch_ends_the_command(

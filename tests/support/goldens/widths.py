@@ -88,7 +88,7 @@ def drawings() -> Mapping[str, Draw]:
         counts = counts_of(ledger, [STREAM], ledger.head.position)
         tables = {
             **_readings(known(*events())),
-            "status": status_table(ledger, counts, (), {}, NOON),
+            "status": status_table(ledger, counts, (), {}, NOON, {}),
             "log": log_table([*ledger.rows()][-6:]),
         }
     return {

@@ -73,7 +73,7 @@ class Offered:
         ("tourney project bt --with ", ["people"]),
         ("tourney project bt --name ", ["people"]),
         ("tourney project bt --tournament second --anchor ", ["zoe", "amy"]),
-        ("tourney project temperature --against ", ["people"]),
+        ("tourney project bt --fit-temperature ", ["people"]),
         ("tourney project metrics --entrant b", ["base"]),
         ("tourney project metrics --evaluation ", ["recall"]),
         ("tourney apply judge --judge s", ["strict"]),

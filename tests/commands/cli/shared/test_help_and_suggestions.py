@@ -178,7 +178,7 @@ def test_a_misspelt_option_is_told_the_nearest(words: tuple[str, ...], hint: str
     ("words", "hint"),
     [
         (("import", "battles", "b.csv", "--set", "x"), " Did you mean '--name'?"),
-        (("project", "bt", "--resamples", "9"), " Did you mean '--bootstraps' or '--seed'?"),
+        (("project", "elo", "--resamples", "9"), " Did you mean '--bootstraps'?"),
         (("import", "battles", "b.csv", "--xyzzy", "x"), ""),
     ],
 )
@@ -211,3 +211,23 @@ def options(command: click.Command) -> Iterator[click.Option]:
     if isinstance(command, click.Group):
         for each in command.commands.values():
             yield from options(each)
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("project temperature --against votes", "use `tourney project bt --fit-temperature NAME`"),
+        ("project imported", "see `tourney status`"),
+        ("import events x.jsonl", "use `tourney merge FILE`"),
+        ("project bt --level 0.9", "set [bradley_terry] level and record it by `tourney run`"),
+        ("project bt --unit prompts", "intervals are cluster-robust, with prompts as clusters"),
+        ("project elo --permutations 9", "set [elo] permutations and record it by `tourney run`"),
+        ("export elo-ratings --seed 3", "intervals are cluster-robust, with prompts as clusters"),
+    ],
+)
+def test_an_old_word_says_what_to_do_instead(words: str, instead: str) -> None:
+    """It stands in somebody's script; a near word would be another one."""
+    ending = said(*words.split())
+
+    assert ending.exit_code == 2
+    assert f"was withdrawn; {instead}" in " ".join(ending.stderr.split())

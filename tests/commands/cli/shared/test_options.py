@@ -9,7 +9,7 @@ from commands.cli.app import command_line
 from commands.cli.project.bt_options import ModelOptions, weights_of
 from commands.cli.project.elo import numbers_of
 from commands.errors import ConfigurationError
-from commands.runs.parameters import elo_parameters
+from commands.runs.parameters import bradley_terry_parameters, elo_parameters
 
 BILLION = 10**9
 ALMOST_SURE = 0.9999999999999999  # whose quantile is none
@@ -41,33 +41,33 @@ def test_no_k_of_a_sweep_is_endless() -> None:
 @pytest.mark.parametrize(
     ("chosen", "fault"),
     [
-        (ModelOptions(prior_sd=float("inf")), "--prior-sd inf: must be at most 1,000,000"),
-        (ModelOptions(prior_sd=1e-300), "--prior-sd 1e-300: must be 0.01 or more"),
-        (ModelOptions(level=ALMOST_SURE), f"--level {ALMOST_SURE}: must be at most 0.999999"),
-        (ModelOptions(level=1e-300), "--level 1e-300: must be 0.001 or more"),
-        (ModelOptions(resamples=BILLION), f"--bootstraps {BILLION}: must be at most 1,000,000"),
+        ({"prior_sd": float("inf")}, "prior_sd inf: must be at most 1,000,000"),
+        ({"prior_sd": 1e-300}, "prior_sd 1e-300: must be 0.01 or more"),
+        ({"level": ALMOST_SURE}, f"level {ALMOST_SURE}: must be at most 0.999999"),
+        ({"level": 1e-300}, "level 1e-300: must be 0.001 or more"),
+        ({"resamples": BILLION}, f"resamples {BILLION}: must be at most 1,000,000"),
         (
-            ModelOptions(interval="bayesian", resamples=39),
-            "--bootstraps 39: .* needs at least 40 resamples",
+            {"interval": "bayesian", "resamples": 39},
+            "resamples 39: .* needs at least 40 resamples",
         ),
         (
-            ModelOptions(interval="multinomial", level=0.999),
-            "--bootstraps 1000: .* needs at least 2,000 resamples",
+            {"interval": "multinomial", "level": 0.999},
+            "resamples 1000: .* needs at least 2,000 resamples",
         ),
     ],
 )
-def test_what_no_strength_is_made_of_is_refused(chosen: ModelOptions, fault: str) -> None:
+def test_what_no_strength_is_made_of_is_refused(chosen: Mapping[str, object], fault: str) -> None:
     """As of Elo; a level that is all but 1 had a traceback for an interval."""
     with pytest.raises(ConfigurationError, match=fault):
-        chosen.parameters({})
+        bradley_terry_parameters({}, chosen, str)
 
 
 def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
     """One is beyond each bound; of the sandwich, which draws none, any number is."""
-    enough = ModelOptions(interval="bayesian", resamples=40, level=0.95)
+    enough = {"interval": "bayesian", "resamples": 40, "level": 0.95}
 
-    assert enough.parameters({}).resamples == 40
-    assert ModelOptions(resamples=1).parameters({}).resamples == 1
+    assert bradley_terry_parameters({}, enough).resamples == 40
+    assert bradley_terry_parameters({}, {"resamples": 1}).resamples == 1
     assert elo_parameters({}, {"bootstraps": 40}).bootstraps == 40
 
 

@@ -11,7 +11,12 @@ from commands.cli.shared.views import ignored_variables
         ("TOURNEY_ELO_K", "32", "`tourney project elo --k 32` does"),
         ("TOURNEY_ELO_K_SWEEP", "[1,4]", "`tourney project elo --k-sweep 1,4` does"),
         ("TOURNEY_ELO_KK", "32", "[elo] has no key 'kk'"),
-        ("TOURNEY_BRADLEY_TERRY_RESAMPLES", "9", "`tourney project bt --bootstraps 9` does"),
+        ("TOURNEY_BRADLEY_TERRY_TIES", "half", "`tourney project bt --ties half` does"),
+        (
+            "TOURNEY_BRADLEY_TERRY_LEVEL",
+            "0.9",
+            "it counts once `tourney run` or `tourney apply` recorded it",
+        ),
     ],
 )
 def test_a_variable_that_reading_ignores_is_told(name: str, value: str, note: str) -> None:

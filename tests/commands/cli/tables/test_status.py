@@ -19,7 +19,7 @@ def test_what_lies_in_the_log_is_counted(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         ledger.append(STREAM, verdicts(3))
 
-        table = status_table(ledger, {}, (), {}, NOON)
+        table = status_table(ledger, {}, (), {}, NOON, {})
 
         assert wal_of(path).stat().st_size > 0
         assert table.facts["n_bytes"] == path.stat().st_size + wal_of(path).stat().st_size
@@ -35,7 +35,7 @@ def test_outcomes_are_said_to_be_all_that_are_on_record(
     ledger.append(STREAM, events)
     counts = counts_of(ledger, [STREAM], ledger.head.position)
 
-    table = status_table(ledger, counts, (), {}, NOON)
+    table = status_table(ledger, counts, (), {}, NOON, {})
 
     assert table.title == "On record, all judges and settings together"
     assert (
