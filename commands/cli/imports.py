@@ -215,7 +215,9 @@ def merge(
     paths: options.Paths,
     writer: Writer,
 ) -> None:
-    """Merge another ledger, or exported events, into this one. Repeating it is harmless.
+    """Merge another ledger into this one. Repeating it is harmless.
+
+    Exported events are merged likewise.
 
     Example: tourney merge host2.db
     """

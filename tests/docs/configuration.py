@@ -73,7 +73,11 @@ def _entrants() -> Iterator[str]:
     """Yield what all entrants have, what most have, and what those of each loader have."""
     shared = {*EntrantSection.model_fields, *Prompting.model_fields} - {"loader"}
     yield _section("[[entrants]]", _schema_of(EntrantSection), without={"loader"})
-    prompted = (name for name, kind in LOADERS.items() if issubclass(kind, Prompting))
+    prompted = (
+        name
+        for name, kind in LOADERS.items()
+        if Prompting.model_fields.keys() <= kind.model_fields.keys()
+    )
     loaders = " or ".join(f'"{name}"' for name in prompted)
     yield _section(f"[[entrants]], loader = {loaders}", _schema_of(Prompting))
     for name, kind in LOADERS.items():

@@ -38,11 +38,5 @@ def _on_record(ledger: Ledger) -> Table:
     imported: Sequence[Recorded] = ()
     if len(tournaments) < len(streams):
         imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
-    return status_table(
-        ledger,
-        counts,
-        open_batches(batches),
-        imported_sets(imported),
-        utc_now(),
-        fold(IMPORTED_RATINGS, imported),
-    )
+    sets, ratings = imported_sets(imported), fold(IMPORTED_RATINGS, imported)
+    return status_table(ledger, counts, open_batches(batches), sets, utc_now(), ratings)

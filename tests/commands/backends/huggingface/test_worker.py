@@ -61,6 +61,31 @@ def test_entrants_that_share_a_load_are_loaded_once(
     assert loads == [greedy, adapted]
 
 
+def test_tiny_weights_run_on_one_thread(tmp_path: Path, entrant: Build) -> None:
+    """More would wait for each other; large ones have what torch chooses."""
+    large = tmp_path / "large"
+    large.mkdir()
+    with (large / "model.safetensors").open("wb") as file:
+        file.truncate(1 << 27)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    n_threads: list[int] = []
+
+    def load(_: Entrant, device: torch.device) -> LoadedWeights:
+        n_threads.append(torch.get_num_threads())
+        return load_weights(entrant(), device)
+
+    try:
+        loaded = LastLoaded(load)
+        tiny = entrant()
+        loaded(tiny, torch.device("cpu"))
+        loaded(replace(tiny, weights=str(large), weights_digest=digest_of(1)), torch.device("cpu"))
+    finally:
+        torch.set_num_threads(before)
+
+    assert n_threads == [1, 2]
+
+
 @both
 def test_a_load_is_freed_before_the_next(
     entrant: Build, adapters: tuple[Path, Path], work: Work

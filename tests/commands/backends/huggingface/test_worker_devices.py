@@ -260,12 +260,12 @@ def test_the_double_keeps_the_rules_of_devices() -> None:
 def test_only_devices_that_are_here_are_taken() -> None:
     """A number too high would end in a traceback of CUDA's, once the weights are read."""
     with accelerators(2):
-        assert prepare_device("auto", None) == torch.device("cuda")
-        assert prepare_device("cuda:1", None) == torch.device("cuda:1")
+        assert prepare_device("auto") == torch.device("cuda")
+        assert prepare_device("cuda:1") == torch.device("cuda:1")
         with pytest.raises(ConfigurationError, match="'cuda:2' is not here; use auto or one of"):
-            prepare_device("cuda:2", None)
+            prepare_device("cuda:2")
     with accelerators(kind="mps"):
-        assert prepare_device("mps:0", None) == torch.device("mps:0")
+        assert prepare_device("mps:0") == torch.device("mps:0")
 
 
 def test_free_memory_is_that_of_the_gpu() -> None:
