@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, wraps
-from inspect import Parameter, Signature
+from inspect import Parameter
+from types import MappingProxyType
 from typing import Concatenate, Final, TypeAlias, TypeVar
 
 from commands.cli.shared.command import Command, command_with, parameters_of
@@ -35,6 +36,7 @@ _RATED_BY: Final = {
 }
 """The command that rates by each section, the section's keys, and those that are options."""
 _OF_OUTCOMES: Final = frozenset({"policy", "parser", "diff"})
+_OF_SETS: Final = MappingProxyType({"chosen": SetOptions})
 
 
 def tournament_view(view: View) -> Command:
@@ -49,7 +51,7 @@ def outcomes_view(view: View) -> Command:
 
 def battles_view(view: BattlesView) -> Command:
     """Turn a view of outcomes, or of an imported set's battles, into a command with --name."""
-    return table_command(_read_either(view, read_outcomes), without={"diff"})
+    return table_command(_read_either(view, read_outcomes), without={"diff"}, more=_OF_SETS)
 
 
 def ratings_view(view: BattlesView) -> Command:
@@ -57,18 +59,28 @@ def ratings_view(view: BattlesView) -> Command:
 
     The view asks for no verdict: where outcomes are on record, none is read.
     """
-    return table_command(_read_either(view, partial(read_outcomes, settles_only=True)))
+    read = partial(read_outcomes, settles_only=True)
+    return table_command(_read_either(view, read), more=_OF_SETS)
 
 
 def rated_view(view: Callable[Concatenate[RatedSource, ...], Table]) -> Command:
     """Turn a view of ratings alone into such a command: as a rule no response is read, either."""
-    return table_command(_read_either(view, read_rated_outcomes))
+    return table_command(_read_either(view, read_rated_outcomes), more=_OF_SETS)
 
 
-def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
+def table_command(
+    table_of: TableOf,
+    without: Collection[str] = (),
+    more: Mapping[str, type] = MappingProxyType({}),
+) -> Command:
     """Turn a function that reads on its own into a command with all shared options.
 
     It prints the table, or with --diff what changed in it.
+
+    Args:
+        table_of: Reads a selection, with options of its own.
+        without: Shared options that it does not have.
+        more: Further groups of options that it takes, by parameter.
     """
 
     @wraps(table_of)
@@ -82,7 +94,7 @@ def table_command(table_of: TableOf, without: Collection[str] = ()) -> Command:
             table = _difference(table_of(selection._replace(as_of=str(since)), **own), table)
         writer.write(table)
 
-    groups = {"selection": Selection, "writer": Writer}
+    groups = {**more, "selection": Selection, "writer": Writer}
     shared = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=groups[name]) for name in groups]
     return command_with(show, [*parameters_of(table_of)[1:], *shared], without)
 
@@ -128,15 +140,11 @@ def _read_either(
 ) -> TableOf:
     """Return a function that reads the chosen set or tournament, and returns a view of it."""
 
+    @wraps(view)
     def table_of(selection: Selection, /, chosen: SetOptions, **own: object) -> Table:
         source = read(selection, chosen)
         return with_source(view(source, **own), source)
 
-    own = parameters_of(view)[1:]
-    chosen = Parameter("chosen", Parameter.KEYWORD_ONLY, annotation=SetOptions)
-    signature = Signature([*parameters_of(table_of)[:1], *own, chosen])
-    table_of.__signature__ = signature  # type: ignore[attr-defined]  # table_command reads it
-    table_of.__name__, table_of.__doc__ = view.__name__, view.__doc__
     return table_of
 
 
