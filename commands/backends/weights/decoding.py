@@ -5,7 +5,7 @@
 
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Generic, TypeAlias, cast
 
@@ -72,7 +72,7 @@ def _next_logits(
     mask = (ids != NO_TOKEN).long()
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
     optional = {"position_ids": positions[:, -n_new:], "logits_to_keep": 1}
-    taken = _arguments(type(model))
+    taken = _arguments(type(model).forward)
     read = model(
         ids[:, -n_new:].clamp(min=PAD_ID),
         attention_mask=mask,
@@ -84,9 +84,9 @@ def _next_logits(
 
 
 @cache
-def _arguments(family: type[Any]) -> frozenset[str]:
+def _arguments(forward: Callable[..., object]) -> frozenset[str]:
     """Return the names of what a family's `forward` takes."""
-    return frozenset(inspect.signature(family.forward).parameters)
+    return frozenset(inspect.signature(forward).parameters)
 
 
 def _generated(

@@ -109,23 +109,27 @@ def _gains(battles: Battles, orders: Orders, ks: Sequence[float], lengths: Seque
 
 
 def _permutations(numbers: Numbers, parameters: EloParameters) -> Iterator[Numbers]:
-    """Yield permutations of all battles."""
+    """Return permutations of all battles, each drawn when it is wanted."""
     rng = np.random.default_rng(parameters.seed)
-    for _ in range(parameters.permutations):
-        yield rng.permutation(len(numbers)).astype(numbers.dtype)
+    return (
+        rng.permutation(len(numbers)).astype(numbers.dtype) for _ in range(parameters.permutations)
+    )
 
 
 def _ends(numbers: Numbers, length: int, parameters: EloParameters) -> Iterator[Numbers]:
-    """Yield the ends of permutations of very many battles, not those of `_permutations`.
+    """Return the ends of permutations of very many battles, not those of `_permutations`.
 
     Each permutation has a generator of its own, and is drawn from its last place down, as NumPy
     draws more than a fiftieth of very many: so the same battles are its last ones, however much of
     it is drawn.
     """
     n_drawn = max(length, len(numbers) // _SHARE + 1)
-    for seed in np.random.SeedSequence(parameters.seed).spawn(parameters.permutations):
+
+    def end(seed: np.random.SeedSequence) -> Numbers:
         order = np.random.default_rng(seed).choice(numbers, n_drawn, replace=False)
-        yield order[n_drawn - length :].copy()  # without what was drawn in vain
+        return order[n_drawn - length :].copy()  # without what was drawn in vain
+
+    return map(end, np.random.SeedSequence(parameters.seed).spawn(parameters.permutations))
 
 
 def _some_at_once(orders: Iterator[Numbers], n_orders: int, n_at_once: int) -> Iterator[Orders]:

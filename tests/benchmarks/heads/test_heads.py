@@ -102,7 +102,7 @@ def test_both_ways_to_answer_plainly_answer_as_many_tokens(
     """A way that answered less would be faster; sampled, they answer as many but for chance."""
     work = plain.PlainWork(12, 4, 10, temperature)
 
-    ours, theirs = plain.refilled(model, work), plain.by_generate(model, work)
+    ours, theirs = plain.leaving(model, work), plain.by_generate(model, work)
 
     assert ours == theirs if temperature is None else 0.5 < ours / theirs < 2
 
@@ -193,5 +193,5 @@ def test_a_server_is_measured_on_as_many_tokens(model: Olmo2ForCausalLM, tmp_pat
         server.shutdown()
         thread.join()
 
-    assert plain.refilled(model, work) == 4 * 5
+    assert plain.leaving(model, work) == 4 * 5
     assert [row.benchmark for row in rows] == ["sampled, 4 prompts at 2 rows, no answer ends early"]

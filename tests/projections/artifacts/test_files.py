@@ -16,7 +16,7 @@ from ledger.events.judging import PairReconciled, VerdictReceived
 from ledger.events.money import Usage
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
-from projections.artifacts.files import files_of, holds_texts, manifest
+from projections.artifacts.files import files_of, holds_ratings, holds_texts, manifest
 from projections.artifacts.lines import PairLines
 from projections.artifacts.results import Results, results_of
 from projections.fold import fold
@@ -486,3 +486,10 @@ def test_identical_responses_that_tied_unasked_have_no_replies() -> None:
 def test_only_files_with_texts_change_when_one_is_redacted(path: str, expected: bool) -> None:
     """A rating that changed is a fault all the same."""
     assert holds_texts(path) is expected
+
+
+def test_only_files_of_elo_ratings_depend_on_the_arithmetic() -> None:
+    """Bounds of Bradley-Terry ratings stand in a file beside Elo's, and depend on it, too."""
+    files = ("elo_results.json", "elo_per_perm.npz", "elo_ratings.json", "win_rate_results.json")
+
+    assert [holds_ratings(path) for path in files] == [True, True, True, False]

@@ -99,6 +99,21 @@ def test_a_prompt_counts_with_all_of_its_battles() -> None:
     assert_exact([found], battles_of(rows))
 
 
+def test_the_gap_is_counted_where_a_third_is_undefeated_without_the_prompts_left_out() -> None:
+    """Of all together there is no fit then, and of those two there is one."""
+    beaten = Battle("ann", "zoe", 1.0, "annbob0")  # nobody else beats zoe
+    wins = [*series("++++++", "zoe", "ann"), *series("++++++", "zoe", "bob")]
+    battles = battles_of([*series("+++++++--"), beaten, *wins])
+
+    found = {(each.ahead, each.behind): each for each in fragility("wit", battles, PLAIN)}
+
+    ann = found["ann", "bob"]
+    assert ann.decisive is not None
+    assert "annbob0" in ann.decisive
+    assert len(ann.decisive) > 1
+    assert_exact([ann], battles)
+
+
 def test_level_entrants_are_decided_by_no_prompt() -> None:
     """Nothing need be left out where nobody is ahead."""
     [found] = fragility("wit", battles_of(series("+-+-")), PLAIN)
