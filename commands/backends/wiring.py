@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from commands.backends.engines import (
     Engine,
@@ -22,7 +22,9 @@ from commands.backends.engines import (
 from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
+from commands.evaluating.registry import Readers
 from commands.evaluating.samples import Inference
+from commands.evaluating.tasks import LoadedTasks, TaskParameters
 from commands.importing.formats.rows import Fields, Sheet
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
@@ -176,6 +178,22 @@ def open_parquet(path: Path, columns: Collection[str] | None) -> Sheet:
     with needs_extra("parquet", "pyarrow"):
         from commands.backends import _parquet as parquet_rows
     return parquet_rows.open_parquet(path, columns)
+
+
+def load_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTasks:
+    """Load tasks of lm-evaluation-harness, as `ReadTasks`; the package is imported only now.
+
+    Raises:
+        MissingExtra: It is not installed.
+        ConfigurationError: There is no such task, or it cannot be run here.
+    """
+    with needs_extra("lm-eval", "lm_eval"):
+        from commands.backends import harness
+    return harness.load_tasks(uses, folder, parameters)
+
+
+READERS: Final = Readers(open_parquet, load_tasks)
+"""What evaluations are read with."""
 
 
 def parquet_content(columns: Mapping[str, type], rows: Iterable[Fields]) -> bytes:

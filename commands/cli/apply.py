@@ -6,10 +6,10 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from commands.backends.wiring import (
+    READERS,
     ConfiguredBackends,
     backends_on,
     inferences_on,
-    open_parquet,
 )
 from commands.cli.shared import options
 from commands.cli.shared.command import command
@@ -191,7 +191,7 @@ def evaluate(
             place.folder,
             place.opening,
             inference_of,
-            open_parquet,
+            READERS,
             entrants=entrants or (),
             evaluations=evaluations or (),
         )

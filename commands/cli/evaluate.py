@@ -7,7 +7,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.backends.wiring import fetch_snapshot, inferences_on, open_parquet
+from commands.backends.wiring import READERS, fetch_snapshot, inferences_on
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
@@ -94,7 +94,7 @@ def evaluate(
         fetch=fetch_snapshot,
     )
     with inferences_on(engine, _Alone(generation), say) as inference_of:
-        planned = plan_alone(uses, inference_of(entrant), open_parquet, how)
+        planned = plan_alone(uses, inference_of(entrant), READERS, how)
         with progress_on_stderr() as on_progress:
             found = _evaluated(ledger, planned, on_progress)
     writer.write(metrics_table(*found))

@@ -224,8 +224,8 @@ def _require_html(output: Path | None) -> None:
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> Sequence[EvaluationRun]:
     # Imported here: it loads settings and evaluations, which no other export needs.
     rescoring = import_module("commands.evaluating.rescore")
-    opener = import_module("commands.backends.wiring").open_parquet
-    runs = [*rescoring.rescore_changed(source.runs, source.stream, config, opener)]
+    readers = import_module("commands.backends.wiring").READERS
+    runs = [*rescoring.rescore_changed(source.runs, source.stream, config, readers)]
     for new, old in zip(runs, source.runs, strict=True):
         if new != old:
             say(f"{new.plan.evaluation} is scored again: its code changed since it was evaluated")

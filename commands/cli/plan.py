@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import (
+    READERS,
     make_inference_factory,
     make_request_builder,
     make_token_counter,
-    open_parquet,
 )
 from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
@@ -172,7 +172,7 @@ def evaluate(
         place.folder,
         place.opening,
         make_inference_factory(place.settings),
-        open_parquet,
+        READERS,
         entrants=entrants or (),
         evaluations=evaluations or (),
     )

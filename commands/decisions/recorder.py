@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from commands.decisions.commands import (
@@ -25,14 +26,19 @@ from commands.decisions.commands import (
 from commands.decisions.decide import decide
 from ledger.chain import GENESIS
 from ledger.errors import StaleVersion
-from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, SampleScore
+from ledger.events.evaluations import (
+    EvaluationCompleted,
+    EvaluationPlanned,
+    SampleScore,
+    TaskResults,
+)
 from ledger.events.registration import JudgeSettings
 from ledger.events.registry import Event
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, StreamId
 from ledger.recorded import Receipt, Recorded
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, ITEMS, Items, asked_evaluations_of
-from projections.evaluations.state import Evaluations, labels_of
+from projections.evaluations.state import Evaluations, is_same_plan, labels_of
 from projections.fold import fold
 from projections.results.columns import Column, Shown
 from projections.tournament.folding import advance, evolve, tournament_of
@@ -72,7 +78,7 @@ class EvaluationRecorder:
             registered: Returns the registrations of what it refers to, but for what is known.
         """
         last = self.state.plans.get(labels_of(plan))
-        if last is not None and replace(plan, number=last.number) == last:
+        if last is not None and is_same_plan(plan, last):
             return last
         numbered = replace(plan, number=last.number + 1 if last else 1)
         known = {*self._items, *self.state.entrants}
@@ -83,8 +89,19 @@ class EvaluationRecorder:
         """Return whether a numbered plan is complete, and this is not recorded yet."""
         return not self.state.run(plan).missing and not self.state.is_completed(plan)
 
-    def complete(self, plan: EvaluationPlanned, scores: Sequence[SampleScore] = ()) -> None:
-        """Record that a numbered plan is complete, with the scores that changed since."""
+    def complete(
+        self,
+        plan: EvaluationPlanned,
+        scores: Sequence[SampleScore] = (),
+        results: TaskResults | None = None,
+    ) -> None:
+        """Record that a numbered plan is complete, with the scores that changed since.
+
+        Args:
+            plan: The plan.
+            scores: Those that are not as recorded with the observation.
+            results: What lm-evaluation-harness makes of a task of its own.
+        """
         run = self.state.run(plan)
         completed = EvaluationCompleted(
             entrant=EntrantId(plan.entrant.label),
@@ -93,6 +110,7 @@ class EvaluationRecorder:
             n_observed=len(run.observed),
             n_unscorable=len(run.unscorable),
             scores=tuple(scores),
+            results=results or UNSET,
         )
         self.record([completed])
 

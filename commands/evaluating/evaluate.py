@@ -4,24 +4,25 @@ Everything is recorded batch by batch, so a run that is stopped loses only the b
 consent, caps and the settings file see plan.py.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, DeferredFailures
 from commands.evaluating.evaluation import Evaluation, SampleResult, rescored
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
+from commands.evaluating.tasks import Observed, TaskEvaluation, TaskPart
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import require_boolean
 from commands.ports import Billing, OnProgress
 from commands.settings.sections import EvaluationOptions
 from commands.spending.endpoints import Request
 from ledger.events.evaluations import (
+    AnswerObserved,
     EvaluationKind,
     EvaluationPlanned,
     ItemRegistered,
@@ -33,7 +34,13 @@ from ledger.events.evaluations import (
 )
 from ledger.events.registration import Entrant, EntrantRegistered, Reference
 from ledger.identity import Digest, canonical_json
-from projections.evaluations.state import EvaluationRun, Evaluations, SampleKey, labels_of
+from projections.evaluations.state import (
+    EvaluationRun,
+    Evaluations,
+    SampleKey,
+    is_same_plan,
+    labels_of,
+)
 from projections.results.columns import Column, Shown
 
 CODE_CHANGED: Final = "the evaluation's code changed since"
@@ -120,9 +127,10 @@ def plan_evaluation(
         scorer=evaluation.scorer,
         items=items,
         n_samples=evaluation.n_samples(options),
-        n_available=len(evaluation),
+        n_available=evaluation.n_available,
         scored_by=scored_by or UNSET,
         asking=asking,
+        task=evaluation.task or UNSET,
     )
     return PlannedEvaluation(evaluation, inference, options, plan, samples)
 
@@ -130,8 +138,7 @@ def plan_evaluation(
 def is_done(known: Evaluations, planned: PlannedEvaluation) -> bool:
     """Return whether a plan is on record with all its samples, scored by its code."""
     last = known.plans.get(labels_of(planned.plan))
-    is_same = last is not None and replace(planned.plan, number=last.number) == last
-    return last is not None and is_same and known.is_completed(last)
+    return last is not None and is_same_plan(planned.plan, last) and known.is_completed(last)
 
 
 class MissingSamples(NamedTuple):
@@ -187,10 +194,13 @@ def evaluate_all(
         LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
     """
     total, left, held = EvaluationCounts(0, 0, 0, 0), limit, DeferredFailures()
-    for each in planned:
+    every = tuple(planned)
+    for each in every:
         n_missing = len(recorder.state.run(each.plan).missing)
         with held.collecting():
-            added = evaluate_missing(recorder, each, on_progress=on_progress, limit=left)
+            added = evaluate_missing(
+                recorder, each, on_progress=on_progress, limit=left, among=every
+            )
             total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
         left = None if left is None else max(0, left - n_missing)  # unanswered ones count
     held.raise_collected()
@@ -203,10 +213,12 @@ def evaluate_missing(
     *,
     on_progress: OnProgress,
     limit: int | None = None,
+    among: Sequence[PlannedEvaluation] = (),
 ) -> EvaluationCounts:
     """Observe every sample of a plan that the ledger lacks, and record each batch.
 
-    With a limit at most so many samples are observed.
+    With a limit at most so many samples are observed. A group of tasks is completed once those are
+    that are planned beside it, `among` all.
 
     Raises:
         LeftUnanswered: Some requests got no answer; their samples are still missing.
@@ -225,13 +237,48 @@ def evaluate_missing(
     if recorder.is_due(plan):
         known = recorder.state.run(last).observed if last else ()
         scored = {each.natural_key for each in run.observed if each.scored}  # one by one
-        changed = _changed_scores(planned.evaluation, recorder.state.run(plan), run)
-        recorder.complete(plan, changed)
+        _complete(recorder, planned._replace(plan=plan), run, among)
         n_rescored = _n_others(
             recorder.state.run(plan).observed,
             [each for each in known if each.natural_key in scored],
         )
     return EvaluationCounts(len(run.missing), n_seen, n_done - n_seen, n_rescored)
+
+
+def _complete(
+    recorder: EvaluationRecorder,
+    planned: PlannedEvaluation,
+    before: EvaluationRun,
+    among: Sequence[PlannedEvaluation],
+) -> None:
+    """Record that a plan is complete, unless it waits for the tasks of its group."""
+    evaluation, known = planned.evaluation, recorder.state
+    if not isinstance(evaluation, TaskEvaluation):
+        changed = _changed_scores(evaluation, known.run(planned.plan), before)
+        recorder.complete(planned.plan, changed)
+        return
+    of_entrant = (each for each in among if each.plan.entrant == planned.plan.entrant)
+    named = {each.evaluation.id: each for each in (*of_entrant, planned)}
+    members = [named.get(each.id) for each in evaluation.members]
+    observed = {}
+    for each in members:
+        if each is None or known.run(each.plan).missing:
+            return
+        if isinstance(each.evaluation, TaskPart):
+            observed[each.evaluation] = _observed(each, known)
+    with blame_evaluation(evaluation.id, "scoring its samples"):
+        outcome = evaluation.outcome(observed)
+    recorder.complete(planned.plan, *outcome or ())
+
+
+def _observed(planned: PlannedEvaluation, known: Evaluations) -> Observed:
+    """Return the observations of a plan's samples, but for those that were redacted."""
+    named = {(sample.item, sample.number): sample for sample in planned.samples}
+    return {
+        named[fate.item, fate.sample]: fate.observation
+        for fate in known.run(planned.plan).observed
+        if not (isinstance(fate.observation, AnswerObserved) and fate.observation.is_redacted)
+    }
 
 
 def _changed_scores(

@@ -32,6 +32,7 @@ from ledger.events.evaluations import (
     ItemRegistered,
     Observation,
     SampleObserved,
+    TaskReference,
     UnscorableReason,
     WayOfAsking,
 )
@@ -53,6 +54,7 @@ class Evaluation(ABC):
     higher_is_better: ClassVar[bool] = True
     chunk_size: int = 200  # samples at a time: what a killed command on several GPUs may lose
     bos: bool = True  # begin texts with the BOS token; False: if the tokenizer does so by itself
+    task: TaskReference | None = None  # of lm-evaluation-harness
     between: str = BETWEEN  # a system prompt and what the system's turn of a chat says itself
     _id: str | None = None  # of the table that it is made from
     _chat_form: ChatForm | None = None  # None: as the class has it
@@ -126,6 +128,11 @@ class Evaluation(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """Count the items."""
+
+    @property
+    def n_available(self) -> int:
+        """Count the items, those that are left out because few are asked for included."""
+        return len(self)
 
     def label(self, index: int) -> str:
         """Return a name of the item for people."""

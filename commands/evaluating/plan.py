@@ -17,11 +17,11 @@ from commands.evaluating.registry import (
     SHIPPED,
     STANDALONE,
     EvaluationSources,
+    Readers,
     table_evaluations,
     unnamed_evaluations,
 )
 from commands.evaluating.samples import Inference
-from commands.importing.formats.files import OpenParquet
 from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
@@ -58,7 +58,7 @@ def plan_evaluations(
     folder: Path,
     opening: OpenTournament,
     inference_of: Callable[[Entrant], Inference],
-    open_parquet: OpenParquet,
+    readers: Readers,
     *,
     entrants: Sequence[str] = (),
     evaluations: Sequence[str] = (),
@@ -74,7 +74,7 @@ def plan_evaluations(
     events = (each for each in opening.registrations if isinstance(each, EntrantRegistered))
     roster: dict[str, Entrant] = {each.entrant.entrant_id: each.entrant for each in events}
     chosen_entrants = _chosen("entrant", entrants, roster, "on the roster")
-    sources = EvaluationSources(folder, opening.bank, open_parquet)
+    sources = EvaluationSources(folder, opening.bank, readers)
     chosen = tuple(_make_evaluations(settings.evaluations, evaluations, sources, opening))
     planned: list[evaluate.PlannedEvaluation] = []
     refused: list[str] = []
@@ -93,7 +93,7 @@ def plan_evaluations(
 def plan_alone(
     uses: Sequence[str],
     inference: Inference,
-    open_parquet: OpenParquet,
+    readers: Readers,
     options: EvaluationOptions,
 ) -> tuple[evaluate.PlannedEvaluation, ...]:
     """Plan evaluations of one entrant that belongs to no tournament, by what `uses` can say.
@@ -106,8 +106,10 @@ def plan_alone(
     """
     if faults := [_needs_table(each) for each in uses if each in {"", *SHIPPED} - {*STANDALONE}]:
         raise ConfigurationError(faults)
-    sources = EvaluationSources(Path(), (), open_parquet)
-    tables = [EvaluationSection(id=_id_of(each), uses=each) for each in uses]
+    sources = EvaluationSources(Path(), (), readers)
+    tables = [
+        EvaluationSection(id=_id_of(each), uses=each, **options.model_dump()) for each in uses
+    ]
     made = [each for table in tables for each in unnamed_evaluations(table, sources)]
     names = [each.id for each in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -116,7 +118,10 @@ def plan_alone(
 
 
 def _needs_table(uses: str) -> str:
-    there_are = f"{', '.join(STANDALONE)}, file.py:Class, module:Class and task files (.yaml)"
+    there_are = (
+        f"{', '.join(STANDALONE)}, file.py:Class, module:Class, and tasks of lm-evaluation-harness"
+        " by name or file (.yaml)"
+    )
     if not uses:
         return f"--uses is empty; there are {there_are}"
     return (
@@ -128,7 +133,8 @@ def _needs_table(uses: str) -> str:
 def _id_of(uses: str) -> str:
     """Return the id that a table would have: the name of the file or module."""
     place, _, name = uses.rpartition(":")
-    return re.sub(r"[^\w.-]+", "-", Path(place or name).stem) or "-"
+    is_file = place or Path(name).suffix in {".yaml", ".yml"}
+    return re.sub(r"[^\w.-]+", "-", Path(place or name).stem if is_file else name) or "-"
 
 
 def _chosen(

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, isabstract, signature
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,18 +11,20 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from commands.errors import ConfigurationError, fault_of_pydantic
+from commands.errors import ConfigurationError, MissingExtra, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
 from commands.evaluating.shipped.items import DividedEvaluation
 from commands.evaluating.shipped.layouts import ChoicesLayout, RolloutLayout
 from commands.evaluating.shipped.synthetic import Composition, Copying
-from commands.evaluating.shipped.task_files.reading import (
-    NamedEvaluation,
-    TaskFileParameters,
-    read_task_file,
-)
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
+from commands.evaluating.tasks import (
+    NamedEvaluation,
+    ReadTasks,
+    TaskParameters,
+    UnknownTask,
+    task_evaluations,
+)
 from commands.evaluating.user_code import blame_evaluation, class_in_file, class_in_module
 from commands.importing.formats.files import OpenParquet
 from commands.settings.sections import EvaluationSection
@@ -46,12 +48,28 @@ GROUP: Final = "tourney.evaluations"
 """The entry-point group through which other packages offer evaluations."""
 
 
+class Readers(NamedTuple):
+    """What reads data and tasks; the packages for it are imported when it is called."""
+
+    open_parquet: OpenParquet
+    read_tasks: ReadTasks
+
+
 class EvaluationSources(NamedTuple):
     """What evaluations are made from besides their table."""
 
     folder: Path  # of the settings, where relative paths start
     bank: Sequence[Prompt]  # the tournament's prompts
-    open_parquet: OpenParquet
+    readers: Readers
+
+    @property
+    def offered(self) -> Mapping[str, object]:
+        """What a constructor gets that has a parameter of the name."""
+        return {
+            "folder": self.folder,
+            "bank": self.bank,
+            "open_parquet": self.readers.open_parquet,
+        }
 
 
 def table_evaluations(
@@ -59,7 +77,7 @@ def table_evaluations(
 ) -> tuple[Evaluation, ...]:
     """Make the evaluations that a table describes; its id is their name, or how it begins.
 
-    There are several if the items have subjects, or if a task file has several tasks or filters.
+    There are several if the items have subjects, or if a group of lm-evaluation-harness is used.
 
     Raises:
         ConfigurationError: As `unnamed_evaluations`.
@@ -71,7 +89,7 @@ def table_evaluations(
 def unnamed_evaluations(
     section: EvaluationSection, sources: EvaluationSources
 ) -> tuple[Evaluation, ...]:
-    """Make the evaluations that a table describes, under the name of the class or task file.
+    """Make the evaluations that a table describes, under the name of the class or task.
 
     The constructor gets the table's parameters and, if it has parameters of these names, the
     sources.
@@ -82,8 +100,8 @@ def unnamed_evaluations(
         EvaluationFault: The evaluation's code fails.
     """
     made = _made(section, sources)
-    is_file = _is_task_file(Path(section.uses))
-    return _called(made, section.id if is_file else made[0].evaluation.id)
+    is_task = made[-1].evaluation.task is not None
+    return _called(made, section.id if is_task else made[0].evaluation.id)
 
 
 def _called(made: Sequence[NamedEvaluation], name: str) -> tuple[Evaluation, ...]:
@@ -94,18 +112,37 @@ def _called(made: Sequence[NamedEvaluation], name: str) -> tuple[Evaluation, ...
 
 def _made(section: EvaluationSection, sources: EvaluationSources) -> Sequence[NamedEvaluation]:
     with blame_evaluation(section.id, f"using {section.uses!r}"), _told_parameters(section):
-        if _is_task_file(file := sources.folder / section.uses):
-            parameters = TaskFileParameters.model_validate(section.parameters)
-            return read_task_file(file, parameters, sources.open_parquet)
-        whole = _make(_class_of(section, sources.folder), section, sources._asdict())
+        found = None if _is_task_file(section.uses) else _find(section, sources.folder)
+        if found is None:
+            return _tasks(section, sources)
+        whole = _make(_class_of(section, found), section, sources.offered)
         if not isinstance(whole, DividedEvaluation):
             return [NamedEvaluation("", whole)]
         parts = whole.called(section.id).parts().items()
         return [NamedEvaluation("", whole), *(NamedEvaluation(*part) for part in parts)]
 
 
-def _is_task_file(path: Path) -> bool:
-    return path.suffix in {".yaml", ".yml"}
+def _is_task_file(uses: str) -> bool:
+    return Path(uses).suffix in {".yaml", ".yml"}
+
+
+def _tasks(section: EvaluationSection, sources: EvaluationSources) -> Sequence[NamedEvaluation]:
+    """Return the evaluations of a task, group or tag of lm-evaluation-harness, or of a file.
+
+    Raises:
+        MissingExtra: It is a file, and lm-evaluation-harness is not installed.
+        ConfigurationError: Nothing has the name.
+    """
+    parameters = TaskParameters.model_validate(section.parameters)
+    try:
+        loaded = sources.readers.read_tasks(section.uses, sources.folder, parameters)
+    except MissingExtra as missing:
+        if _is_task_file(section.uses):
+            raise
+        raise _unknown(section, f"; if it is a task of lm-evaluation-harness: {missing}") from None
+    except UnknownTask:
+        raise _unknown(section, ", nor does lm-evaluation-harness have one") from None
+    return [*task_evaluations(loaded, parameters, section.options)]
 
 
 @contextmanager
@@ -127,8 +164,7 @@ def _parameter_fault(error: ErrorDetails) -> str:
     return f"parameters.{name} is {error['input']!r}: {fault_of_pydantic(error)}"
 
 
-def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:
-    found = _find(section, folder)
+def _class_of(section: EvaluationSection, found: object) -> type[Evaluation]:
     if not (isinstance(found, type) and issubclass(found, Evaluation)):
         raise _fault(
             section,
@@ -142,21 +178,28 @@ def _class_of(section: EvaluationSection, folder: Path) -> type[Evaluation]:
 
 
 def _find(section: EvaluationSection, folder: Path) -> object:
+    """Return what a name of ours or of another package stands for; None: it is none of them."""
     place, colon, name = section.uses.rpartition(":")
     if colon:
         is_file = place.endswith(".py")
         return class_in_file(folder / place, name) if is_file else class_in_module(place, name)
     if section.uses in SHIPPED:
         return SHIPPED[section.uses]
-    offered = {each.name: each for each in entry_points(group=GROUP)}
-    if section.uses in offered:
-        return offered[section.uses].load()
-    known = sorted({*SHIPPED, *offered})
+    offered = _offered()
+    return offered[section.uses].load() if section.uses in offered else None
+
+
+def _offered() -> Mapping[str, EntryPoint]:
+    return {each.name: each for each in entry_points(group=GROUP)}
+
+
+def _unknown(section: EvaluationSection, also: str) -> ConfigurationError:
+    known = sorted({*SHIPPED, *_offered()})
     own = "your own as file.py:Class or module:Class, or a task file such as mmlu.yaml"
     choices = f"choose one of {', '.join(known)}, {own}"
     close = difflib.get_close_matches(section.uses, known, n=1)
     suggestion = f"did you mean {close[0]!r}?" if close else choices
-    raise _fault(section, f"no evaluation is called {section.uses!r}; {suggestion}")
+    return _fault(section, f"no evaluation is called {section.uses!r}{also}; {suggestion}")
 
 
 def _make(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from commands.errors import ConfigurationError
 from commands.evaluating.evaluation import Evaluation, rescored
-from commands.evaluating.registry import EvaluationSources, table_evaluations
-from commands.importing.formats.files import OpenParquet
+from commands.evaluating.registry import EvaluationSources, Readers, table_evaluations
 from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
@@ -16,9 +15,9 @@ from projections.evaluations.state import EvaluationRun
 
 
 def rescore(
-    runs: Sequence[EvaluationRun], config: Path, open_parquet: OpenParquet
+    runs: Sequence[EvaluationRun], config: Path, readers: Readers
 ) -> tuple[EvaluationRun, ...]:
-    """Return runs with their samples scored again.
+    """Return runs with their samples scored again, but for those of lm-evaluation-harness.
 
     Raises:
         ConfigurationError: The settings file is missing, or lacks an evaluation of a run.
@@ -27,17 +26,19 @@ def rescore(
     if not config.exists():
         alone = "weights evaluated by themselves are scored again by the same `tourney evaluate`"
         raise ConfigurationError([f"--rescore needs {config}, with its [[evaluations]]; {alone}"])
-    needed = {run.plan.evaluation for run in runs}
-    known = _configured(needed, read_settings(config, os.environ), config.parent, open_parquet)
+    needed = {run.plan.evaluation for run in runs if not run.plan.task}
+    known = _configured(needed, read_settings(config, os.environ), config.parent, readers)
     if lacking := needed - known.keys():
         names = ", ".join(sorted(lacking))
         fault = f"--rescore: {config} has no [[evaluations]] with id {names}"
         raise ConfigurationError([f"{fault}; add them, or choose others with --evaluation"])
-    return tuple(_rescored_run(run, known[run.plan.evaluation]) for run in runs)
+    return tuple(
+        run if run.plan.task else _rescored_run(run, known[run.plan.evaluation]) for run in runs
+    )
 
 
 def rescore_changed(
-    runs: Sequence[EvaluationRun], tournament: StreamId, config: Path, open_parquet: OpenParquet
+    runs: Sequence[EvaluationRun], tournament: StreamId, config: Path, readers: Readers
 ) -> Iterator[EvaluationRun]:
     """Yield runs, those scored again whose evaluation's code changed since.
 
@@ -49,19 +50,20 @@ def rescore_changed(
         EvaluationFault: An evaluation's own code fails.
     """
     known: Mapping[str, Evaluation] = {}
-    scored = {run.plan.evaluation for run in runs if run.plan.scorer is not None}
+    scored = {run.plan.evaluation for run in runs if run.plan.scorer and not run.plan.task}
     if scored and config.exists():
         settings = read_settings(config, os.environ)
         is_own = settings.tournament.id == tournament
-        known = _configured(scored, settings, config.parent, open_parquet) if is_own else {}
+        known = _configured(scored, settings, config.parent, readers) if is_own else {}
     for run in runs:
         evaluation = known.get(run.plan.evaluation)
         is_changed = evaluation is not None and evaluation.scorer != run.plan.scorer
-        yield _rescored_run(run, evaluation) if evaluation and is_changed else run
+        is_ours = is_changed and not run.plan.task
+        yield _rescored_run(run, evaluation) if evaluation and is_ours else run
 
 
 def _configured(
-    names: Collection[str], settings: Settings, folder: Path, open_parquet: OpenParquet
+    names: Collection[str], settings: Settings, folder: Path, readers: Readers
 ) -> Mapping[str, Evaluation]:
     """Return the evaluations of some names that the settings have, and their parts."""
     sections = [
@@ -70,7 +72,7 @@ def _configured(
         if any(name == section.id or name.startswith(f"{section.id}.") for name in names)
     ]
     bank = read_bank(folder / settings.prompts.bank) if sections else ()
-    sources = EvaluationSources(folder, bank, open_parquet)
+    sources = EvaluationSources(folder, bank, readers)
     made = (each for section in sections for each in table_evaluations(section, sources))
     return {each.id: each for each in made}
 

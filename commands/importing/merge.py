@@ -24,6 +24,7 @@ from projections.evaluations.state import (
     Labels,
     SampleFact,
     SampleKey,
+    is_same_plan,
     key_of,
     labels_of,
 )
@@ -45,7 +46,7 @@ class MergedPlans:
     """
 
     def __init__(self, ours: Ledger) -> None:
-        self._runs: dict[_PlanLabel, Digest] = {}  # of our plans
+        self._plans: dict[_PlanLabel, evaluations.EvaluationPlanned] = {}  # ours
         self._n_samples: dict[Digest, dict[Digest, int]] = defaultdict(dict)  # by run, then item
         self._left_out: set[_PlanLabel] = set()
         self._waiting: dict[Digest, list[StoredEvent]] = {}  # samples of rejected plans, by run
@@ -81,6 +82,13 @@ class MergedPlans:
         self._left_out.add(_PlanLabel(stream, labels_of(plan), plan.number))
         self._waiting.setdefault(plan.run_key, [])
 
+    def has(self, stream: StreamId, event: Event) -> bool:
+        """Return whether a plan of theirs is ours, though one does not say how it asks."""
+        if not isinstance(event, evaluations.EvaluationPlanned):
+            return False
+        ours = self._plans.get(_PlanLabel(stream, labels_of(event), event.number))
+        return ours is not None and is_same_plan(event, ours)
+
     def hold_sample(self, row: StoredEvent, sample: SampleFact) -> bool:
         """Keep a sample that only a rejected plan asks for; return whether it is kept."""
         waiting = self._waiting.get(sample.run_key)
@@ -93,7 +101,8 @@ class MergedPlans:
         """Return whether its plan was rejected, or it counts as unscorable what we observed."""
         name = _name_of(stream, completed)
         is_new = name not in self._completed
-        misses_ours = (stream, self._runs.get(name)) in self._unscorable_runs
+        ours = self._plans.get(name)
+        misses_ours = ours is not None and (stream, ours.run_key) in self._unscorable_runs
         return name in self._left_out or (is_new and misses_ours)
 
     def _learn(self, ours: Iterable[Recorded]) -> None:
@@ -113,7 +122,7 @@ class MergedPlans:
     def _add_plan(
         self, stream: StreamId, plan: evaluations.EvaluationPlanned
     ) -> Sequence[StoredEvent]:
-        self._runs[_PlanLabel(stream, labels_of(plan), plan.number)] = plan.run_key
+        self._plans[_PlanLabel(stream, labels_of(plan), plan.number)] = plan
         n_samples = self._n_samples[plan.run_key]
         for item in plan.items:
             n_samples[item] = max(plan.n_samples, n_samples.get(item, 0))
@@ -205,6 +214,8 @@ class _Merge:
                 self._n_new[StreamId(row.stream)] += 1
                 if is_tombstone(row.data):
                     self._untold[row.event_id.hex()] = row.position
+            case Conflict() if self._plans.has(StreamId(row.stream), event):
+                self._n_known += 1
             case Conflict() as conflict:
                 self._conflicts.append(conflict)
                 self._contradict(row, event)

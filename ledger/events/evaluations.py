@@ -132,6 +132,14 @@ class WayOfAsking(Value, frozen=True, kw_only=True):
     max_new_tokens: Ordinal | None = None  # of an answer
 
 
+class TaskReference(Value, frozen=True, kw_only=True):
+    """A task of lm-evaluation-harness, or a group of them."""
+
+    name: FilledText
+    version: FilledText  # of lm-evaluation-harness
+    digest: Digest  # of the task's configuration and its code
+
+
 class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     """An evaluation of an entrant on some items was planned.
 
@@ -152,6 +160,7 @@ class EvaluationPlanned(EvaluationFact, frozen=True, kw_only=True):
     n_available: Count  # items that the evaluation has; fewer may be planned
     scored_by: ScoredBy | UnsetType = UNSET  # not stored where no judge scores the answers
     asking: WayOfAsking | UnsetType = UNSET  # plans made by earlier versions do not say
+    task: TaskReference | UnsetType = UNSET  # not stored where lm-evaluation-harness has no part
 
     @property
     def natural_key(self) -> tuple[str, ...]:
@@ -280,6 +289,29 @@ class SampleUnscorable(EvaluationFact, frozen=True, kw_only=True):
     detail: str
 
 
+class TaskMetric(Value, frozen=True, kw_only=True):
+    """A metric of a task or a group, as lm-evaluation-harness computes it."""
+
+    name: FilledText  # `acc`; of a filter with a name `exact_match,strict-match`
+    value: float | None  # None: it is no finite number
+    standard_error: float | None  # None: it gives none
+    higher_is_better: bool
+    values: tuple[float | None, ...] = ()  # of each document, if the value is their mean
+
+
+class TaskResults(Value, frozen=True, kw_only=True):
+    """What lm-evaluation-harness makes of the answers to a task or a group."""
+
+    n_documents: Count
+    documents: tuple[Count, ...]  # their numbers in the task's data; none of a group
+    metrics: tuple[TaskMetric, ...]
+
+    def of_documents(self, metric: TaskMetric) -> dict[int, float]:
+        """Return a metric's values by document; none if it is no mean of them."""
+        values = dict(zip(self.documents, metric.values, strict=False))
+        return {document: value for document, value in values.items() if value is not None}
+
+
 class EvaluationCompleted(EvaluationFact, frozen=True, kw_only=True):
     """Every sample of a plan was observed or found unscorable, and scored by the plan's code."""
 
@@ -290,3 +322,4 @@ class EvaluationCompleted(EvaluationFact, frozen=True, kw_only=True):
     n_observed: Count
     n_unscorable: Count
     scores: tuple[SampleScore, ...] = ()  # those that are not as recorded with the observation
+    results: TaskResults | UnsetType = UNSET  # not stored where lm-evaluation-harness has no part

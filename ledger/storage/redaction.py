@@ -17,6 +17,7 @@ from ledger.errors import CannotRedact, NotErased
 from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesItem,
+    EvaluationCompleted,
     EvaluationItem,
     EvaluationPlanned,
     ItemRegistered,
@@ -143,12 +144,19 @@ def _without_texts(recorded: Recorded) -> Event:
             return replace(event, charges=tuple(settled))
         case SampleObserved(observation=AnswerObserved() | PredictionObserved() as observed):
             return replace(event, observation=_unread(observed))
-        case ItemRegistered(asked=asked):
-            return replace(event, asked=_unasked(asked))
-        case TournamentOpened():
-            return replace(event, configuration=REDACTED_SETTINGS)
+        case EvaluationCompleted(scores=scores) if scores:
+            cleaned = [replace(score, cleaned=_masked(score.cleaned)) for score in scores]
+            return replace(event, scores=tuple(cleaned))
+        case ItemRegistered() | TournamentOpened():
+            return _unregistered(event)
         case _:
             raise CannotRedact(recorded.position, _why_not(event))
+
+
+def _unregistered(event: ItemRegistered | TournamentOpened) -> Event:
+    if isinstance(event, ItemRegistered):
+        return replace(event, asked=_unasked(event.asked))
+    return replace(event, configuration=REDACTED_SETTINGS)
 
 
 def _unsaid(event: ReplyRead | JudgeQueryFailed) -> Event:

@@ -82,7 +82,7 @@ def _metrics(every: Iterable[RunMetrics]) -> Fields:
 
 def headline(each: RunMetrics) -> float | None:
     """Return the one number of a run; None: no sample was observed."""
-    name = headline_of(each.run.plan)
+    name = headline_of(each.run)
     return next(metric.estimate.value for metric in each.metrics if metric.name == name)
 
 

@@ -1,6 +1,6 @@
 """Metrics of evaluations with 95 % intervals, and the comparison of two runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -8,11 +8,12 @@ from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesObserved,
     EvaluationKind,
-    EvaluationPlanned,
     SampleObserved,
+    TaskMetric,
+    TaskResults,
 )
 from ledger.identity import Json
-from projections.evaluations.scores import MetricRatio, metric_ratios
+from projections.evaluations.scores import MetricRatio, mean_terms, metric_ratios, scale_of
 from projections.evaluations.state import EvaluationRun, SampleKey, mismatch_of
 from projections.intervals import Estimate, estimate_difference, estimate_ratio
 
@@ -25,9 +26,16 @@ HEADLINES: Final[Mapping[EvaluationKind, str]] = {
 """The metric that an evaluation is worth where there is room for one number."""
 
 
-def headline_of(plan: EvaluationPlanned) -> str:
-    """Return the metric that stands for an evaluation: a judge's score, if one scores answers."""
-    return "judged" if plan.scored_by else HEADLINES[plan.kind]
+def headline_of(run: EvaluationRun) -> str:
+    """Return the metric that stands for an evaluation: a judge's score, if one scores answers.
+
+    Of a task of lm-evaluation-harness it is its first.
+    """
+    if run.plan.scored_by:
+        return "judged"
+    if run.results and run.results.metrics:
+        return run.results.metrics[0].name
+    return HEADLINES[run.plan.kind]
 
 
 class Metric(NamedTuple):
@@ -83,18 +91,44 @@ def metrics_of(run: EvaluationRun) -> RunMetrics:
     """Return the metrics of the samples observed so far; unscorable ones are counted apart."""
     samples = [*_observed(run).values()]
     clusters = [sample.cluster for sample in samples]
-    metrics = (
-        _metric(each, estimate_ratio(each.terms, clusters, each.scale))
-        for each in metric_ratios(run.plan, samples, _judged(run, samples))
-    )
-    return RunMetrics(run, _counts(run, samples), (*metrics,))
+    ratios = metric_ratios(run.plan, samples, _judged(run, samples))
+    if run.plan.task:
+        ratios = tuple(each for each in ratios if each.name == "judged")
+    metrics = (_metric(each, estimate_ratio(each.terms, clusters, each.scale)) for each in ratios)
+    by_task = _of_task(run) if run.plan.task else ()
+    return RunMetrics(run, _counts(run, samples), (*metrics, *by_task))
+
+
+def _of_task(run: EvaluationRun) -> Iterator[Metric]:
+    """Yield the metrics of lm-evaluation-harness: its own values, with our intervals of means."""
+    if run.results is None or not run.results.metrics:
+        nothing = Estimate(None, 0, None, low=None, high=None)
+        yield Metric(HEADLINES[run.plan.kind], "score", run.plan.higher_is_better, nothing)
+        return
+    for each in run.results.metrics:
+        estimate = _estimate_of(each, run.results)
+        yield Metric(each.name, "score", each.higher_is_better, estimate)
+
+
+def _estimate_of(metric: TaskMetric, results: TaskResults) -> Estimate:
+    """Return its value and standard error, with an interval if it is a mean over documents."""
+    values = [*results.of_documents(metric).values()]
+    if not values:
+        return Estimate(
+            metric.value, results.n_documents, metric.standard_error, low=None, high=None
+        )
+    around = estimate_ratio(mean_terms(values), range(len(values)), scale_of(values))
+    return around._replace(value=metric.value, standard_error=metric.standard_error)
 
 
 def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
     """Return the second run's metrics minus the first's, over the samples that both have.
 
-    The differences are paired, so the difficulty of the samples cancels out.
+    The differences are paired, so the difficulty of the samples cancels out. Those of a task of
+    lm-evaluation-harness are paired by document, and are of its metrics that are means.
     """
+    if first.results and second.results:
+        return _compare_results(first, first.results, second, second.results)
     of_first, of_second = _observed(first), _observed(second)
     shared = [key for key in of_first if key in of_second]
     planned = {(key.item, key.sample) for run in (first, second) for key, _ in run.fates}
@@ -108,6 +142,23 @@ def compare_runs(first: EvaluationRun, second: EvaluationRun) -> RunComparison:
         if each.name in terms
     )
     return RunComparison(first, second, len(shared), len(planned) - len(shared), (*metrics,))
+
+
+def _compare_results(
+    first: EvaluationRun, ours: TaskResults, second: EvaluationRun, theirs: TaskResults
+) -> RunComparison:
+    of_second = {each.name: theirs.of_documents(each) for each in theirs.metrics}
+    metrics = []
+    for metric in ours.metrics:
+        one, other = ours.of_documents(metric), of_second.get(metric.name, {})
+        if shared := [each for each in one if each in other]:
+            pair = [one[each] for each in shared], [other[each] for each in shared]
+            a, b = map(mean_terms, pair)
+            estimate = estimate_difference(a, b, [*map(str, shared)], scale_of(pair[0] + pair[1]))
+            metrics.append(Metric(metric.name, "score", metric.higher_is_better, estimate))
+    n_pairs = len({*ours.documents} & {*theirs.documents})
+    n_left_out = len({*ours.documents} ^ {*theirs.documents})
+    return RunComparison(first, second, n_pairs, n_left_out, (*metrics,))
 
 
 def _judged(run: EvaluationRun, samples: Sequence[SampleObserved]) -> list[float | None]:

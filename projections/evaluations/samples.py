@@ -140,7 +140,7 @@ def _is_best(plan: EvaluationPlanned, score: float | None) -> bool | None:
 
 
 def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
-    """Return the likeliest choice beside the right one, by `acc`."""
+    """Return the likeliest choice beside the right one, by `acc`; a lone text is no choice."""
     weights = [choice.log_likelihood for choice in seen.choices]
     score = credit(weights, seen.correct)
     # Of equals a wrong one is shown: the right one would look as if it had been chosen.
@@ -150,5 +150,8 @@ def _chosen(bare: AskedSample, seen: ChoicesObserved) -> AskedSample:
     if REDACTED in texts:
         texts = tuple(f"choice {n + 1}, {REDACTED}" for n in range(len(weights)))
     return bare._replace(
-        answered=texts[chosen], expected=texts[seen.correct], score=score, is_right=score == 1
+        answered=texts[chosen],
+        expected=texts[seen.correct],
+        score=score,
+        is_right=score == 1 if len(weights) > 1 else None,
     )

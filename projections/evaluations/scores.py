@@ -62,8 +62,8 @@ def metric_ratios(
         judged: The judge's score of each; None: there is none yet, or none could be read.
     """
     if plan.scored_by:
-        scale = _scale_of([each for each in judged if each is not None])
-        by_judge = MetricRatio("judged", "score", _mean(judged), scale)
+        scale = scale_of([each for each in judged if each is not None])
+        by_judge = MetricRatio("judged", "score", mean_terms(judged), scale)
         return (by_judge, *_own_ratios(plan, samples))
     return _own_ratios(plan, samples)
 
@@ -105,12 +105,11 @@ def _of_choices(observed: Sequence[ChoicesObserved]) -> Iterator[MetricRatio]:
     }
     for name, weight in weights.items():
         shares = (credit([*map(weight, each.choices)], each.correct) for each in observed)
-        yield MetricRatio(name, "share", _mean(shares))
+        yield MetricRatio(name, "share", mean_terms(shares))
     if any(choice.unconditional is not None for each in observed for choice in each.choices):
-        yield MetricRatio("acc_pmi", "share", _mean(map(_pmi_credit, observed)))
-    yield MetricRatio(
-        "exact_match", "share", _mean(each.choices[each.correct].is_greedy for each in observed)
-    )
+        yield MetricRatio("acc_pmi", "share", mean_terms(map(_pmi_credit, observed)))
+    is_greedy = (each.choices[each.correct].is_greedy for each in observed)
+    yield MetricRatio("exact_match", "share", mean_terms(is_greedy))
 
 
 def _of_lone_texts(observed: Sequence[ChoicesObserved]) -> tuple[MetricRatio, ...]:
@@ -118,9 +117,9 @@ def _of_lone_texts(observed: Sequence[ChoicesObserved]) -> tuple[MetricRatio, ..
 
     As `acc` and `perplexity` of lm-evaluation-harness's loglikelihood tasks, such as LAMBADA.
     """
-    nats = _mean(-each.choices[0].log_likelihood for each in observed)
+    nats = mean_terms(-each.choices[0].log_likelihood for each in observed)
     return (
-        MetricRatio("acc", "share", _mean(each.choices[0].is_greedy for each in observed)),
+        MetricRatio("acc", "share", mean_terms(each.choices[0].is_greedy for each in observed)),
         MetricRatio("perplexity", "per text", nats, "exponential", False),
     )
 
@@ -158,13 +157,13 @@ def _of_answers(
     """Compare cleaned and expected answers by words, as verdicts/parsers.py does."""
     observed = _shaped(samples, AnswerObserved)
     yield _own_score(plan, [each.score for each in observed])
-    matches = _mean(_compared(each, is_gold) for each in observed)
+    matches = mean_terms(_compared(each, is_gold) for each in observed)
     yield MetricRatio("exact_match", "share", matches)
-    held = _mean(_compared(each, holds_gold) for each in observed)
+    held = mean_terms(_compared(each, holds_gold) for each in observed)
     yield MetricRatio("containment", "share", held)
     if plan.higher_is_better and _are_binary([each.score for each in observed]):
         yield from _passing(samples, plan.n_samples)
-    cut = _mean(each.finish_reason == "length" for each in observed)
+    cut = mean_terms(each.finish_reason == "length" for each in observed)
     yield MetricRatio("length_limited", "share", cut, "share", False)
 
 
@@ -180,7 +179,7 @@ def _of_predictions(
         sum(a == b for a, b in zip(each.predicted, each.target, strict=False)) for each in observed
     )
     n_tokens = _floats(len(each.target) for each in observed)
-    last = _mean(
+    last = mean_terms(
         None if each.is_redacted else each.predicted[-1:] == each.target[-1:] for each in observed
     )
     return (
@@ -195,11 +194,11 @@ def _own_score(plan: EvaluationPlanned, scores: Sequence[float | None]) -> Metri
 
     A score that needs all samples is known when the plan is completed.
     """
-    scale = _scale_of([each for each in scores if each is not None])
-    return MetricRatio("score", "score", _mean(scores), scale, plan.higher_is_better)
+    scale = scale_of([each for each in scores if each is not None])
+    return MetricRatio("score", "score", mean_terms(scores), scale, plan.higher_is_better)
 
 
-def _scale_of(scores: Iterable[float]) -> Scale:
+def scale_of(scores: Iterable[float]) -> Scale:
     """Return how a mean of scores behaves; that of zeros and ones is a share."""
     return "share" if _are_binary(scores) else "plain"
 
@@ -231,7 +230,7 @@ def _passing(samples: Sequence[SampleObserved], n_samples: int) -> Iterator[Metr
         k *= 2
 
 
-def _mean(values: Iterable[float | None]) -> RatioTerms:
+def mean_terms(values: Iterable[float | None]) -> RatioTerms:
     """Return the mean over the samples that have a value."""
     every = [*values]
     return RatioTerms(

@@ -22,6 +22,7 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleScore,
     SampleUnscorable,
+    TaskResults,
 )
 from ledger.events.judging import ScoreQuerySubmitted, ScoreReceived, ScoreShared
 from ledger.events.registration import Entrant, EntrantRegistered
@@ -76,6 +77,17 @@ class Labels(NamedTuple):
 def labels_of(plan: EvaluationPlanned) -> Labels:
     """Return a plan's labels."""
     return Labels(plan.entrant.label, plan.evaluation)
+
+
+def is_same_plan(plan: EvaluationPlanned, known: EvaluationPlanned) -> bool:
+    """Return whether two plans differ in their numbers at most.
+
+    How an entrant is asked counts if both plans say: earlier versions did not.
+    """
+    same = msgspec.structs.replace(plan, number=known.number)
+    if not (plan.asking and known.asking):
+        same = msgspec.structs.replace(same, asking=known.asking)
+    return same == known
 
 
 def other_settings(first: EvaluationPlanned, second: EvaluationPlanned) -> Mapping[str, str]:
@@ -134,11 +146,11 @@ class Evaluations:
             for number in range(plan.n_samples)
         )
         fates = tuple((key, self.fates.get(key)) for key in keys)
-        run = EvaluationRun(plan, fates, self._judged(plan, (key for key, _ in fates)))
         completed = self.completed.get(name_of(plan))
-        if completed is None or not completed.scores:
-            return run
-        return run.scored_as(completed.scores)
+        results = completed.results or None if completed else None
+        judged = self._judged(plan, (key for key, _ in fates))
+        run = EvaluationRun(plan, fates, judged, results)
+        return run.scored_as(completed.scores) if completed and completed.scores else run
 
     def _judged(
         self, plan: EvaluationPlanned, keys: Iterable[SampleKey]
@@ -178,6 +190,7 @@ class EvaluationRun:
     plan: EvaluationPlanned
     fates: tuple[tuple[SampleKey, SampleFact | None], ...]
     judged: Mapping[SampleKey, ScoreReceived] = field(default_factory=dict)  # by the plan's judge
+    results: TaskResults | None = None  # of lm-evaluation-harness, once the plan is completed
 
     def scored_as(self, scores: Iterable[SampleScore]) -> "EvaluationRun":
         """Return the run with other scores of some samples."""

@@ -23,7 +23,7 @@ from commands.backends.jobs.job import (
 )
 from commands.backends.jobs.ranks import Call, on_first_rank
 from commands.backends.jobs.reporters import ReportTarget, reporter_to
-from commands.backends.wiring import open_parquet
+from commands.backends.wiring import READERS
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted
 from commands.evaluating.evaluate import (
@@ -156,7 +156,7 @@ class Evaluator:
             raise ConfigurationError([fault])
         config = read_config(kept) if runtime_cfg is None else parse_config(runtime_cfg)
         bank = () if config.prompts is None else read_bank(spec.root / config.prompts.bank)
-        sources = EvaluationSources(spec.root, bank, open_parquet)
+        sources = EvaluationSources(spec.root, bank, READERS)
         evaluations = [
             (evaluation, section.options.model_dump())
             for section in config.evaluations

@@ -126,8 +126,8 @@ def metrics(
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
-        opener = import_module("commands.backends.wiring").open_parquet
-        source = source._replace(runs=rescoring.rescore(source.runs, paths.config, opener))
+        readers = import_module("commands.backends.wiring").READERS
+        source = source._replace(runs=rescoring.rescore(source.runs, paths.config, readers))
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.backends.wiring import open_parquet
+from commands.backends.wiring import READERS
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, Refused
 from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
@@ -53,7 +53,7 @@ def plan(
         Path(),
         opening,
         inference_of,
-        open_parquet,
+        READERS,
         entrants=entrants,
         evaluations=named,
     )
@@ -194,9 +194,7 @@ def plan_judged(section: Mapping[str, str]) -> EvaluationPlans:
         rubrics=[rubric("factuality"), replace(scoring_rubric(), dimension=section["id"])],
         judges=[judge("ann"), judge("bob", model="other")],
     )
-    return plan_evaluations(
-        evaluations(section), Path(), open_tournament(opening), yes, open_parquet
-    )
+    return plan_evaluations(evaluations(section), Path(), open_tournament(opening), yes, READERS)
 
 
 def test_a_plan_names_the_judge_and_the_rubric() -> None:

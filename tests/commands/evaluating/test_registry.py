@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 
-from commands.backends.wiring import open_parquet
+from commands.backends.wiring import READERS
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
@@ -73,7 +73,7 @@ def test_what_needs_a_table_is_known(name: str, folder: Path) -> None:
     """Weights by themselves have no parameters and no bank."""
     section = EvaluationSection(id="one", uses=name)
     try:
-        (found,) = table_evaluations(section, EvaluationSources(folder, (), open_parquet))
+        (found,) = table_evaluations(section, EvaluationSources(folder, (), READERS))
         is_alone = len(found) > 0
     except ConfigurationError:
         is_alone = False
@@ -157,7 +157,7 @@ def test_all_wrong_parameters_are_told_at_once(folder: Path) -> None:
     section = EvaluationSection(id="one", uses="text-perplexity", parameters=parameters)
 
     with pytest.raises(ConfigurationError) as caught:
-        table_evaluations(section, EvaluationSources(folder, (), open_parquet))
+        table_evaluations(section, EvaluationSources(folder, (), READERS))
 
     assert [each.removeprefix("evaluation 'one': ") for each in caught.value.faults] == [
         "unknown parameter 'paths'; it takes path",

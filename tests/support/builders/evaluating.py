@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from commands.backends.wiring import open_parquet
+from commands.backends.wiring import READERS
 from commands.errors import ConfigurationError
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.evaluation import Evaluation
@@ -151,7 +151,7 @@ def make_all(
     section = EvaluationSection.model_validate(
         {"id": "one", "uses": uses, "parameters": parameters}
     )
-    return table_evaluations(section, EvaluationSources(folder, bank, open_parquet))
+    return table_evaluations(section, EvaluationSources(folder, bank, READERS))
 
 
 def make(uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object) -> Evaluation:

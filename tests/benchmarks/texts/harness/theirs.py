@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lm_eval import simple_evaluate  # type: ignore[import-not-found]  # installed elsewhere
-from lm_eval.api.instance import Instance  # type: ignore[import-not-found]  # likewise
-from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]  # likewise
+from lm_eval import simple_evaluate
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
 
 N_POSITIONS = 512
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from commands.backends.wiring import make_inference_factory, open_parquet
+from commands.backends.wiring import READERS, make_inference_factory
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.checkpoint import read_checkpoint
 from commands.evaluating.evaluate import PlannedEvaluation, evaluate_all
@@ -97,7 +97,7 @@ def planned_files(
     inference: Inference, files: Sequence[Path], options: EvaluationOptions = DEFAULT
 ) -> tuple[PlannedEvaluation, ...]:
     """Read task files and their data."""
-    return plan_alone([*map(str, files)], inference, open_parquet, options)
+    return plan_alone([*map(str, files)], inference, READERS, options)
 
 
 def evaluated(planned: Sequence[PlannedEvaluation], ledger: Path) -> dict[str, TaskResults]:

@@ -9,9 +9,9 @@ import time
 from typing import Any
 
 import torch
-from lm_eval.evaluator import evaluate  # type: ignore[import-not-found]  # installed elsewhere
-from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]  # likewise
-from lm_eval.tasks import TaskManager, get_task_dict  # type: ignore[import-not-found]  # likewise
+from lm_eval.evaluator import evaluate
+from lm_eval.models.huggingface import HFLM
+from lm_eval.tasks import TaskManager, get_task_dict
 
 
 def main(weights: str, folder: str) -> None:

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 import torch
-from lm_eval import simple_evaluate  # type: ignore[import-not-found]  # installed elsewhere
-from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]  # likewise
-from lm_eval.tasks import TaskManager  # type: ignore[import-not-found]  # likewise
+from lm_eval import simple_evaluate
+from lm_eval.models.huggingface import HFLM
+from lm_eval.tasks import TaskManager
 
 
 class NotingLM(HFLM):  # type: ignore[misc]  # as above

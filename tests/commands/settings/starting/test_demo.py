@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.backends.wiring import open_parquet
+from commands.backends.wiring import READERS
 from commands.errors import ConfigurationError
 from commands.evaluating.registry import EvaluationSources, table_evaluations
 from commands.settings.inputs import read_bank, shipped_data
@@ -36,7 +36,7 @@ def test_the_demonstrations_evaluations_can_be_made(tmp_path: Path) -> None:
     settings = read_settings(tmp_path / "tournament.toml", {})
     bank = read_bank(tmp_path / settings.prompts.bank)
 
-    sources = EvaluationSources(tmp_path, bank, open_parquet)
+    sources = EvaluationSources(tmp_path, bank, READERS)
     made = [each for table in settings.evaluations for each in table_evaluations(table, sources)]
 
     assert [each.kind for each in made] == ["rollout", "rollout", "perplexity"]

@@ -1,1 +1,0 @@
-"""Read task files of lm-evaluation-harness as evaluations."""
