@@ -88,8 +88,8 @@ def _loaded(file: Path) -> Any:  # noqa: ANN401  # a TaskDict: the package has n
     if "group" not in keys or not isinstance(keys.get("task"), list):
         return TaskManager(include_defaults=False).load([str(file)])
     manager = TaskManager(include_path=str(file.parent), include_defaults=False)
-    names = {each.get("task") if isinstance(each, dict) else each for each in keys["task"]}
-    if not names <= {*manager.all_tasks}:
+    names = [each.get("task") if isinstance(each, dict) else each for each in keys["task"]]
+    if any(name not in manager.all_tasks for name in names):
         manager = TaskManager(include_path=str(file.parent))
     return manager.load([keys["group"]])
 
@@ -359,7 +359,7 @@ def _functions(value: Any) -> Iterator[Any]:  # noqa: ANN401  # what YAML may ho
 
 def _file_of(function: Any) -> str | None:  # noqa: ANN401  # as above
     with suppress(TypeError):
-        return inspect.getsourcefile(inspect.unwrap(function))
+        return inspect.getsourcefile(getattr(function, "func", function))  # of a partial
     return None
 
 

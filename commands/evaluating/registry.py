@@ -134,14 +134,19 @@ def _tasks(section: EvaluationSection, sources: EvaluationSources) -> Sequence[N
         ConfigurationError: Nothing has the name.
     """
     parameters = TaskParameters.model_validate(section.parameters)
+    if not _is_task_file(section.uses) and (close := _close_to(section.uses)):
+        # at once: to look among all tasks takes seconds, and none of theirs is that close to ours
+        raise _unknown(section, f"did you mean {close!r}?")
     try:
         loaded = sources.readers.read_tasks(section.uses, sources.folder, parameters)
     except MissingExtra as missing:
         if _is_task_file(section.uses):
             raise
-        raise _unknown(section, f"; if it is a task of lm-evaluation-harness: {missing}") from None
+        also = f"if it is a task of lm-evaluation-harness: {missing}"
+        raise _unknown(section, f"{_choices()}; {also}") from None
     except UnknownTask:
-        raise _unknown(section, ", nor does lm-evaluation-harness have one") from None
+        also = "or a task, group or tag of lm-evaluation-harness, which has none of this name"
+        raise _unknown(section, f"{_choices()}, {also}") from None
     return [*task_evaluations(loaded, parameters, section.options)]
 
 
@@ -193,13 +198,19 @@ def _offered() -> Mapping[str, EntryPoint]:
     return {each.name: each for each in entry_points(group=GROUP)}
 
 
-def _unknown(section: EvaluationSection, also: str) -> ConfigurationError:
+def _close_to(name: str) -> str | None:
+    close = difflib.get_close_matches(name, {*SHIPPED, *_offered()}, n=1, cutoff=0.85)
+    return close[0] if close else None
+
+
+def _choices() -> str:
     known = sorted({*SHIPPED, *_offered()})
-    own = "your own as file.py:Class or module:Class, or a task file such as mmlu.yaml"
-    choices = f"choose one of {', '.join(known)}, {own}"
-    close = difflib.get_close_matches(section.uses, known, n=1)
-    suggestion = f"did you mean {close[0]!r}?" if close else choices
-    return _fault(section, f"no evaluation is called {section.uses!r}{also}; {suggestion}")
+    own = "your own as file.py:Class or module:Class, a task file such as mmlu.yaml"
+    return f"choose one of {', '.join(known)}, {own}"
+
+
+def _unknown(section: EvaluationSection, remedy: str) -> ConfigurationError:
+    return _fault(section, f"no evaluation is called {section.uses!r}; {remedy}")
 
 
 def _make(

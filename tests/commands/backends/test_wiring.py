@@ -86,6 +86,18 @@ for make in (
         print(type(error).__name__, error)
 """
 
+WITHOUT_LM_EVAL = """
+import sys
+from pathlib import Path
+sys.modules["lm_eval"] = None
+from commands.backends.wiring import load_tasks
+from commands.evaluating.tasks import TaskParameters
+try:
+    load_tasks("mmlu", Path(), TaskParameters())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
 WITHOUT_PYARROW = """
 import sys
 from pathlib import Path
@@ -205,6 +217,16 @@ def test_without_pyarrow_the_missing_extra_is_named() -> None:
         "MissingExtra package 'pyarrow' is not installed; pip install 'tourney-ledger[parquet]'\n"
     )
     assert done.stdout == 2 * refusal  # by what reads, and by what writes
+
+
+def test_without_lm_eval_the_missing_extra_is_named() -> None:
+    """It is imported only where a task of its is asked for."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_LM_EVAL], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.startswith("MissingExtra package 'lm_eval")
+    assert done.stdout.endswith("is not installed; pip install 'tourney-ledger[lm-eval]'\n")
 
 
 def test_without_torch_the_missing_extra_is_named() -> None:

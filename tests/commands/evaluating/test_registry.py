@@ -1,5 +1,6 @@
 """From tables to evaluations: what is found by what name, and what is refused."""
 
+import re
 from pathlib import Path
 from typing import cast
 
@@ -7,14 +8,14 @@ import pytest
 from pydantic import JsonValue
 
 from commands.backends.wiring import READERS
-from commands.errors import ConfigurationError, EvaluationFault
+from commands.errors import ConfigurationError, EvaluationFault, MissingExtra
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import PerplexityEvaluation
 from commands.evaluating.registry import SHIPPED, STANDALONE, EvaluationSources, table_evaluations
 from commands.evaluating.shipped.synthetic import Copying
 from commands.evaluating.user_code import class_in_file
 from commands.settings.sections import EvaluationSection
-from tests.support.builders.evaluating import made, make, refusals
+from tests.support.builders.evaluating import made, make, make_all, refusals
 
 DOCUMENTS = """
 from commands.evaluating.likelihoods import PerplexityEvaluation
@@ -149,6 +150,16 @@ def test_what_is_no_evaluation_is_told(folder: Path, uses: str, why: str) -> Non
     (found,) = refusals(uses, folder)
 
     assert found.startswith(why)
+
+
+def test_a_task_without_lm_evaluation_harness_names_the_extra(folder: Path) -> None:
+    """A name might be another evaluation's; a task file is nothing else."""
+    extra = r"pip install 'tourney-ledger\[lm-eval\]'"
+    (found,) = refusals("hellaswag", folder)
+
+    assert re.search(extra, found)
+    with pytest.raises(MissingExtra, match=extra):
+        make_all("mmlu.yaml", folder)
 
 
 def test_all_wrong_parameters_are_told_at_once(folder: Path) -> None:

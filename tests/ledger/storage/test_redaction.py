@@ -140,9 +140,12 @@ KEPT = {
     *("JudgeBatchPlanned", "JudgeBatchSubmitted", "JudgeBatchEnded", "RequestsSubmitted"),
     *("JudgeQuerySubmitted", "JudgeQueryReopened", "PairReconciled", "RatingsPublished"),
     *("LedgerMerged", "BattlesImported", "RatingsImported", "EvaluationPlanned"),
-    *("EvaluationCompleted", "EventRedacted", "ScoreQuerySubmitted", "ScoreShared"),
+    *("EventRedacted", "ScoreQuerySubmitted", "ScoreShared"),
 }
-SHAPES_WITHOUT_TEXT = {"SampleObserved.v1.choices.json", "SampleObserved.v1.document.json"}
+SHAPES_WITHOUT_TEXT = {
+    *("SampleObserved.v1.choices.json", "SampleObserved.v1.document.json"),
+    "EvaluationCompleted.v1.results.json",
+}
 
 
 def is_kept(event: Event) -> bool:

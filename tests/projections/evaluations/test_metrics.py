@@ -7,15 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ledger.events.evaluations import EvaluationPlanned, Observation
+from ledger.events.evaluations import (
+    EvaluationPlanned,
+    Observation,
+    TaskMetric,
+    TaskReference,
+    TaskResults,
+)
 from ledger.events.values import REDACTED
-from projections.evaluations.metrics import HEADLINES, Metric, compare_runs, metrics_of
+from projections.evaluations.metrics import HEADLINES, Metric, compare_runs, headline_of, metrics_of
 from projections.evaluations.state import EvaluationRun
 from projections.intervals import Estimate
 from tests.support.builders.evaluations import (
     answer,
     choice,
     choices,
+    completed,
     document,
     observed,
     plan,
@@ -23,6 +30,7 @@ from tests.support.builders.evaluations import (
     run_of,
     unscorable,
 )
+from tests.support.builders.events import key
 
 COMPARISON = plan(kind="comparison")
 PERPLEXITY = plan(kind="perplexity", higher_is_better=False)
@@ -326,3 +334,54 @@ def test_a_score_that_is_not_known_yet_is_of_no_sample() -> None:
     assert some["score"] == 0.5
     assert some["exact_match"] == pytest.approx(2 / 3)
     assert (none["score"], none["exact_match"]) == (None, 1.0)
+
+
+TASK = plan(kind="comparison", task=TaskReference(name="arc", version="0.4.13", digest=key("task")))
+
+
+def by_harness(*values: float | None, first: int = 0) -> EvaluationRun:
+    """Return the run of a task that is completed, with a mean and something else."""
+    mean = TaskMetric(
+        name="acc", value=0.625, standard_error=0.125, higher_is_better=True, values=values
+    )
+    other = TaskMetric(name="f1", value=0.25, standard_error=None, higher_is_better=True)
+    numbers = tuple(range(first, first + len(values)))
+    results = TaskResults(n_documents=len(values), documents=numbers, metrics=(mean, other))
+    return run_of(TASK, replace(completed(TASK, 4), results=results))
+
+
+def test_metrics_of_a_task_are_those_of_lm_evaluation_harness() -> None:
+    """To the last digit, with its standard error; a mean has an interval of ours."""
+    run = by_harness(1.0, 0.0, 1.0, 1.0, 0.0, 1.0, None)
+    found = estimates(run)
+
+    assert found["acc"][:3] == (0.625, 6, 0.125)
+    assert found["acc"].low is not None
+    assert found["f1"] == Estimate(0.25, 7, None, None, None)
+    assert headline_of(run) == "acc"
+
+
+@pytest.mark.parametrize("run", [run_of(TASK), by_harness()], ids=["incomplete", "nothing"])
+def test_a_task_without_results_stands_in_the_table(run: EvaluationRun) -> None:
+    """So that nobody takes it for done; its samples may say something else than its metrics."""
+    if run.results:
+        run = run_of(TASK, replace(completed(TASK, 4), results=replace(run.results, metrics=())))
+
+    assert estimates(run) == {"acc": Estimate(None, 0, None, None, None)}
+    assert headline_of(run) == "acc"
+
+
+def test_runs_of_a_task_are_compared_by_document() -> None:
+    """Of means, on the documents that both have."""
+    first = by_harness(1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0)
+    second = by_harness(1.0, 1.0, 0.0, 1.0, 1.0, None, 1.0, first=1)
+    found = compare_runs(first, second)
+
+    assert (found.n_pairs, found.n_left_out) == (6, 2)
+    assert [(each.name, each.estimate.n) for each in found.metrics] == [("acc", 5)]
+    assert found.metrics[0].estimate.value == pytest.approx(4 / 5 - 3 / 5)
+
+
+def test_runs_of_a_task_that_share_no_document_have_no_difference() -> None:
+    """There is nothing to pair."""
+    assert compare_runs(by_harness(1.0), by_harness(1.0, first=9)).metrics == ()

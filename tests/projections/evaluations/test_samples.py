@@ -94,6 +94,15 @@ def test_of_equally_likely_choices_a_wrong_one_is_shown() -> None:
     assert (found.answered, found.score, found.is_right) == (" of", 0.5, False)
 
 
+def test_a_lone_text_is_no_choice() -> None:
+    """It is neither right nor wrong to find it the likeliest of one."""
+    asked = ChoicesItem(context="The end", choices=(" of",), correct=0)
+
+    found = read("comparison", asked, choices(choice(-1.0)))
+
+    assert (found.answered, found.is_right) == (" of", None)
+
+
 def test_the_right_choice_is_right() -> None:
     """It is chosen and expected."""
     found = read("comparison", ENDING, choices(*map(choice, (-2.0, -1.0, -3.0)), correct=1))

@@ -14,6 +14,7 @@ from projections.evaluations.state import (
     EVALUATION_EVENTS,
     SampleKey,
     evaluations_of,
+    is_same_plan,
     name_of,
     other_settings,
 )
@@ -118,6 +119,17 @@ def test_the_newest_plan_under_its_labels_holds() -> None:
     known = fold(EVALUATIONS, recorded([old, new, plan("amy")]))
 
     assert [run.plan for run in known.runs] == [plan("amy"), new]
+
+
+def test_a_plan_of_an_earlier_version_that_does_not_say_how_it_asks_is_the_same() -> None:
+    """Else whoever evaluates again would plan what is done once more."""
+    silent, asked = plan(asking=UNSET), plan(number=2, asking=WayOfAsking(chat="none"))
+    other = plan(number=3, asking=WayOfAsking(chat="turns"))
+
+    assert is_same_plan(asked, silent)
+    assert is_same_plan(silent, asked)
+    assert not is_same_plan(asked, other)
+    assert not is_same_plan(asked, plan(n_items=2, asking=UNSET))
 
 
 def test_a_plan_that_replaced_another_way_of_asking_is_told_from_it() -> None:

@@ -4,18 +4,19 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pytest
 
 from commands.backends.wiring import READERS
-from commands.errors import ConfigurationError
+from commands.errors import ConfigurationError, MissingExtra
 from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
-from commands.evaluating.registry import EvaluationSources, table_evaluations
+from commands.evaluating.registry import EvaluationSources, Readers, table_evaluations
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference
+from commands.evaluating.tasks import LoadedTasks, TaskParameters
 from commands.ports import Continuation, GenerationFailure, GenerationTask, LikelihoodFailure
 from commands.settings.sections import EvaluationSection
 from ledger.events.registration import Entrant, Prompt
@@ -141,6 +142,13 @@ def reading(
     return Inference(who or entrant("base"), lambda: silent, lambda: reader), reader
 
 
+def no_tasks(uses: str, folder: Path, parameters: TaskParameters) -> LoadedTasks:
+    """Say that lm-evaluation-harness is not installed."""
+    del uses, folder, parameters
+    raise MissingExtra("lm_eval", "lm-eval")
+
+
+WITHOUT_TASKS: Final = Readers(READERS.open_parquet, no_tasks)
 Kind = TypeVar("Kind", bound=Evaluation)
 
 
@@ -151,7 +159,7 @@ def make_all(
     section = EvaluationSection.model_validate(
         {"id": "one", "uses": uses, "parameters": parameters}
     )
-    return table_evaluations(section, EvaluationSources(folder, bank, READERS))
+    return table_evaluations(section, EvaluationSources(folder, bank, WITHOUT_TASKS))
 
 
 def make(uses: str, folder: Path, bank: Sequence[Prompt] = (), **parameters: object) -> Evaluation:

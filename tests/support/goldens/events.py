@@ -26,6 +26,9 @@ from ledger.events.evaluations import (
     SampleObserved,
     SampleScore,
     SampleUnscorable,
+    TaskMetric,
+    TaskReference,
+    TaskResults,
     TextItem,
     WayOfAsking,
     item_digest,
@@ -456,6 +459,21 @@ SAMPLES: Final[tuple[Event, ...]] = (
         n_available=1,
         asking=WayOfAsking(chat="turns", system='Speak as a "pirate".', max_new_tokens=24),
     ),
+    EvaluationPlanned(
+        number=1,
+        run_key=key("run"),
+        entrant=Reference(label=BASE, digest=key("base")),
+        evaluation="mmlu.anatomy",
+        kind="comparison",
+        higher_is_better=True,
+        settings='{"kind":"comparison"}',
+        scorer=key("code"),
+        items=(key("item"),),
+        n_samples=1,
+        n_available=1,
+        asking=WayOfAsking(chat="none"),
+        task=TaskReference(name="mmlu_anatomy", version="0.4.13", digest=key("task")),
+    ),
     *(
         SampleObserved(
             run_key=key("run"),
@@ -483,6 +501,27 @@ SAMPLES: Final[tuple[Event, ...]] = (
         n_unscorable=1,
         scores=(SampleScore(item=key("item"), sample=3, cleaned='a "β"', score=0.5),),
     ),
+    EvaluationCompleted(
+        entrant=BASE,
+        evaluation="mmlu.anatomy",
+        number=1,
+        n_observed=3,
+        n_unscorable=0,
+        results=TaskResults(
+            n_documents=3,
+            documents=(0, 1, 4),
+            metrics=(
+                TaskMetric(
+                    name="exact_match,strict-match",
+                    value=0.5,
+                    standard_error=0.25,
+                    higher_is_better=True,
+                    values=(1.0, 0.0, None),
+                ),
+                TaskMetric(name="ppl", value=None, standard_error=None, higher_is_better=False),
+            ),
+        ),
+    ),
     EventRedacted(
         event_id="01a206c60adb6a0a9d804501198560c8",
         digest=key("payload"),
@@ -500,7 +539,9 @@ def golden_name(event: Event) -> str:
     if isinstance(event, ItemRegistered):
         shape = f".{event.asked.__struct_config__.tag}"
     if isinstance(event, EvaluationPlanned) and event.asking:
-        shape = ".asking"
+        shape = ".task" if event.task else ".asking"
+    if isinstance(event, EvaluationCompleted) and event.results:
+        shape = ".results"
     return f"{type_name(event)}.v{event.schema_version}{shape}.json"
 
 

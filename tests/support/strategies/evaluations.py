@@ -20,6 +20,9 @@ from ledger.events.evaluations import (
     SampleScore,
     SampleUnscorable,
     ScoredBy,
+    TaskMetric,
+    TaskReference,
+    TaskResults,
     TextItem,
     WayOfAsking,
     item_digest,
@@ -53,6 +56,7 @@ def evaluation_planned() -> SearchStrategy[EvaluationPlanned]:
         n_available=COUNTS,
         scored_by=st.just(UNSET) | scored_by(),
         asking=st.just(UNSET) | asking(),
+        task=st.just(UNSET) | built(TaskReference, name=LABELS, version=LABELS, digest=digests()),
     )
 
 
@@ -157,4 +161,14 @@ def evaluation_completed() -> SearchStrategy[EvaluationCompleted]:
         n_observed=COUNTS,
         n_unscorable=COUNTS,
         scores=tuples(built(SampleScore, item=items(), sample=FEW, score=FINITE)),
+        results=st.just(UNSET) | task_results(),
     )
+
+
+def task_results() -> SearchStrategy[TaskResults]:
+    """Return metrics of lm-evaluation-harness; they need not be true."""
+    number = st.none() | FINITE
+    metric = built(
+        TaskMetric, name=LABELS, value=number, standard_error=number, values=tuples(number)
+    )
+    return built(TaskResults, n_documents=COUNTS, documents=tuples(COUNTS), metrics=tuples(metric))
