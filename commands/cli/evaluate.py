@@ -47,7 +47,7 @@ def evaluate(
         list[str],
         typer.Option(
             metavar="EVALUATION",
-            help="file.py:Class, module:Class, a task file of lm-evaluation-harness (.yaml), or"
+            help="file.py:Class, module:Class, a task of lm-evaluation-harness (name or .yaml), or"
             f" {' or '.join(STANDALONE)}. Repeatable.",
         ),
     ],

@@ -88,7 +88,9 @@ def generate_missing(
             entrant = missing[result.response_key].entrant
             name = entrant.entrant_id
             n_left[name] -= 1
-            why = _why_stop(entrant, result, n_empty)
+            why = None
+            if isinstance(result, ports.GeneratedText):
+                why = why_stop(entrant, result.text, result.finish_reason, n_empty)
             if why is None or not n_left[name] or name in stopped:
                 continue
             stopped[name] = why
@@ -121,21 +123,17 @@ def _results(
         left = {key: each for key, each in left.items() if each.entrant.entrant_id not in cut_off}
 
 
-def _why_stop(
-    entrant: Entrant,
-    result: ports.GeneratedText | ports.GenerationFailure,
-    n_empty: Counter[EntrantId],
+def why_stop(
+    entrant: Entrant, text: str, finish_reason: str | None, n_empty: Counter[EntrantId]
 ) -> str | None:
     """Count an entrant's empty texts in a row; return why to stop if they are too many."""
-    if isinstance(result, ports.GenerationFailure):
-        return None
     name = entrant.entrant_id
-    n_empty[name] = 0 if result.text.strip() else n_empty[name] + 1
+    n_empty[name] = 0 if text.strip() else n_empty[name] + 1
     if n_empty[name] < _EMPTY_IN_A_ROW:
         return None
     return (
         f"{n_empty[name]} responses in a row of entrant {name!r} are empty, so nothing more is"
-        f" generated of it; {_ended_by(result.finish_reason)}"
+        f" generated of it; {_ended_by(finish_reason)}"
     )
 
 

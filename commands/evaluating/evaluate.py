@@ -4,14 +4,17 @@ Everything is recorded batch by batch, so a run that is stopped loses only the b
 consent, caps and the settings file see plan.py.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import UNSET
 
 from commands.decisions.recorder import EvaluationRecorder
-from commands.errors import ConfigurationError, DeferredFailures
+from commands.entrants.generate import why_stop
+from commands.errors import ConfigurationError, DeferredFailures, NothingReadable
 from commands.evaluating.evaluation import Evaluation, SampleResult, rescored
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, ObservedSample, Sample
@@ -33,7 +36,7 @@ from ledger.events.evaluations import (
     run_key,
 )
 from ledger.events.registration import Entrant, EntrantRegistered, Reference
-from ledger.identity import Digest, canonical_json
+from ledger.identity import Digest, EntrantId, canonical_json
 from projections.evaluations.state import (
     EvaluationRun,
     Evaluations,
@@ -187,24 +190,58 @@ def evaluate_all(
     *,
     on_progress: OnProgress,
     limit: int | None = None,
+    halt: Callable[[EntrantId], None] = lambda _: None,
 ) -> EvaluationCounts:
     """Observe the missing samples of several plans in turn, at most `limit` in all.
 
+    Args:
+        recorder: Of the tournament.
+        planned: The plans.
+        on_progress: Is told of each batch.
+        limit: The most samples.
+        halt: Lets an endpoint entrant be sent nothing more; what is under way is still recorded.
+
     Raises:
         LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
+        NothingReadable: An endpoint entrant gave one empty answer after the other, and more of it
+            are missing; raised likewise.
     """
+    n_empty: Counter[EntrantId] = Counter()  # in a row
+    stopped: dict[EntrantId, str] = {}
+
+    def look_at(plan: PlannedEvaluation, results: Sequence[SampleResult]) -> None:
+        entrant = plan.inference.entrant
+        for answer in _answers(results) if entrant.loader == "endpoint" else ():
+            if why := why_stop(entrant, answer.text, answer.finish_reason, n_empty):
+                stopped[entrant.entrant_id] = why
+                halt(entrant.entrant_id)
+
     total, left, held = EvaluationCounts(0, 0, 0, 0), limit, DeferredFailures()
     every = tuple(planned)
     for each in every:
         n_missing = len(recorder.state.run(each.plan).missing)
         with held.collecting():
             added = evaluate_missing(
-                recorder, each, on_progress=on_progress, limit=left, among=every
+                recorder,
+                each,
+                on_progress=on_progress,
+                limit=left,
+                among=every,
+                look_at=partial(look_at, each),
             )
             total = EvaluationCounts(*map(sum, zip(total, added, strict=True)))
         left = None if left is None else max(0, left - n_missing)  # unanswered ones count
+    lacking = {each.plan.entrant.label for each in every if recorder.state.run(each.plan).missing}
+    if faults := [why for name, why in stopped.items() if name in lacking]:
+        raise NothingReadable("; ".join(faults))
     held.raise_collected()
     return total
+
+
+def _answers(results: Iterable[SampleResult]) -> Iterator[AnswerObserved]:
+    for each in results:
+        if isinstance(each, ObservedSample) and isinstance(each.observation, AnswerObserved):
+            yield each.observation
 
 
 def evaluate_missing(
@@ -214,11 +251,12 @@ def evaluate_missing(
     on_progress: OnProgress,
     limit: int | None = None,
     among: Sequence[PlannedEvaluation] = (),
+    look_at: Callable[[Sequence[SampleResult]], None] = lambda _: None,
 ) -> EvaluationCounts:
     """Observe every sample of a plan that the ledger lacks, and record each batch.
 
     With a limit at most so many samples are observed. A group of tasks is completed once those are
-    that are planned beside it, `among` all.
+    that are planned beside it, `among` all. `look_at` gets each batch once it is recorded.
 
     Raises:
         LeftUnanswered: Some requests got no answer; their samples are still missing.
@@ -234,6 +272,7 @@ def evaluate_missing(
         n_done += len(batch)
         n_seen += sum(isinstance(each, ObservedSample) for each in batch)
         on_progress(what, n_done, len(missing))
+        look_at(batch)
     if recorder.is_due(plan):
         known = recorder.state.run(last).observed if last else ()
         scored = {each.natural_key for each in run.observed if each.scored}  # one by one

@@ -70,7 +70,8 @@ class EvaluationSection(EvaluationOptions):
     """Name of the evaluation in tables."""
     uses: str = Field(min_length=1)
     """A shipped evaluation's name, `file.py:Class` beside the settings, `module:Class`, an entry
-    point of group `tourney.evaluations`, or a task file of lm-evaluation-harness (`mmlu.yaml`)."""
+    point of group `tourney.evaluations`, or a task of lm-evaluation-harness (its name, or a file
+    such as `mmlu.yaml`)."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Arguments of the evaluation's constructor."""
     rubric: UserPath | None = None

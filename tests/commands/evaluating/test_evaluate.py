@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from commands.decisions.recorder import EvaluationRecorder
-from commands.errors import ConfigurationError, EvaluationFault
+from commands.errors import ConfigurationError, EvaluationFault, NothingReadable
 from commands.evaluating.evaluate import (
     EvaluationCounts,
     PlannedEvaluation,
+    evaluate_all,
     evaluate_missing,
     is_done,
     missing_requests,
@@ -27,7 +29,7 @@ from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
 from ledger.errors import TourneyError
-from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned
+from ledger.events.evaluations import EvaluationCompleted, EvaluationPlanned, WayOfAsking
 from ledger.events.registration import Entrant, Reference
 from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
@@ -582,6 +584,36 @@ def test_more_answers_change_a_score_that_needs_all(recorder: EvaluationRecorder
     assert before != scores(recorder)[:5]
     assert scores(recorder) == [n / 6 for n in range(1, 7)]
     assert (done.n_observed, done.n_rescored) == (1, 0)
+
+
+def test_an_endpoint_that_answers_nothing_is_stopped(recorder: EvaluationRecorder) -> None:
+    """Each empty answer may have been paid for; weights of one's own cost nothing."""
+    many = Capitals(*((f"{n}?", "yes") for n in range(40)))
+    served, generator = answering(lambda _: " ", entrant("served", loader="endpoint", dtype=None))
+    own, _ = answering(lambda _: " ", entrant("own"))
+    halted: list[str] = []
+    plans = [planned(own, many), planned(served, many)]
+
+    with pytest.raises(NothingReadable, match="responses in a row of entrant 'served' are empty"):
+        evaluate_all(recorder, plans, on_progress=no_progress, limit=60, halt=halted.append)
+
+    assert {*halted} == {"served"}
+    assert len(generator.asked) == 20
+
+
+@pytest.mark.parametrize("asking", [UNSET, WayOfAsking(chat="one-turn", max_new_tokens=4)])
+def test_a_finished_plan_that_does_not_say_how_it_asks_is_not_planned_again(
+    recorder: EvaluationRecorder, ledger: Ledger, asking: WayOfAsking | UnsetType
+) -> None:
+    """Earlier versions did not say; nothing is asked and nothing recorded."""
+    plan = planned(answering(says_yes)[0])
+    earlier = plan._replace(plan=replace(plan.plan, asking=asking))
+    evaluate(recorder, earlier)
+    before = ledger.head
+
+    assert is_done(recorder.state, plan)
+    assert evaluate(recorder, plan) == EvaluationCounts(0, 0, 0)
+    assert ledger.head == before
 
 
 class Lenient(Capitals):

@@ -7,6 +7,8 @@ from typing import NamedTuple, TypeAlias
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from commands.cli.tables.history import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
@@ -97,6 +99,22 @@ def test_samples_of_other_settings_are_left_out_with_their_completion(pair: Pair
     assert [each.row.type for each in taken.conflicts] == ["EvaluationPlanned"]
     assert (taken.n_new, taken.n_unfounded) == (0, 4 + 1)
     assert pair.ours.head == before
+    assert faults_of(pair.ours) == []
+
+
+@pytest.mark.parametrize("says_ours", [True, False])
+def test_a_plan_that_does_not_say_how_it_asks_is_no_conflict(pair: Pair, says_ours: bool) -> None:
+    """It was made by an earlier version, and is the same otherwise."""
+    inference, _ = answering(lambda _: "yes")
+    said = plan_evaluation(ATLAS, inference, EvaluationOptions())
+    silent = said._replace(plan=replace(said.plan, asking=UNSET))
+    plans = (said, silent) if says_ours else (silent, said)
+    for ledger, planned in zip((pair.ours, pair.theirs), plans, strict=True):
+        evaluate_missing(EvaluationRecorder(ledger, STREAM), planned, on_progress=no_progress)
+
+    taken = pair.take()
+
+    assert (taken.n_new, taken.n_unfounded, taken.conflicts) == (0, 0, ())
     assert faults_of(pair.ours) == []
 
 

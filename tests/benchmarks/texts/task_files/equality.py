@@ -110,7 +110,7 @@ def _compared(
     yield _unequal(f"{family}: tokens of {len(prompts)} prompts", noted.prompts ^ prompts)
     pairs = [*_answers(ours, theirs["answers"])]
     unequal = [each for each in pairs if each[0] != each[1]]
-    yield _unequal(f"{family}: {len(pairs)} answers, whole and filtered", unequal)
+    yield _unequal(f"{family}: {len(pairs)} answers", unequal)
     yield from _metric_rows(family, ours, theirs)
 
 
@@ -122,10 +122,11 @@ def _metric_rows(
     family: str, ours: Mapping[str, TaskResults], theirs: Mapping[str, Any]
 ) -> Iterator[Row]:
     differences: defaultdict[str, list[float]] = defaultdict(list)
-    for task, metric, name, filter_name in _metrics(theirs):
-        own = ours.get(f"{task}.{filter_name}") or ours.get(task) or ours[f"{GROUP}.{task}"]
-        value = theirs["results"][task][f"{metric},{filter_name}"]
-        mine = own.metrics[name]
+    for task, metric, filter_name in _metrics(theirs):
+        own = ours.get(task) or ours[f"{GROUP}.{task}"]
+        key = f"{metric},{filter_name}"
+        value = theirs["results"][task][key]
+        mine = own.metrics[metric if filter_name == "none" else key]
         assert mine is not None
         scale = abs(value) if "perplexity" in metric else 1.0
         differences[metric].append(abs(mine - value) / scale)
@@ -135,21 +136,19 @@ def _metric_rows(
         yield stated(f"{family}: {metric} of {len(every)}", f"{worst:.1e}", worst, at_most(1e-4))
 
 
-def _metrics(theirs: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each task's metrics with their names here and their filters."""
+def _metrics(theirs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield each task's metrics with their filters."""
     for task, results in theirs["results"].items():
         for key, value in results.items():
             metric, _, filter_name = key.partition(",")
             if not filter_name or metric.endswith("_stderr") or not isinstance(value, float | int):
                 continue
-            is_generated = task in _GENERATED
-            yield task, metric, "score" if is_generated else metric, filter_name
+            yield task, metric, filter_name
 
 
 def _answers(
     ours: Mapping[str, TaskResults], theirs: Mapping[str, Sequence[Any]]
-) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+) -> Iterator[tuple[str, str]]:
     for task, samples in theirs.items():
-        for number, filter_name, whole, kept in samples:
-            own = ours.get(f"{task}.{filter_name}") or ours[task]
-            yield own.answers[number], (whole, kept)
+        for number, _, whole, _ in samples:
+            yield ours[task].answers[number][0], whole

@@ -34,7 +34,7 @@ class TimedTask(NamedTuple):
 
 TIMED: Final = (
     TimedTask("arc_easy", "multiple_choice"),
-    TimedTask("arc_challenge", "multiple_choice, texts behind 3 examples", 2.5),
+    TimedTask("arc_challenge", "multiple_choice, texts behind 3 examples"),
     TimedTask("mmlu_anatomy", "multiple_choice, letters behind 5 examples"),
     TimedTask("lambada_openai", "loglikelihood"),
     TimedTask("pile_10k", "loglikelihood_rolling"),
