@@ -77,7 +77,7 @@ class MetricDifferenceRow(NamedTuple):
 class SampleRow(NamedTuple):
     """What a sample was asked, and what came of it; None: there is none."""
 
-    entrant: Annotated[str, Column(importance=1, role="names", after="label")]
+    entrant: Annotated[str, Column(importance=KEPT, role="names", after="label")]
     evaluation: Annotated[str, Column(importance=1, role="names", after="entrant")]
     label: Annotated[
         str, Column("Item", importance=KEPT, role="names", meaning="where the item comes from")

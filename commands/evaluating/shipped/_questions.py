@@ -31,23 +31,15 @@ class ContextChoices(DividedEvaluation[ChoiceQuestion], PerplexityComparisonEval
     lm-evaluation-harness does.
     """
 
-    def __init__(
-        self,
-        questions: Mapping[str, ChoiceQuestion],
-        *,
-        delimiter: str = " ",
-        chat_delimiter: str = "",
-        bos: bool = True,
-    ) -> None:
-        """Take the questions, by label, and what stands before a choice."""
+    def __init__(self, questions: Mapping[str, ChoiceQuestion], *, bos: bool) -> None:
+        """Take the questions, by label, and whether texts begin with the BOS token."""
         super().__init__(questions)
-        self._delimiters = delimiter, chat_delimiter
         self.bos = bos
 
     @property
     def delimiter(self) -> str:
-        """What stands before a choice: in plain text, or where the turn of the model begins."""
-        return self._delimiters[self.is_asked_in_chat]
+        """What stands before a choice: a space, but where the turn of the model begins nothing."""
+        return "" if self.is_asked_in_chat else " "
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a context, the choices with their delimiter, and the index of the correct one."""
