@@ -8,10 +8,12 @@ import inspect
 import json
 import os
 import random
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from io import StringIO
@@ -25,7 +27,6 @@ from lm_eval.api.model import LM
 from lm_eval.evaluator import evaluate
 from lm_eval.models.utils import normalize_gen_kwargs
 from lm_eval.tasks import TaskManager
-from lm_eval.tasks._yaml_loader import load_yaml
 
 from commands.entrants.chats import ChatForm
 from commands.errors import ConfigurationError
@@ -51,6 +52,7 @@ _OTHER_SEED: Final = 1234
 _RESAMPLES: Final = 1_000  # for standard errors of metrics that are no means; it takes 100,000
 _MAX_NEW_TOKENS: Final = 256  # where a task says nothing, as for its model `hf`
 _UNFILTERED: Final = "none"
+_GROUP: Final = re.compile(r'^\{?\s*"?group"?\s*:', re.MULTILINE)  # a key of a group's file
 _DECODING: Final = frozenset({"until", "max_gen_toks", "do_sample", "temperature", "top_p"})
 
 
@@ -84,14 +86,17 @@ def _loaded(file: Path) -> Any:  # noqa: ANN401  # a TaskDict: the package has n
 
     A group is loaded by its name: by its path it cannot be.
     """
-    keys = load_yaml(file, resolve_func=False)
-    if "group" not in keys or not isinstance(keys.get("task"), list):
+    if not _GROUP.search(file.read_text(encoding="utf-8")):
         return TaskManager(include_defaults=False).load([str(file)])
     manager = TaskManager(include_path=str(file.parent), include_defaults=False)
-    names = [each.get("task") if isinstance(each, dict) else each for each in keys["task"]]
+    found = [each for each in manager.task_index.values() if each.yaml_path == file]
+    members = found[0].cfg.get("task") if found else None
+    if not isinstance(members, list):
+        return TaskManager(include_defaults=False).load([str(file)])
+    names = [each.get("task") if isinstance(each, dict) else each for each in members]
     if any(name not in manager.all_tasks for name in names):
         manager = TaskManager(include_path=str(file.parent))
-    return manager.load([keys["group"]])
+    return manager.load([found[0].name])
 
 
 @contextmanager
@@ -130,7 +135,7 @@ class HarnessTasks:
         self._children = {name for names in loaded["group_map"].values() for name in names}
         self._runs_code = parameters.confirm_run_unsafe_code
         self._asked: dict[tuple[str, ChatForm, int | None], Sequence[TaskDocument]] = {}
-        self._n_requests: dict[str, dict[int, Counter[RequestKind]]] = {}
+        self._instances: dict[str, dict[int, list[Any]]] = {}  # by task and document
         faults = [fault for name in self._tasks if (fault := self._fault_of(name))]
         if faults:
             raise ConfigurationError(faults)
@@ -189,9 +194,6 @@ class HarnessTasks:
         name = task, form, length
         if name not in self._asked:
             self._asked[name] = self._built(task, form, length)
-            counts = self._n_requests.setdefault(task, {})
-            for each in self._asked[name]:
-                counts[each.number] = Counter(request.kind for request in each.requests)
         return self._asked[name]
 
     def _built(self, name: str, form: ChatForm, length: int | None) -> Sequence[TaskDocument]:
@@ -207,6 +209,7 @@ class HarnessTasks:
             by_document: dict[int, list[Any]] = {}
             for instance in task.instances:
                 by_document.setdefault(instance.doc_id, []).append(instance)
+            self._instances.setdefault(name, {}).update(by_document)
             documents = {
                 number: (_target_of(task, instances[0].doc), instances)
                 for number, instances in by_document.items()
@@ -233,9 +236,9 @@ class HarnessTasks:
             return TaskScores(TaskResults(n_documents=0, documents=(), metrics=()), {})
         tasks = {task: self._tasks[task] for task in answers}
         groups = {name: self._groups[name]} if name in self._groups else {}
-        for task in tasks.values():
-            task.set_fewshot_seed(seed=_OTHER_SEED)
-        with _in_quiet():
+        with _in_quiet(), ExitStack() as stack:
+            for task_name, numbers in kept.items():
+                stack.enter_context(self._built_again(task_name, numbers))
             found = evaluate(
                 RecordedModel(answers, kept),
                 {"tasks": tasks, "groups": groups},
@@ -254,13 +257,33 @@ class HarnessTasks:
         )
         return TaskScores(results, _answer_scores(samples))
 
+    @contextmanager
+    def _built_again(self, name: str, numbers: Sequence[int]) -> Iterator[None]:
+        """Let a task ask what it asked of some documents: to build it anew takes as long again."""
+        task = self._tasks[name]
+        instances = [
+            replace(
+                instance,
+                metadata=(instance.task_name, n, instance.repeats),
+                resps=[],
+                filtered_resps={},
+            )
+            for n, number in enumerate(numbers)
+            for instance in self._instances[name][number]
+        ]
+        task.build_all_requests = lambda **_: setattr(task, "_instances", instances)
+        try:
+            yield
+        finally:
+            del task.build_all_requests
+
     def _answered(self, task: str, answers: Answers) -> Sequence[int]:
         """Return the documents of which every request is answered, in order."""
-        counts = self._n_requests[task]
+        asked = self._instances[task]
         whole = sorted(
             number
             for number, of_kinds in answers.items()
-            if {kind: len(places) for kind, places in of_kinds.items()} == dict(counts[number])
+            if sum(map(len, of_kinds.values())) == len(asked[number])
         )
         first = range(len(whole))
         return first if whole == [*first] else whole  # it looks up each document in this

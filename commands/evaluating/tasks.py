@@ -190,7 +190,7 @@ Observed: TypeAlias = Mapping[Sample, Observation]
 """A plan's samples that have an observation."""
 
 
-class _Asked(NamedTuple):
+class _TaskItem(NamedTuple):
     """An item of a part: requests of one document behind one context."""
 
     document: int
@@ -209,7 +209,7 @@ class TaskPart(TaskEvaluation):
     """The requests of a task that are alike: all of most tasks."""
 
     request_kind: ClassVar[RequestKind]
-    items: Sequence[_Asked] = ()
+    items: Sequence[_TaskItem] = ()
 
     def __init__(
         self, loaded: LoadedTasks, task: str, decoding: Decoding | None, *, bos: bool
@@ -325,9 +325,9 @@ def _responses_of(observation: Observation) -> Sequence[Response]:
             raise TypeError(observation)
 
 
-def _items_of(documents: Sequence[TaskDocument]) -> Mapping[_Part, Sequence[_Asked]]:
+def _items_of(documents: Sequence[TaskDocument]) -> Mapping[_Part, Sequence[_TaskItem]]:
     """Return what is asked of documents, apart by kind and by how answers are generated."""
-    items: dict[_Part, list[_Asked]] = defaultdict(list)
+    items: dict[_Part, list[_TaskItem]] = defaultdict(list)
     for document in documents:
         places: dict[RequestKind, int] = defaultdict(int)
         for (kind, context, messages, decoding), group in groupby(document.requests, _context_of):
@@ -336,7 +336,7 @@ def _items_of(documents: Sequence[TaskDocument]) -> Mapping[_Part, Sequence[_Ask
             is_choice = len(texts) > 1 and correct is not None and correct < len(texts)
             for together in [texts] if is_choice else [(text,) for text in texts]:
                 items[kind, decoding].append(
-                    _Asked(
+                    _TaskItem(
                         document.number,
                         places[kind],
                         context,

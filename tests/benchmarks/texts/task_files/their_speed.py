@@ -30,7 +30,7 @@ def main(weights: str, folder: str) -> None:
         began_s = time.process_time()
         tasks = get_task_dict([task], manager)
         read_s = time.process_time()
-        evaluate(lm=lm, task_dict=tasks, bootstrap_iters=0)
+        evaluate(lm=lm, task_dict=tasks, bootstrap_iters=1_000)  # its default is 100,000
         _answer(answers, reading=read_s - began_s, evaluating=time.process_time() - read_s)
 
 
