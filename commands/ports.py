@@ -53,11 +53,12 @@ class GeneratedText:
     finish_reason: FinishReason
     n_prompt_tokens: int | None  # None: a server does not say it, or says what cannot be
     n_generated_tokens: int | None  # likewise
-    elapsed_s: float
+    elapsed_s: float | None  # None: not known, as of a recorded answer
     p_correct: float | None = None
     diagnostics: Diagnostics | None = None
     reasoning: str | None = None  # what a server gave beside the text
     attention: str | None = None  # the implementation of attention that computed it
+    imported_from: Digest | None = None  # of the file that it was read from
     is_truncated: bool = False  # the beginning of the prompt was dropped
     prompt_ids: tuple[int, ...] = ()  # tokens; empty if the entrant does not show them
     generated_ids: tuple[int, ...] = ()  # likewise, including the one that ended it

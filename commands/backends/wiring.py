@@ -6,7 +6,7 @@ Imports are inside functions, so that commands that need no torch do not load it
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -22,16 +22,19 @@ from commands.backends.engines import (
 from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
+from commands.errors import ConfigurationError
 from commands.evaluating.registry import Readers
 from commands.evaluating.samples import Inference
 from commands.evaluating.tasks import LoadedTasks, TaskParameters
+from commands.importing.answers import RecordedGenerator, read_answers
 from commands.importing.formats.rows import Fields, Sheet
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import BatchJudge, Billing, Generator, Judge, Tell, TokenCounter
 from commands.settings.api_keys import key_in
+from commands.settings.inputs import read_bank
 from commands.settings.schema import AskingSettings, Settings
-from commands.settings.sections import EndpointSection
+from commands.settings.sections import EndpointSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
 from commands.settings.toml import EngineName
 from ledger.events.registration import Entrant, JudgeSettings
@@ -56,6 +59,18 @@ class ConfiguredBackends:
         return GeneratorByLoader(
             lambda: EngineGenerator(self.engine or in_process(self.settings.generation)),
             lambda: _endpoint_generator(self.settings, self.tell).billed_by(billing),
+            self._recorded,
+        )
+
+    def _recorded(self) -> Generator:
+        bank = read_bank(self.folder / self.settings.prompts.bank)
+        sections = {
+            EntrantId(each.id): each
+            for each in self.settings.entrants
+            if isinstance(each, RecordedSection)
+        }
+        return RecordedGenerator(
+            lambda name: read_answers(sections[name], self.folder, bank, open_parquet)
         )
 
     def judge(self, judge: JudgeSettings) -> Judge:
@@ -145,9 +160,16 @@ def make_inference_factory(
     def inference(entrant: Entrant) -> Inference:
         if entrant.loader == "endpoint":
             return Inference(entrant, served, None, lambda billing: served().billed_by(billing))
+        if entrant.loader == "recorded":
+            return Inference(entrant, partial(_answers_no_more, entrant), None)
         return Inference(entrant, lambda: local().generator, lambda: local().reader)
 
     return inference
+
+
+def _answers_no_more(entrant: Entrant) -> Generator:
+    fault = f"entrant {entrant.entrant_id!r} is of recorded answers, and is asked nothing else"
+    raise ConfigurationError([f"{fault}; choose other entrants with --entrant"])
 
 
 def fetch_snapshot(name: str, revision: str | None) -> HubSnapshot:

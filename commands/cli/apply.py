@@ -15,7 +15,7 @@ from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
-from commands.cli.shared.workspace import workspace
+from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
@@ -88,6 +88,7 @@ def generate(
         f"{done.n_missing} responses were missing: {done.n_generated} generated,"
         f" {done.n_failed} failed"
     )
+    tell_unanswered(place, say)
     n_failed = sum(row.failed for row in responses)
     if n_failed and not allow_gaps:
         raise DoneWithGaps(f"{n_failed} responses failed; see `tourney project progress`")

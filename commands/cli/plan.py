@@ -17,7 +17,7 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
-from commands.cli.shared.workspace import workspace
+from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
     EditedPrompts,
     missing_responses_table,
@@ -77,6 +77,7 @@ def generate(
     requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
     writer.write(missing_responses_table(rows, costs, edited_texts(state, missing)))
+    tell_unanswered(place, say)
     if exit_code and any(row.n_responses for row in rows):
         raise typer.Exit(WORK_REMAINS)
 

@@ -3,7 +3,7 @@
 import shlex
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import backends_on, reach
+from commands.backends.wiring import backends_on, open_parquet, reach
 from commands.cli.plan import generate
 from commands.cli.shared import options
 from commands.cli.shared.command import command
@@ -20,8 +20,8 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import table_of
-from commands.errors import DoneWithGaps, MissingExtra, NotReady, counted
-from commands.importing.prompts import read_prompts
+from commands.errors import ConfigurationError, DoneWithGaps, MissingExtra, NotReady, counted
+from commands.importing.prompts import read_answers_table, read_prompts
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import Finding, findings_by, missing_models
@@ -73,6 +73,7 @@ def run(
         raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
 
 
+_FIELDS = {"text": "the prompts", "gold_answer": "gold answers", "prompt_id": "ids"}
 _SPELLING = "MODEL@URL for a server, or a folder of weights"
 
 
@@ -83,6 +84,14 @@ def init(
     from_csv: Annotated[
         Path | None,
         typer.Option("--from-csv", metavar="FILE", help="Take the prompts of a CSV file."),
+    ] = None,
+    from_answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-answers",
+            metavar="FILE",
+            help="Compare the answers of a table: prompts, and a column for each system.",
+        ),
     ] = None,
     entrant: Annotated[
         list[str] | None,
@@ -101,9 +110,19 @@ def init(
 
     Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
     """
+    if from_answers is not None and from_csv is not None:
+        raise ConfigurationError(["--from-csv and --from-answers exclude each other; use one"])
     table = None if from_csv is None else read_prompts(options.or_standard_input(from_csv))
-    prompts = FIRST_PROMPTS if table is None else table.prompts
-    names = lay_out(folder, NewTournament(prompts, entrant or (), judge))
+    recorded: Mapping[str, Mapping[str, str]] = {}
+    if from_answers is not None:
+        answers = read_answers_table(from_answers, open_parquet)
+        recorded, prompts = answers.entrants, answers.table.prompts
+        for field, column in answers.table.columns.items():
+            say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
+        say(f"{counted(len(recorded), 'entrant')}: {', '.join(recorded)}")
+    else:
+        prompts = FIRST_PROMPTS if table is None else table.prompts
+    names = lay_out(folder, NewTournament(prompts, entrant or (), judge, recorded, from_answers))
     say(f"written to {folder}: {', '.join(names)}")
     if table is not None and table.unused:
         say(f"unused columns of {from_csv}: {', '.join(table.unused)}")
@@ -114,7 +133,7 @@ def init(
             " use them. Add the others, or set needs_gold = true in the rubric to judge those"
             f" {n_gold} only."
         )
-    if not entrant:
+    if not entrant and not recorded:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     generate(config=folder / SETTINGS)
     say("Next:")

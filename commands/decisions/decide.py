@@ -116,6 +116,7 @@ def _generated(cell: PlannedResponse, result: GeneratedText) -> responses.Respon
         elapsed_s=result.elapsed_s,
         p_correct=result.p_correct,
         diagnostics=result.diagnostics,
+        imported_from=result.imported_from,
         reasoning=result.reasoning or UNSET,
         attention=result.attention or UNSET,
     )

@@ -169,7 +169,9 @@ def count_missing_responses(
         MissingResponses(
             entrant.entrant_id,
             missing[entrant.entrant_id],
-            missing[entrant.entrant_id] * entrant.max_new_tokens,
+            0
+            if entrant.loader == "recorded"
+            else missing[entrant.entrant_id] * entrant.max_new_tokens,
         )
         for entrant in state.roster
     )

@@ -15,7 +15,7 @@ from commands.entrants._shards import shards_of, uncertainty_of
 from commands.entrants.folder_or_hub import FetchSnapshot, FoundWeights, find_weights
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import AnyEntrantSection, EndpointSection, HfSection, HydraSection
+from commands.settings.sections import EndpointSection, HfSection, HydraSection
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import SAMPLER, Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, canonical_json, digest_of
@@ -24,7 +24,7 @@ _SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
 
 
 def read_entrant(
-    section: AnyEntrantSection,
+    section: HfSection | HydraSection | EndpointSection,
     generation: GenerationSection,
     folder: Path,
     fetch: FetchSnapshot | None = None,

@@ -127,6 +127,8 @@ def why_stop(
     entrant: Entrant, text: str, finish_reason: str | None, n_empty: Counter[EntrantId]
 ) -> str | None:
     """Count an entrant's empty texts in a row; return why to stop if they are too many."""
+    if entrant.loader == "recorded":  # an empty answer of a file is an answer
+        return None
     name = entrant.entrant_id
     n_empty[name] = 0 if text.strip() else n_empty[name] + 1
     if n_empty[name] < _EMPTY_IN_A_ROW:
@@ -208,22 +210,26 @@ class GeneratorByLoader:
     """Generates for entrants of all loaders; makes only the generators that the tasks need."""
 
     def __init__(
-        self, local: Callable[[], ports.Generator], endpoint: Callable[[], ports.Generator]
+        self,
+        local: Callable[[], ports.Generator],
+        endpoint: Callable[[], ports.Generator],
+        recorded: Callable[[], ports.Generator],
     ) -> None:
-        """Take the makers of the generator for local weights and of the one for endpoints."""
-        self._local, self._endpoint = local, endpoint
+        """Take the makers of the generators: of local weights, endpoints and recorded answers."""
+        self._local, self._endpoint, self._recorded = local, endpoint, recorded
 
     def generate(
         self, tasks: Sequence[ports.GenerationTask]
     ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
-        """Yield each finished batch's results, endpoints first: they fail fast.
+        """Yield each finished batch's results: recorded answers, then endpoints, which fail fast.
 
         Raises:
             MissingExtra: A loader's packages are not installed; nothing was generated.
         """
         remote = [task for task in tasks if task.entrant.loader == "endpoint"]
-        local = [task for task in tasks if task.entrant.loader != "endpoint"]
-        parts = ((self._endpoint, remote), (self._local, local))
+        recorded = [task for task in tasks if task.entrant.loader == "recorded"]
+        local = [task for task in tasks if task.entrant.loader not in {"endpoint", "recorded"}]
+        parts = ((self._recorded, recorded), (self._endpoint, remote), (self._local, local))
         generators = [(make(), part) for make, part in parts if part]
         # each is started first: what can be checked is, before any has answered
         for answers in [generator.generate(part) for generator, part in generators]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import csv_sheet
+from commands.importing.formats.answers import MODELS, TEXTS
+from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
 from commands.importing.formats.rows import BadRow, Record
 from commands.settings.inputs import read_text, with_defaults, with_lines
 
@@ -27,6 +28,7 @@ class PromptTable(NamedTuple):
 
     prompts: tuple[dict[str, object], ...]
     unused: tuple[str, ...]
+    columns: Mapping[str, str]  # that were used, by field
 
 
 def read_prompts(path: Path) -> PromptTable:
@@ -38,13 +40,58 @@ def read_prompts(path: Path) -> PromptTable:
     """
     text = read_text(path, "CSV file", key="--from-csv")
     header, rows = csv_sheet(StringIO(text, newline=""))
+    return _prompt_table(path, header, rows, _COLUMNS)
+
+
+class AnswersTable(NamedTuple):
+    """A table that is a whole tournament: its prompts, and the keys of each entrant."""
+
+    table: PromptTable
+    entrants: Mapping[str, Mapping[str, str]]
+
+
+def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
+    """Read a table of prompts and answers: a column for each system, or for answer and model.
+
+    Raises:
+        ConfigurationError: It cannot be read, or holds no prompts, or answers of fewer than two.
+    """
+    rows = [*records_of(path, None, open_parquet)]
+    found = [row for row in rows if isinstance(row, Record)]
+    header = [*dict.fromkeys(name for row in found for name in row.fields)]
+    models = next((name for name in MODELS if name in header), None)
+    if models is not None and (text := next((name for name in TEXTS if name in header), None)):
+        names = {str(row.fields[models]): {"model": str(row.fields[models])} for row in found}
+        rest = {field: [name for name in of if name != text] for field, of in _COLUMNS.items()}
+        firsts = {str(row.fields.get(_prompt_column(header))): row for row in reversed(found)}
+        table = _prompt_table(path, header, [*reversed(firsts.values())], rest)
+    else:
+        table = _prompt_table(path, header, rows, _COLUMNS)
+        names = {name: {"column": name} for name in table.unused}
+    if len(names) < 2:  # noqa: PLR2004  # who are compared
+        there = ", ".join(header) or "nothing"
+        remedy = "it needs a column of answers for each of two or more systems"
+        raise ConfigurationError([f"{path}: {remedy} beside the prompts (there: {there})"])
+    return AnswersTable(table, names)
+
+
+def _prompt_column(header: Sequence[str]) -> str | None:
+    return _first({name.strip().casefold(): name for name in header}, _COLUMNS["text"])
+
+
+def _prompt_table(
+    path: Path,
+    header: Sequence[str],
+    rows: Iterable[Record | BadRow],
+    columns: Mapping[str, Sequence[str]],
+) -> PromptTable:
     names = {name.strip().casefold(): name for name in header if name.strip()}
     given = Counter(name.strip().casefold() for name in header)
-    if twice := [name for names_ in _COLUMNS.values() for name in names_ if given[name] > 1]:
+    if twice := [name for names_ in columns.values() for name in names_ if given[name] > 1]:
         remedy = "rename all but the one to read"
         faults = [f"{path}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice]
         raise ConfigurationError(faults)
-    column = {field: found for field, of in _COLUMNS.items() if (found := _first(names, of))}
+    column = {field: found for field, of in columns.items() if (found := _first(names, of))}
     if "text" not in column:
         there = ", ".join(names.values()) or "nothing"
         raise ConfigurationError(
@@ -54,7 +101,7 @@ def read_prompts(path: Path) -> PromptTable:
     if not prompts:
         raise ConfigurationError([f"{path}: it holds no prompts below its header"])
     return PromptTable(
-        prompts, tuple(name for name in names.values() if name not in column.values())
+        prompts, tuple(name for name in names.values() if name not in column.values()), column
     )
 
 

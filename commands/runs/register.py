@@ -8,6 +8,8 @@ from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.errors import ConfigurationError, WeightsError
+from commands.importing.answers import recorded_entrant
+from commands.importing.formats.files import OpenParquet
 from commands.judging.panel import panel_of
 from commands.settings.inputs import (
     read_bank,
@@ -17,7 +19,11 @@ from commands.settings.inputs import (
     read_text,
 )
 from commands.settings.schema import RubricSection, Settings
-from commands.settings.sections import AnyEntrantSection, EvaluationSection
+from commands.settings.sections import (
+    AnyEntrantSection,
+    EvaluationSection,
+    RecordedSection,
+)
 from commands.spending.price_table import price_table
 from ledger.errors import TourneyError
 from ledger.events.ratings import Mode
@@ -54,11 +60,12 @@ def opening_of(
     folder: Path,
     versions: Sequence[tuple[str, str]],
     fetch: FetchSnapshot | None = None,
+    open_parquet: OpenParquet | None = None,
 ) -> OpenTournament:
     """Read the bank, rubrics, instructions and weights; return the command to register them.
 
     Nothing is recorded yet. Relative paths start from the folder; `fetch` resolves names of weights
-    on the Hub.
+    on the Hub, and `open_parquet` opens recorded answers.
 
     Raises:
         ConfigurationError: Files are missing or wrong; every fault is listed.
@@ -70,8 +77,11 @@ def opening_of(
     scoring = _read_each(lambda each: _scoring_rubric(each, settings, folder), scored, faults)
     named, prices = settings.judge.instructions, settings.judge.prices
     instructions = _read_each(read_instructions, [named and folder / named], faults)
+    bank = banks[0] if banks else ()
     entrants = _read_each(
-        lambda each: _entrant(each, settings, folder, fetch), settings.entrants, faults
+        lambda each: _entrant(each, settings, folder, fetch, bank, open_parquet),
+        [each for each in settings.entrants if bank or not isinstance(each, RecordedSection)],
+        faults,
     )
     panels = _read_each(lambda each: panel_of(each, folder, fetch), [settings], faults)
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
@@ -157,8 +167,15 @@ def _scoring_rubric(section: EvaluationSection, settings: Settings, folder: Path
 
 
 def _entrant(
-    section: AnyEntrantSection, settings: Settings, folder: Path, fetch: FetchSnapshot | None
+    section: AnyEntrantSection,
+    settings: Settings,
+    folder: Path,
+    fetch: FetchSnapshot | None,
+    bank: Sequence[Prompt],
+    open_parquet: OpenParquet | None,
 ) -> Entrant:
+    if isinstance(section, RecordedSection):
+        return recorded_entrant(section, folder, bank, open_parquet)
     try:
         return read_entrant(section, settings.generation, folder, fetch)
     except WeightsError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
 from commands.entrants.folder_or_hub import FetchSnapshot
+from commands.importing.formats.files import OpenParquet
 from commands.ports import Tell
 from commands.runs.auditing.soundness import require_sound
 from commands.runs.register import opening_of
@@ -76,6 +77,7 @@ def open_workspace(
     *,
     provider: Provider | None = None,
     fetch: FetchSnapshot | None = None,
+    open_parquet: OpenParquet | None = None,
 ) -> Workspace:
     """Read the settings and everything that they name.
 
@@ -85,6 +87,7 @@ def open_workspace(
         versions: Packages and their versions, recorded with the opening.
         provider: Replaces [judge] provider.
         fetch: Resolves names of weights on the Hub; None: only folders are found.
+        open_parquet: Opens recorded answers; None: no Parquet file is read.
 
     Raises:
         ConfigurationError: Something is missing or wrong; the ledger is not touched.
@@ -98,5 +101,5 @@ def open_workspace(
         settings=settings,
         folder=folder,
         ledger=ledger or folder / settings.tournament.ledger,
-        opening=opening_of(settings, folder, versions, fetch),
+        opening=opening_of(settings, folder, versions, fetch, open_parquet),
     )

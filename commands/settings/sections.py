@@ -191,13 +191,18 @@ class EntrantSection(Section):
     loader: str
     id: str = Field(min_length=1)
     """Name of the entrant in tables and options."""
+
+
+class GeneratingSection(EntrantSection):
+    """Describe an entrant whose responses are generated."""
+
     temperature: float | None = Field(default=None, gt=0)
     """Sampling temperature. Left out: greedy decoding."""
     max_new_tokens: int | None = Field(default=None, gt=0)
     """Longest response, in tokens. Default: as in `[generation]`."""
 
 
-class WeightsSection(EntrantSection):
+class WeightsSection(GeneratingSection):
     """Describe an entrant whose weights lie on this machine, or are fetched to it."""
 
     weights: UserPath
@@ -263,7 +268,7 @@ class HydraSection(WeightsSection):
         return needs
 
 
-class EndpointSection(Prompting, EntrantSection):
+class EndpointSection(Prompting, GeneratingSection):
     """Ask a model behind an OpenAI-compatible server.
 
     tourney cannot see that a server changed the model behind a name: change `revision` when it
@@ -291,10 +296,31 @@ class EndpointSection(Prompting, EntrantSection):
         return adds_to_prompt(body)
 
 
+class RecordedSection(EntrantSection):
+    """Compare answers that you already have. Nothing is generated.
+
+    The entrant is what its answers to the bank's prompts are: correct one, and only its own pairs
+    are judged again.
+    """
+
+    loader: Literal["recorded"]
+    """Answers that a file has."""
+    responses: UserPath
+    """The file: CSV, TSV, JSON, JSON lines or Parquet. A row has `prompt_id` or the prompt's text,
+    and `response`, `output`, `answer` or `completion`; files of lm-eval, AlpacaEval, arena-hard,
+    MT-bench, promptfoo and inspect are read as they are."""
+    column: str | None = Field(default=None, min_length=1)
+    """The column of the answers, where it has another name, as in a table with one for each
+    entrant."""
+    model: str | None = Field(default=None, min_length=1)
+    """Whose answers, in a file with those of several models."""
+
+
 LOADERS: Final[Mapping[str, type[EntrantSection]]] = {
     "hf": HfSection,
     "hydra": HydraSection,
     "endpoint": EndpointSection,
+    "recorded": RecordedSection,
 }
 """The section of each loader's entrants."""
 
@@ -313,10 +339,11 @@ def _loader_of(entrant: object) -> str:
 AnyEntrantSection: TypeAlias = Annotated[
     Annotated[HfSection, Tag("hf")]
     | Annotated[HydraSection, Tag("hydra")]
-    | Annotated[EndpointSection, Tag("endpoint")],
+    | Annotated[EndpointSection, Tag("endpoint")]
+    | Annotated[RecordedSection, Tag("recorded")],
     Discriminator(
         _loader_of,
         custom_error_type=UNKNOWN_LOADER,
-        custom_error_message="must be 'hf', 'hydra' or 'endpoint'",
+        custom_error_message="must be 'hf', 'hydra', 'endpoint' or 'recorded'",
     ),
 ]

@@ -113,9 +113,9 @@ class Entrant(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """
 
     entrant_id: EntrantId
-    loader: Literal["hf", "hydra", "endpoint"]
-    weights: str  # a folder, or what a server calls them
-    weights_digest: Digest  # of the folder's files, tokenizer and chat template included
+    loader: Literal["hf", "hydra", "endpoint", "recorded"]
+    weights: str  # a folder, what a server calls them, or the file of recorded answers
+    weights_digest: Digest  # of all files, chat template included; or of the answers
     adapters: tuple[Adapter, ...] = ()
     temperature: Positive | None = None  # None: greedy
     max_new_tokens: Ordinal

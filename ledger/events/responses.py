@@ -17,6 +17,7 @@ ResponseFailureReason = Literal[
     "not_finite",
     "rejected",  # a server does not take the request
     "refused",  # a server's filter kept the answer back
+    "not_recorded",  # a file of recorded answers has none to the prompt
 ]
 
 

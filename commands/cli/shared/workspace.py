@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from commands.backends.wiring import fetch_snapshot
+from commands.backends.wiring import fetch_snapshot, open_parquet
 from commands.cli.shared import options
 from commands.cli.shared.output import say
+from commands.importing.answers import read_answers, unanswered
+from commands.ports import Tell
 from commands.runs.register import notes_on_twins
 from commands.runs.workspace import Workspace, open_for_writing, open_workspace
+from commands.settings.sections import RecordedSection
 from commands.settings.version import package_versions
 from commands.spending.signals import interrupted_by_any_ending
 from ledger.errors import NoLedger
@@ -24,11 +27,26 @@ def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Work
         ConfigurationError: Something is missing or wrong; the ledger is unchanged.
     """
     place = open_workspace(
-        paths.config, paths.ledger, package_versions(), provider=provider, fetch=fetch_snapshot
+        paths.config,
+        paths.ledger,
+        package_versions(),
+        provider=provider,
+        fetch=fetch_snapshot,
+        open_parquet=open_parquet,
     )
     for note in notes_on_twins(place.opening):
         say(note)
     return place
+
+
+def tell_unanswered(place: Workspace, tell: Tell) -> None:
+    """Tell which prompts the files of recorded answers have no answer to."""
+    bank = place.opening.bank
+    for section in place.settings.entrants:
+        if isinstance(section, RecordedSection):
+            answers = read_answers(section, place.folder, bank, open_parquet)
+            if (lacking := unanswered(answers, bank)) is not None:
+                tell(f"entrant {section.id!r}: {lacking}")
 
 
 @contextmanager

@@ -103,6 +103,8 @@ class NewTournament(NamedTuple):
     prompts: Sequence[Mapping[str, object]] = FIRST_PROMPTS
     entrants: Sequence[str] = ()
     judge: str | None = None
+    recorded: Mapping[str, Mapping[str, str]] = {}  # keys of entrants of recorded answers, by id
+    answers: Path | None = None  # the file of those
 
 
 def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
         why = "not every prompt has a gold answer, with which the offline judge compares"
         remedy = "name a judge: --judge MODEL@URL, a model of Anthropic's, or a folder of weights"
         raise ConfigurationError([f"{why}; {remedy}"])
-    if len(new.entrants) == 1:
+    if len(new.entrants) + len(new.recorded) == 1:
         fault = "a tournament compares two entrants or more; name another by --entrant"
         raise ConfigurationError([fault])
     dimension = "factuality" if has_gold else "quality"
@@ -146,7 +148,8 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
     rubric = f"rubrics/{dimension}.md"
     settings = [
         _HEAD.format(id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)),
-        *_entrant_tables(folder, new.entrants or _EXAMPLES),
+        *_recorded_tables(folder, new),
+        *_entrant_tables(folder, new.entrants or (() if new.recorded else _EXAMPLES)),
         _RUBRIC.format(dimension=_toml(dimension), path=_toml(rubric)),
         _OFFLINE if new.judge is None else _judge_keys(folder, new.judge),
     ]
@@ -156,6 +159,15 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
         rubric: text,
         "rubrics/judge.md": (RUBRICS / "judge.md").read_text(encoding="utf-8"),
     }
+
+
+def _recorded_tables(folder: Path, new: NewTournament) -> Iterator[str]:
+    if new.answers is None:
+        return
+    file = os.path.relpath(new.answers, folder)  # paths start beside the settings
+    for name, keys in new.recorded.items():
+        about = {"id": name, "loader": "recorded", "responses": file, **keys}
+        yield "\n[[entrants]]\n" + _lines(about)
 
 
 def _entrant_tables(folder: Path, entrants: Sequence[str]) -> Iterator[str]:

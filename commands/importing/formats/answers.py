@@ -1,0 +1,203 @@
+"""Rows of answers, as scripts write them and as the tools of evaluation do.
+
+A tool is recognised by the fields of its rows; what fits none is read as a plain row, whose
+columns have one of several usual names.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from commands.importing.formats.rows import Cells, Fields, InvalidFields, is_missing
+
+TEXTS: Final = ("response", "output", "answer", "completion", "response_text")
+"""The columns that may hold an answer; the first that is there does."""
+MODELS: Final = ("model", "generator", "entrant_id", "model_id")
+"""The columns that may say whose answer it is."""
+_PROMPTS: Final = ("prompt_id", "id", "prompt", "text", "question", "instruction")
+
+
+class AnswerRow(NamedTuple):
+    """An answer, and what may name its prompt: ids and texts, of which one is to be found."""
+
+    prompts: tuple[str, ...]
+    text: str | None  # None: there is no answer
+    model: str | None = None
+    finish_reason: str | None = None
+    n_prompt_tokens: int | None = None
+    n_generated_tokens: int | None = None
+    elapsed_s: float | None = None
+
+
+def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow]:
+    """Yield the answers of a row; a tool's file of one JSON object has them all.
+
+    Args:
+        fields: The row.
+        column: The column of the answer; None: the row's layout says it.
+
+    Raises:
+        InvalidFields: A field is missing or wrong.
+    """
+    if column is not None:
+        if column not in fields:
+            there = ", ".join(map(repr, fields))
+            raise InvalidFields(f"no column {column!r}, which `column` names (there: {there})")
+        yield _plain(Cells(fields), column)
+        return
+    for needed, read in _LAYOUTS:
+        if all(name in fields for name in needed):
+            yield from read(Cells(fields))
+            return
+    name = next((name for name in TEXTS if name in fields), None)
+    if name is None:
+        there = ", ".join(map(repr, fields))
+        remedy = f"name it {TEXTS[0]!r}, or name it by `column`"
+        raise InvalidFields(f"no column holds the answer; {remedy} (there: {there})")
+    yield _plain(Cells(fields), name)
+
+
+def _plain(cells: Cells, column: str) -> AnswerRow:
+    model = next((name for name in MODELS if not cells.lacks(name)), None)
+    said = cells.fields.get("diagnostics")  # of tap's cache
+    n_tokens = Cells(said).optional_count("n_tokens_generated") if isinstance(said, dict) else None
+    return AnswerRow(
+        prompts=tuple(cells.text(name) for name in _PROMPTS if not cells.lacks(name)),
+        text=_text(cells.fields[column], column),
+        model=None if model is None else cells.text(model),
+        finish_reason=cells.optional_text("finish_reason"),
+        n_prompt_tokens=cells.optional_count("prompt_tokens"),
+        n_generated_tokens=n_tokens or cells.optional_count("completion_tokens"),
+        elapsed_s=cells.optional_number("seconds"),
+    )
+
+
+def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
+    """Read `samples_*.jsonl` of `lm_eval --log_samples`: a request's context, and its response."""
+    context = _inner(cells.fields["arguments"])
+    document = cells.fields["doc"]
+    texts = document.values() if isinstance(document, dict) else [document]
+    named = (context, *texts)
+    yield AnswerRow(
+        tuple(each for each in named if isinstance(each, str)),
+        _text(_inner(cells.fields["resps"]), "resps"),
+    )
+
+
+def _inner(value: object) -> object:
+    """Return the first of what is nested in lists and in the tables of a request."""
+    while isinstance(value, (list, dict)) and value:
+        value = next(iter(value.values())) if isinstance(value, dict) else value[0]
+    return value
+
+
+def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
+    """Read arena-hard's `model_answer` of v2.0."""
+    turns = cells.structured("messages", list[dict[str, object]])
+    said = [each.get("content") for each in turns if each.get("role") == "assistant"]
+    asked = [each.get("content") for each in turns if each.get("role") == "user"]
+    text = next((_content(each) for each in said), None)
+    named = (cells.text("uid"), *asked[:1])
+    yield AnswerRow(
+        tuple(each for each in named if isinstance(each, str)), text, cells.text("model")
+    )
+
+
+def _mt_bench(cells: Cells) -> Iterator[AnswerRow]:
+    """Read the first turn of FastChat's `model_answer`, and of arena-hard's v0.1."""
+    choices = cells.structured("choices", list[dict[str, list[object]] | dict[str, object]])
+    turns = choices[0].get("turns") if choices else None
+    text = _content(turns[0]) if isinstance(turns, list) and turns else None
+    yield AnswerRow((cells.text("question_id"),), text, cells.text("model_id"))
+
+
+def _content(turn: object) -> str | None:
+    """Return the text of a turn: of itself, of its content, or of the answer in it."""
+    while isinstance(turn, dict):
+        turn = turn.get("content", turn.get("answer"))
+    return _text(turn, "content")
+
+
+def _promptfoo(cells: Cells) -> Iterator[AnswerRow]:
+    """Read the results of `promptfoo eval --output results.json`."""
+    found = cells.fields["results"]
+    rows = found.get("results") if isinstance(found, dict) else found
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict):
+            yield _promptfoo_row(Cells(row))
+
+
+def _promptfoo_row(cells: Cells) -> AnswerRow:
+    provider = _table(cells, "provider")
+    response, said = _table(cells, "response"), _table(cells, "vars")
+    usage = Cells(response).fields.get("tokenUsage")
+    tokens = Cells(usage if isinstance(usage, dict) else {})
+    raw = _table(cells, "prompt").get("raw")
+    model = provider.get("label") or provider.get("id")
+    milliseconds = cells.optional_number("latencyMs")
+    output = response.get("output")
+    return AnswerRow(
+        tuple(each for each in (raw, *said.values()) if isinstance(each, str)),
+        None if is_missing(output) and output != "" else _text(output, "response.output"),
+        str(model) if model else None,
+        n_prompt_tokens=tokens.optional_count("prompt"),
+        n_generated_tokens=tokens.optional_count("completion"),
+        elapsed_s=None if milliseconds is None else milliseconds / 1000,
+    )
+
+
+def _inspect(cells: Cells) -> Iterator[AnswerRow]:
+    """Read a log of inspect as JSON (`inspect log dump`)."""
+    model = _table(cells, "eval").get("model")
+    for sample in cells.structured("samples", list[dict[str, object]]):
+        output = _table(Cells(sample), "output")
+        choices = output.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        usage = Cells(_table(Cells(output), "usage"))
+        asked = sample.get("input")
+        turns = asked if isinstance(asked, list) else [{"role": "user", "content": asked}]
+        users = [each.get("content") for each in turns if each.get("role") == "user"]
+        named = (Cells(sample).text("id"), *users[-1:])
+        yield AnswerRow(
+            tuple(each for each in named if isinstance(each, str)),
+            _said(choice.get("message", {}).get("content")) if choice else None,
+            str(model) if model else None,
+            finish_reason=choice.get("stop_reason"),
+            n_prompt_tokens=usage.optional_count("input_tokens"),
+            n_generated_tokens=usage.optional_count("output_tokens"),
+            elapsed_s=Cells(output).optional_number("time"),
+        )
+
+
+def _said(content: object) -> str | None:
+    """Return a message's text, without its parts of reasoning."""
+    if isinstance(content, list):
+        parts = [each for each in content if isinstance(each, dict) and each.get("type") == "text"]
+        return "\n".join(str(each.get("text", "")) for each in parts)
+    return _text(content, "content")
+
+
+def _table(cells: Cells, name: str) -> dict[str, object]:
+    value = cells.fields.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object, name: str) -> str | None:
+    """Return an answer; a number becomes its digits, and null is none."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return None if value != value else str(value)  # noqa: PLR0124  # NaN stands for null
+    if isinstance(value, str):
+        return value if not value else Cells({name: value}).text(name)
+    raise InvalidFields(f"{name} is {type(value).__name__}, but must be a text")
+
+
+_Read = Callable[[Cells], Iterator[AnswerRow]]
+_LAYOUTS: Final[Sequence[tuple[Sequence[str], _Read]]] = (
+    (("doc", "resps", "arguments"), _lm_eval),
+    (("uid", "model", "messages"), _arena_hard),
+    (("question_id", "model_id", "choices"), _mt_bench),
+    (("results",), _promptfoo),
+    (("eval", "samples"), _inspect),
+)
+"""The fields that tell a tool's rows, and their reader."""
