@@ -59,10 +59,11 @@ class ConfiguredBackends:
         return GeneratorByLoader(
             lambda: EngineGenerator(self.engine or in_process(self.settings.generation)),
             lambda: _endpoint_generator(self.settings, self.tell).billed_by(billing),
-            self._recorded,
+            self.recorded,
         )
 
-    def _recorded(self) -> Generator:
+    def recorded(self) -> Generator:
+        """Return the generator of entrants whose answers a file has."""
         bank = read_bank(self.folder / self.settings.prompts.bank)
         sections = {
             EntrantId(each.id): each

@@ -9,6 +9,7 @@ import typer
 
 from commands.backends.wiring import (
     READERS,
+    ConfiguredBackends,
     make_inference_factory,
     make_request_builder,
     make_token_counter,
@@ -28,6 +29,7 @@ from commands.cli.tables.plan import (
 )
 from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
+from commands.entrants.generate import with_recorded_answers
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.preview import RequestPreview, preview_requests
@@ -111,9 +113,12 @@ def judge(
     Example: tourney plan judge --json
     """
     place = workspace(paths)
-    state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     settings, folder = place.settings, place.folder
+    # answers in files cost nothing, so what is asked about them is known already
+    state = with_recorded_answers(
+        _rehearsed(place), prompts, ConfiguredBackends(settings, folder).recorded()
+    )
     chosen = chosen_judge(state, settings, JudgingOptions(mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, chosen)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from commands import ports
 from commands.decisions.commands import RecordResponse
-from commands.decisions.recorder import Recorder
+from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import NothingReadable, counted
 from commands.spending import consent, endpoints, pricing
 from commands.spending.billing import LedgerBilling, close_abandoned_requests
@@ -145,6 +145,23 @@ def _ended_by(finish_reason: str | None) -> str:
         return "the last ended at its length limit: raise max_new_tokens"
     ended = "for no reason given" if finish_reason is None else f"by {finish_reason!r}"
     return f"the last ended {ended}: check its server and how it is prompted"
+
+
+def with_recorded_answers(
+    state: Tournament, prompts: Collection[PromptId], generator: ports.Generator
+) -> Tournament:
+    """Return the tournament as it is once the answers that files have are on record."""
+    missing = {
+        cell.response_key: cell
+        for cell in missing_responses(state, prompts, ())
+        if cell.entrant.loader == "recorded"
+    }
+    tasks = [
+        ports.GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
+        for key, cell in missing.items()
+    ]
+    results = [result for batch in generator.generate(tasks) for result in batch] if tasks else []
+    return rehearse(state, *(RecordResponse(missing[each.response_key], each) for each in results))
 
 
 def generate_with_consent(

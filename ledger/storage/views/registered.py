@@ -92,7 +92,7 @@ REGISTERED: Final = (
         "entrant.entrant_id",
         (
             field("entrant", "its id", "entrant.entrant_id"),
-            field("loader", "hf, hydra or endpoint", "entrant.loader"),
+            field("loader", "hf, hydra, endpoint or recorded", "entrant.loader"),
             field("weights", "a folder, or what a server calls them", "entrant.weights"),
             field("adapters", "as a JSON list, in the order they are merged", "entrant.adapters"),
             field("temperature", "NULL if it decodes greedily", "entrant.temperature"),

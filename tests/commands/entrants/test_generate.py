@@ -315,25 +315,27 @@ class TestByLoader(GeneratorContract):
 
     def make(self) -> Generator:
         """Return one of each."""
-        return GeneratorByLoader(saying("here"), saying("there"))
+        return GeneratorByLoader(saying("here"), saying("there"), missing)
 
 
 def test_a_task_is_answered_where_its_entrant_is() -> None:
     """A roster may have both: one's own weights against those that everybody uses."""
-    both = GeneratorByLoader(saying("from here"), saying("from there"))
+    both = GeneratorByLoader(saying("from here"), saying("from there"), missing)
 
     assert said(both, HERE, THERE) == {key("here"): "from here", key("there"): "from there"}
 
 
 def test_what_no_task_needs_need_not_be_installed() -> None:
     """Endpoints alone take no torch, and weights alone no client."""
-    assert said(GeneratorByLoader(missing, saying("there")), THERE) == {key("there"): "there"}
-    assert said(GeneratorByLoader(saying("here"), missing), HERE) == {key("here"): "here"}
+    assert said(GeneratorByLoader(missing, saying("there"), missing), THERE) == {
+        key("there"): "there"
+    }
+    assert said(GeneratorByLoader(saying("here"), missing, missing), HERE) == {key("here"): "here"}
 
 
 def test_what_is_missing_is_told_before_anything_is_generated() -> None:
     """An hour of paid answers must not end in `pip install`."""
-    answers = GeneratorByLoader(missing, saying("there")).generate([HERE, THERE])
+    answers = GeneratorByLoader(missing, saying("there"), missing).generate([HERE, THERE])
 
     with pytest.raises(MissingExtra):
         next(answers)
@@ -356,7 +358,7 @@ def test_faults_of_local_weights_come_before_the_answers_of_servers() -> None:
     server = ScriptedGenerator(echo)
 
     with pytest.raises(WeightsError, match="unfit"):
-        next(GeneratorByLoader(Unfit, lambda: server).generate(tasks))
+        next(GeneratorByLoader(Unfit, lambda: server, missing).generate(tasks))
     assert not server.asked
 
 

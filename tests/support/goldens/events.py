@@ -203,6 +203,12 @@ SAMPLES: Final[tuple[Event, ...]] = (
             sampler=2,
         ),
     ),
+    EntrantRegistered(
+        digest=key("entrant"),
+        entrant=entrant(
+            EntrantId("answered"), loader="recorded", weights="answers.csv", dtype=None
+        ),
+    ),
     JudgeRegistered(
         digest=key("judge"),
         judge=judge(REFERENCE, parameters=(("margin", 0.5), ("reader", "chrF2"))),
@@ -542,6 +548,8 @@ def golden_name(event: Event) -> str:
         shape = ".task" if event.task else ".asking"
     if isinstance(event, EvaluationCompleted) and event.results:
         shape = ".results"
+    if isinstance(event, EntrantRegistered) and event.entrant.loader == "recorded":
+        shape = ".recorded"
     return f"{type_name(event)}.v{event.schema_version}{shape}.json"
 
 

@@ -1,0 +1,138 @@
+"""The answers in files of the tools that write them, in their layouts."""
+
+import pytest
+
+from commands.importing.formats.answers import AnswerRow, answer_rows
+from commands.importing.formats.rows import Fields, InvalidFields
+
+PROMPT, ANSWER = "Who wrote Hamlet?", "Shakespeare"
+PLAIN = {"prompt": PROMPT, "response": ANSWER}
+LM_EVAL = {
+    "doc_id": 0,
+    "doc": {"question": PROMPT},
+    "target": ANSWER,
+    "arguments": {"gen_args_0": {"arg_0": f"Q: {PROMPT}\nA:", "arg_1": {"until": ["\n"]}}},
+    "resps": [[ANSWER]],
+    "filtered_resps": [ANSWER],
+}
+ALPACA = {"dataset": "own", "instruction": PROMPT, "output": ANSWER, "generator": "m"}
+ARENA_HARD = {
+    "uid": "u1",
+    "ans_id": "x",
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": PROMPT},
+        {"role": "assistant", "content": {"answer": ANSWER}},
+    ],
+}
+MT_BENCH = {
+    "question_id": 81,
+    "answer_id": "x",
+    "model_id": "m",
+    "choices": [{"index": 0, "turns": [ANSWER, "and more"]}],
+    "tstamp": 1.0,
+}
+ARENA_HARD_V0_1 = {**MT_BENCH, "choices": [{"index": 0, "turns": [{"content": ANSWER}]}]}
+PROMPTFOO = {
+    "evalId": "eval-1",
+    "results": {
+        "version": 3,
+        "results": [
+            {
+                "provider": {"id": "openai:m", "label": "m"},
+                "prompt": {"raw": f"Answer: {PROMPT}", "label": "x"},
+                "vars": {"question": PROMPT},
+                "response": {"output": ANSWER, "tokenUsage": {"prompt": 7, "completion": 3}},
+                "latencyMs": 500,
+            }
+        ],
+    },
+}
+INSPECT = {
+    "version": 2,
+    "status": "success",
+    "eval": {"task": "t", "model": "m"},
+    "samples": [
+        {
+            "id": "s1",
+            "epoch": 1,
+            "input": [{"role": "user", "content": PROMPT}],
+            "output": {
+                "model": "m",
+                "choices": [
+                    {
+                        "message": {"role": "assistant", "content": ANSWER},
+                        "stop_reason": "stop",
+                    }
+                ],
+                "usage": {"input_tokens": 7, "output_tokens": 3},
+                "time": 0.5,
+            },
+        }
+    ],
+}
+TAP = {
+    "entrant_id": "m",
+    "prompt_id": "p1",
+    "response_text": ANSWER,
+    "p_correct": None,
+    "diagnostics": {"n_tokens_generated": 3},
+}
+
+
+def one(fields: Fields) -> AnswerRow:
+    """Return the only answer of a row."""
+    (row,) = answer_rows(fields)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("fields", "named", "model"),
+    [
+        (PLAIN, PROMPT, None),
+        (LM_EVAL, PROMPT, None),
+        (ALPACA, PROMPT, "m"),
+        (ARENA_HARD, "u1", "m"),
+        (MT_BENCH, "81", "m"),
+        (ARENA_HARD_V0_1, "81", "m"),
+        (PROMPTFOO, PROMPT, "m"),
+        (INSPECT, "s1", "m"),
+        (TAP, "p1", "m"),
+    ],
+        "plain",
+        "lm-eval",
+        "alpaca",
+        "arena-hard",
+        "mt-bench",
+        "arena-hard-v0.1",
+        "promptfoo",
+        "inspect",
+        "tap",
+    ],
+)
+def test_a_tools_answer_is_found(fields: Fields, named: str, model: str | None) -> None:
+    """Its prompt is one of those that the row names; whose it is, is told where the file does."""
+    row = one(fields)
+
+    assert (row.text, row.model) == (ANSWER, model)
+    assert named in row.prompts
+
+
+@pytest.mark.parametrize("fields", [PROMPTFOO, INSPECT])
+def test_tokens_and_seconds_come_along(fields: Fields) -> None:
+    """As far as the tool tells them."""
+    row = one(fields)
+
+    assert (row.n_prompt_tokens, row.n_generated_tokens, row.elapsed_s) == (7, 3, 0.5)
+
+
+def test_null_is_no_answer_and_an_empty_text_is_one() -> None:
+    """So a failed request is a gap, and a model that said nothing is judged."""
+    assert one({"prompt": PROMPT, "response": None}).text is None
+    assert not one({"prompt": PROMPT, "response": ""}).text
+
+
+def test_a_row_without_an_answer_names_its_columns() -> None:
+    """It says what to do."""
+    with pytest.raises(InvalidFields, match=r"no column holds the answer; .*\(there: 'prompt'\)"):
+        one({"prompt": PROMPT})
