@@ -116,10 +116,11 @@ def init(
     recorded: Mapping[str, Mapping[str, str]] = {}
     if from_answers is not None:
         answers = read_answers_table(from_answers, open_parquet)
-        recorded, prompts = answers.entrants, answers.table.prompts
-        for field, column in answers.table.columns.items():
+        recorded, prompts = answers.entrants, answers.prompts
+        for field, column in answers.columns.items():
             say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
         say(f"{counted(len(recorded), 'entrant')}: {', '.join(recorded)}")
+        say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
     else:
         prompts = FIRST_PROMPTS if table is None else table.prompts
     names = lay_out(folder, NewTournament(prompts, entrant or (), judge, recorded, from_answers))

@@ -106,15 +106,19 @@ def read_answers(
 def _rows(
     file: Path, column: str | None, open_parquet: OpenParquet | None, bad: list[str]
 ) -> Iterator[tuple[int, AnswerRow]]:
+    is_there = column is None
     for record in records_of(file, None, open_parquet or _no_parquet):
         if isinstance(record, BadRow):
             bad.append(f"{record.line}: {record.why}")
             continue
+        is_there = is_there or column in record.fields
         try:
             for row in answer_rows(record.fields, column):
                 yield record.line, row
         except InvalidFields as error:
             bad.append(f"{record.line}: {error}")
+    if not is_there:
+        raise ConfigurationError([f"{file}: no column {column!r}, which `column` names"])
 
 
 def _no_parquet(path: Path, _columns: Collection[str] | None) -> Sheet:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from commands.errors import ConfigurationError
 from commands.importing.formats.answers import MODELS, TEXTS
 from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
-from commands.importing.formats.rows import BadRow, Record
+from commands.importing.formats.rows import BadRow, Record, is_missing
 from commands.settings.inputs import read_text, with_defaults, with_lines
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
@@ -28,7 +28,6 @@ class PromptTable(NamedTuple):
 
     prompts: tuple[dict[str, object], ...]
     unused: tuple[str, ...]
-    columns: Mapping[str, str]  # that were used, by field
 
 
 def read_prompts(path: Path) -> PromptTable:
@@ -40,14 +39,16 @@ def read_prompts(path: Path) -> PromptTable:
     """
     text = read_text(path, "CSV file", key="--from-csv")
     header, rows = csv_sheet(StringIO(text, newline=""))
-    return _prompt_table(path, header, rows, _COLUMNS)
+    column = _guessed(path, header, _COLUMNS)
+    return PromptTable(_required(path, rows, column), _beside(header, column))
 
 
 class AnswersTable(NamedTuple):
-    """A table that is a whole tournament: its prompts, and the keys of each entrant."""
+    """A table that is a whole tournament."""
 
-    table: PromptTable
-    entrants: Mapping[str, Mapping[str, str]]
+    prompts: tuple[dict[str, object], ...]
+    columns: Mapping[str, str]  # of the prompts, by field
+    entrants: Mapping[str, Mapping[str, str]]  # by id the keys that say which answers are its own
 
 
 def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
@@ -59,32 +60,30 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     rows = [*records_of(path, None, open_parquet)]
     found = [row for row in rows if isinstance(row, Record)]
     header = [*dict.fromkeys(name for row in found for name in row.fields)]
-    models = next((name for name in MODELS if name in header), None)
-    if models is not None and (text := next((name for name in TEXTS if name in header), None)):
-        names = {str(row.fields[models]): {"model": str(row.fields[models])} for row in found}
-        rest = {field: [name for name in of if name != text] for field, of in _COLUMNS.items()}
-        firsts = {str(row.fields.get(_prompt_column(header))): row for row in reversed(found)}
-        table = _prompt_table(path, header, [*reversed(firsts.values())], rest)
-    else:
-        table = _prompt_table(path, header, rows, _COLUMNS)
-        names = {name: {"column": name} for name in table.unused}
+    model, text = (next((each for each in of if each in header), None) for of in (MODELS, TEXTS))
+    if model is None or text is None:  # a column for each system
+        column = _guessed(path, header, _COLUMNS)
+        prompts = _required(path, rows, column)
+        names = {name: {"column": name} for name in _beside(header, column)}
+    else:  # a row for each system's answer
+        others = {field: [each for each in of if each != text] for field, of in _COLUMNS.items()}
+        column = _guessed(path, header, others)
+        firsts = {row.fields.get(column["text"]): row for row in reversed(found)}
+        bad = [row for row in rows if isinstance(row, BadRow)]
+        prompts = _required(path, [*bad, *reversed(firsts.values())], column)
+        models = (row.fields.get(model) for row in found)
+        names = {str(name): {"model": str(name)} for name in models if not is_missing(name)}
     if len(names) < 2:  # noqa: PLR2004  # who are compared
         there = ", ".join(header) or "nothing"
         remedy = "it needs a column of answers for each of two or more systems"
         raise ConfigurationError([f"{path}: {remedy} beside the prompts (there: {there})"])
-    return AnswersTable(table, names)
+    return AnswersTable(prompts, column, names)
 
 
-def _prompt_column(header: Sequence[str]) -> str | None:
-    return _first({name.strip().casefold(): name for name in header}, _COLUMNS["text"])
-
-
-def _prompt_table(
-    path: Path,
-    header: Sequence[str],
-    rows: Iterable[Record | BadRow],
-    columns: Mapping[str, Sequence[str]],
-) -> PromptTable:
+def _guessed(
+    path: Path, header: Sequence[str], columns: Mapping[str, Sequence[str]]
+) -> Mapping[str, str]:
+    """Return the column of each field of a prompt that a header has."""
     names = {name.strip().casefold(): name for name in header if name.strip()}
     given = Counter(name.strip().casefold() for name in header)
     if twice := [name for names_ in columns.values() for name in names_ if given[name] > 1]:
@@ -97,12 +96,20 @@ def _prompt_table(
         raise ConfigurationError(
             [f"{path}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
         )
+    return column
+
+
+def _beside(header: Sequence[str], column: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in header if name.strip() and name not in column.values())
+
+
+def _required(
+    path: Path, rows: Iterable[Record | BadRow], column: Mapping[str, str]
+) -> tuple[dict[str, object], ...]:
     prompts = tuple(_prompts(path, rows, column))
     if not prompts:
         raise ConfigurationError([f"{path}: it holds no prompts below its header"])
-    return PromptTable(
-        prompts, tuple(name for name in names.values() if name not in column.values()), column
-    )
+    return prompts
 
 
 def _first(names: Mapping[str, str], of: Sequence[str]) -> str | None:

@@ -39,9 +39,6 @@ def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow
         InvalidFields: A field is missing or wrong.
     """
     if column is not None:
-        if column not in fields:
-            there = ", ".join(map(repr, fields))
-            raise InvalidFields(f"no column {column!r}, which `column` names (there: {there})")
         yield _plain(Cells(fields), column)
         return
     for needed, read in _LAYOUTS:
@@ -62,7 +59,7 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
     n_tokens = Cells(said).optional_count("n_tokens_generated") if isinstance(said, dict) else None
     return AnswerRow(
         prompts=tuple(cells.text(name) for name in _PROMPTS if not cells.lacks(name)),
-        text=_text(cells.fields[column], column),
+        text=_text(cells.fields.get(column), column),
         model=None if model is None else cells.text(model),
         finish_reason=cells.optional_text("finish_reason"),
         n_prompt_tokens=cells.optional_count("prompt_tokens"),
@@ -151,17 +148,19 @@ def _inspect(cells: Cells) -> Iterator[AnswerRow]:
     for sample in cells.structured("samples", list[dict[str, object]]):
         output = _table(Cells(sample), "output")
         choices = output.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else {}
+        first = choices[0] if isinstance(choices, list) and choices else None
+        choice = Cells(first if isinstance(first, dict) else {})
         usage = Cells(_table(Cells(output), "usage"))
         asked = sample.get("input")
         turns = asked if isinstance(asked, list) else [{"role": "user", "content": asked}]
-        users = [each.get("content") for each in turns if each.get("role") == "user"]
+        tables = [each for each in turns if isinstance(each, dict)]
+        users = [each.get("content") for each in tables if each.get("role") == "user"]
         named = (Cells(sample).text("id"), *users[-1:])
         yield AnswerRow(
             tuple(each for each in named if isinstance(each, str)),
-            _said(choice.get("message", {}).get("content")) if choice else None,
+            _said(_table(choice, "message").get("content")),
             str(model) if model else None,
-            finish_reason=choice.get("stop_reason"),
+            finish_reason=choice.optional_text("stop_reason"),
             n_prompt_tokens=usage.optional_count("input_tokens"),
             n_generated_tokens=usage.optional_count("output_tokens"),
             elapsed_s=Cells(output).optional_number("time"),
@@ -197,7 +196,7 @@ _LAYOUTS: Final[Sequence[tuple[Sequence[str], _Read]]] = (
     (("doc", "resps", "arguments"), _lm_eval),
     (("uid", "model", "messages"), _arena_hard),
     (("question_id", "model_id", "choices"), _mt_bench),
-    (("results",), _promptfoo),
+    (("results", "config"), _promptfoo),
     (("eval", "samples"), _inspect),
 )
 """The fields that tell a tool's rows, and their reader."""

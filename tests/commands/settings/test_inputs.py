@@ -18,7 +18,7 @@ from commands.settings.inputs import (
     shipped_data,
 )
 from commands.settings.reader import read_settings
-from commands.settings.sections import EntrantSection
+from commands.settings.sections import EntrantSection, HfSection
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.identity import Dimension, digest_of_bytes
 from projections.verdicts.queries import system_text
@@ -581,7 +581,8 @@ def test_the_four_entrants_of_the_seven_billions_are_ready_to_be_run() -> None:
         "security_plus_robustness",
         "full_poe",
     ]
-    assert (base.loader, base.temperature) == ("hf", None)
+    assert isinstance(base, HfSection)
+    assert base.temperature is None
     assert said(security) == {"rob_checkpoint": None, **one_head}
     assert said(robust) == {"rob_checkpoint": -1, **one_head}
     assert said(jury) == {"rob_checkpoint": -1, **one_head, "bypass_jury": False}

@@ -251,7 +251,7 @@ def test_sections_that_are_made_already_are_taken_as_they_are() -> None:
         ),
         (
             "[[entrants]]\nid = 'x'\nweights = 'x'\nloader = 'vllm'  #!",
-            "[[entrants]] 'x': 'loader' is 'vllm': must be 'hf', 'hydra' or 'endpoint'",
+            "[[entrants]] 'x': 'loader' is 'vllm': must be 'hf', 'hydra', 'endpoint' or 'recorded'",
         ),
         (
             "[[entrants]]  #!\nid='x'\nloader='hydra'\nweights='x'",

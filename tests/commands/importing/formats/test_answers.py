@@ -35,6 +35,7 @@ MT_BENCH = {
 ARENA_HARD_V0_1 = {**MT_BENCH, "choices": [{"index": 0, "turns": [{"content": ANSWER}]}]}
 PROMPTFOO = {
     "evalId": "eval-1",
+    "config": {"description": "own"},
     "results": {
         "version": 3,
         "results": [
@@ -98,16 +99,6 @@ def one(fields: Fields) -> AnswerRow:
         (PROMPTFOO, PROMPT, "m"),
         (INSPECT, "s1", "m"),
         (TAP, "p1", "m"),
-    ],
-        "plain",
-        "lm-eval",
-        "alpaca",
-        "arena-hard",
-        "mt-bench",
-        "arena-hard-v0.1",
-        "promptfoo",
-        "inspect",
-        "tap",
     ],
 )
 def test_a_tools_answer_is_found(fields: Fields, named: str, model: str | None) -> None:
