@@ -3,7 +3,7 @@
 import shlex
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,6 +114,7 @@ def init(
         raise ConfigurationError(["--from-csv and --from-answers exclude each other; use one"])
     table = None if from_csv is None else read_prompts(options.or_standard_input(from_csv))
     recorded: Mapping[str, Mapping[str, str]] = {}
+    prompts: Sequence[Mapping[str, object]]
     if from_answers is not None:
         answers = read_answers_table(from_answers, open_parquet)
         recorded, prompts = answers.entrants, answers.prompts

@@ -35,7 +35,7 @@ class RecordedAnswers(NamedTuple):
         return digest_of(sorted((prompt, row.text) for prompt, row in self.by_prompt.items()))
 
 
-class _Placed(NamedTuple):
+class _FoundAnswer(NamedTuple):
     """An answer, and its row in the file."""
 
     line: int
@@ -77,7 +77,7 @@ def read_answers(
     texts = {prompt.text: prompt.text for prompt in bank}
     texts |= {prompt.prompt_id: prompt.text for prompt in bank}  # an id comes first
     bad: list[str] = []
-    found: dict[str, _Placed] = {}
+    found: dict[str, _FoundAnswer] = {}
     others: Counter[str] = Counter()  # models
     n_rows = 0
     for line, row in _rows(file, section.column, open_parquet, bad):
@@ -88,7 +88,7 @@ def read_answers(
         prompt = next((texts[name] for name in row.prompts if name in texts), None)
         if prompt is None or row.text is None:
             continue
-        first = found.setdefault(prompt, _Placed(line, row))
+        first = found.setdefault(prompt, _FoundAnswer(line, row))
         if first.row.model != row.model:
             bad.append(f"{line}: {_choose_model(others)}")
         elif first.row.text != row.text:

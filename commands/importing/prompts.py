@@ -100,7 +100,8 @@ def _guessed(
 
 
 def _beside(header: Sequence[str], column: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(name for name in header if name.strip() and name not in column.values())
+    names = {name.strip().casefold(): name for name in header if name.strip()}
+    return tuple(name for name in names.values() if name not in column.values())
 
 
 def _required(

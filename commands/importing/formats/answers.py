@@ -70,13 +70,14 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
 
 def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
     """Read `samples_*.jsonl` of `lm_eval --log_samples`: a request's context, and its response."""
+    responses = cells.structured("resps", list[list[str]])  # else they are log-likelihoods
     context = _inner(cells.fields["arguments"])
     document = cells.fields["doc"]
     texts = document.values() if isinstance(document, dict) else [document]
     named = (context, *texts)
     yield AnswerRow(
         tuple(each for each in named if isinstance(each, str)),
-        _text(_inner(cells.fields["resps"]), "resps"),
+        responses[0][0] if responses and responses[0] else None,
     )
 
 
@@ -101,7 +102,7 @@ def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
 
 def _mt_bench(cells: Cells) -> Iterator[AnswerRow]:
     """Read the first turn of FastChat's `model_answer`, and of arena-hard's v0.1."""
-    choices = cells.structured("choices", list[dict[str, list[object]] | dict[str, object]])
+    choices = cells.structured("choices", list[dict[str, object]])
     turns = choices[0].get("turns") if choices else None
     text = _content(turns[0]) if isinstance(turns, list) and turns else None
     yield AnswerRow((cells.text("question_id"),), text, cells.text("model_id"))

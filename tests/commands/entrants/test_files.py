@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -13,16 +14,11 @@ from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.weights import folder_digest
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
-from commands.settings.sections import (
-    AnyEntrantSection,
-    EndpointSection,
-    HfSection,
-    HydraSection,
-)
+from commands.settings.sections import AnyEntrantSection
 from ledger.events.registration import Adapter, Entrant, Hydra
 from tests.support.builders.commands import write_config, write_olmo, write_shard
 
-SECTION: TypeAdapter[HfSection | HydraSection | EndpointSection] = TypeAdapter(AnyEntrantSection)
+SECTION: TypeAdapter[Any] = TypeAdapter(AnyEntrantSection)
 ROBUST = {"robustness": "robustness", "rob_checkpoint": -1}
 ASKED = {"uncertainty": "uncertainty", "needs_uncertainty": True}
 
