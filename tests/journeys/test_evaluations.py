@@ -490,7 +490,7 @@ def test_two_commands_on_one_new_ledger_take_turns(place: Path) -> None:
 
 def test_what_cannot_be_evaluated_leaves_no_ledger(place: Path) -> None:
     """An empty one would look like a run without results."""
-    (place / "data.jsonl").write_text("[1]\n", encoding="utf-8")
+    (place / "data.jsonl").write_text('{"a": 0}\n', encoding="utf-8")
     (place / "task.yaml").write_text(
         "task: t\noutput_type: multiple_choice\ndataset_path: json\ntest_split: test\n"
         "dataset_kwargs: {data_files: {test: data.jsonl}}\n"
@@ -502,7 +502,7 @@ def test_what_cannot_be_evaluated_leaves_no_ledger(place: Path) -> None:
     (place / "empty" / "model.safetensors").write_bytes(b"none")
     before = {*place.iterdir()}
     cases = {
-        ("weights", "task.yaml"): "data.jsonl:1: not a JSON object",
+        ("weights", "task.yaml"): "'q' is undefined",
         ("weights", "none.yaml"): "none.yaml: cannot be read: No such file or directory",
         ("weights", "wrong.py:Wrong"): "SyntaxError",
         ("weights", "none.py:None"): "none.py: there is no such file",

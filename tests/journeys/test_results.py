@@ -15,8 +15,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_is_what_was_agreed_on(folder: Path, name: str) -> None:
+def test_a_result_is_what_was_agreed_on(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`python -m tests.support.goldens.results` writes them."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # a pipe has no width
     assert shown(folder, name) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
 

@@ -89,8 +89,9 @@ def failure_of_free_call(detail: str, status: int | None) -> ProviderError:
         detail: What happened.
         status: The status of the answer; None: there was none.
     """
+    is_redirected = status is not None and status < HTTPStatus.BAD_REQUEST  # to a page of a gateway
     is_server_fault = status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    may_pass = is_server_fault or status in _PASSING
+    may_pass = is_redirected or is_server_fault or status in _PASSING
     return NotAnswering(detail) if may_pass else ProviderError(detail)
 
 

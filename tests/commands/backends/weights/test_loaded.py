@@ -1,14 +1,10 @@
 """Weights are loaded whole onto the device that was chosen, or refused with a remedy."""
 
 import logging
-import platform
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from resource import getpagesize
 
 import pytest
 import torch
@@ -38,27 +34,6 @@ def test_a_device_that_is_not_here_is_refused_by_name(name: str) -> None:
     """The user should read what can be chosen, not a traceback of torch's."""
     with pytest.raises(ConfigurationError, match=r"use auto or one of: .*cpu"):
         prepare_device(name)
-
-
-LAYERS = """
-from resource import RUSAGE_SELF, getrusage
-import torch
-from commands.backends.weights.loaded import prepare_device
-prepare_device("cpu")
-for _ in range(2):
-    before = getrusage(RUSAGE_SELF).ru_minflt
-    blocks = [torch.zeros(6 << 20).fill_(1.0) for _ in range(4)]
-    del blocks
-print(getrusage(RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others keep memory in their own way")
-def test_memory_that_a_layer_freed_is_there_for_the_next() -> None:
-    """Mapping it anew, page by page, took a tenth of the time of small weights and more."""
-    told = subprocess.check_output([sys.executable, "-c", LAYERS], text=True)
-
-    assert int(told) < 4 * (24 << 20) / getpagesize() / 2
 
 
 CPU = torch.device("cpu")
