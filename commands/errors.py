@@ -21,10 +21,10 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {plural or f'{noun}s'}"
 
 
-def joined_names(entrants: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """Join names; beyond the first few, only count them."""
-    shown = ", ".join(entrants[:MOST_NAMES])
-    n_more = len(entrants) - MOST_NAMES
+    shown = ", ".join(names[:MOST_NAMES])
+    n_more = len(names) - MOST_NAMES
     return shown if n_more <= 0 else f"{shown} and {n_more} more"
 
 

@@ -90,8 +90,7 @@ class AlteredSchema(LedgerError):
     def __init__(self, path: Path, whys: Iterable[str]) -> None:
         super().__init__(
             f"{path} was altered: {'; '.join(whys)}; nothing was appended: remove foreign objects"
-            " with an SQLite tool (DROP TRIGGER, DROP TABLE), or write the events with"
-            " `tourney export events` and import them into a new ledger"
+            " with an SQLite tool (DROP TRIGGER, DROP TABLE), or restore a backup"
         )
         self.path = path
 

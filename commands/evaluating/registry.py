@@ -205,8 +205,9 @@ def _close_to(name: str) -> str | None:
 
 def _choices() -> str:
     known = sorted({*SHIPPED, *_offered()})
-    own = "your own as file.py:Class or module:Class, a task file such as mmlu.yaml"
-    return f"choose one of {', '.join(known)}, {own}"
+    own = "your own as file.py:Class or module:Class"
+    theirs = "a task of lm-evaluation-harness such as hellaswag or mmlu.yaml"
+    return f"choose one of {', '.join(known)}, {own}, {theirs}"
 
 
 def _unknown(section: EvaluationSection, remedy: str) -> ConfigurationError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import groupby
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
@@ -542,7 +542,7 @@ def task_evaluations(
         yield NamedEvaluation(suffix, TaskWhole(loaded, group, reference, members))
 
 
-_KINDS: Mapping[RequestKind, type[TaskChoices | TaskDocuments | TaskAnswers]] = {
+_KINDS: Final[Mapping[RequestKind, type[TaskChoices | TaskDocuments | TaskAnswers]]] = {
     "loglikelihood": TaskChoices,
     "loglikelihood_rolling": TaskDocuments,
     "generate_until": TaskAnswers,

@@ -7,9 +7,9 @@ and other columns do not matter; a corrected answer makes it another version of 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from commands.errors import ConfigurationError, counted, first_lines
+from commands.errors import ConfigurationError, counted, first_lines, joined_names
 from commands.importing.formats.answers import AnswerRow, answer_rows
 from commands.importing.formats.files import OpenParquet, reading, records_of
 from commands.importing.formats.rows import BadRow, InvalidFields, Sheet
@@ -18,8 +18,6 @@ from commands.settings.sections import RecordedSection
 from ledger.events.registration import Entrant, Prompt
 from ledger.identity import Digest, EntrantId, digest_of, digest_of_bytes
 from projections.tournament.estimate import BYTES_PER_TOKEN, n_bytes
-
-_N_NAMED: Final = 5
 
 
 class RecordedAnswers(NamedTuple):
@@ -78,10 +76,10 @@ def read_answers(
     texts |= {prompt.prompt_id: prompt.text for prompt in bank}  # an id comes first
     bad: list[str] = []
     found: dict[str, _FoundAnswer] = {}
-    others: Counter[str] = Counter()  # models
+    models: Counter[str] = Counter()
     n_rows = 0
     for line, row in _rows(file, section.column, open_parquet, bad):
-        others[row.model or ""] += 1
+        models[row.model or ""] += 1
         if section.model not in {None, row.model}:
             continue
         n_rows += 1
@@ -90,7 +88,7 @@ def read_answers(
             continue
         first = found.setdefault(prompt, _FoundAnswer(line, row))
         if first.row.model != row.model:
-            bad.append(f"{line}: {_choose_model(others)}")
+            bad.append(f"{line}: {_choose_model(models)}")
         elif first.row.text != row.text:
             why = f"another answer to the prompt of row {first.line}; keep one of them"
             bad.append(f"{line}: {why}")
@@ -99,7 +97,7 @@ def read_answers(
             [*first_lines([f"{file}:{each}" for each in bad], len(bad), "row")]
         )
     if not found:
-        raise ConfigurationError([f"{file}: {_none_found(section, n_rows, others)}"])
+        raise ConfigurationError([f"{file}: {_none_found(section, n_rows, models)}"])
     return RecordedAnswers({name: each.row for name, each in found.items()}, file, digest)
 
 
@@ -143,10 +141,8 @@ def unanswered(answers: RecordedAnswers, bank: Sequence[Prompt]) -> str | None:
     lacking = [prompt.prompt_id for prompt in bank if prompt.text not in answers.by_prompt]
     if not lacking:
         return None
-    n_more = len(lacking) - _N_NAMED
-    more = f" and {n_more} more" if n_more > 0 else ""
-    named = ", ".join(lacking[:_N_NAMED])
-    return f"{answers.file} has no answer to {counted(len(lacking), 'prompt')}: {named}{more}"
+    prompts = counted(len(lacking), "prompt")
+    return f"{answers.file} has no answer to {prompts}: {joined_names(lacking)}"
 
 
 class RecordedGenerator:

@@ -1,1 +1,1 @@
-"""Write the ledger's file safely: connection, lock, WAL, group commit."""
+"""Write the ledger's file safely: connection, schema, lock, place, redaction."""

@@ -72,19 +72,23 @@ class Spend:
 
     @property
     def bills(self) -> Mapping[SpendKey, Bill]:
-        """All bills of judges; a request that has not ended may have been billed.
+        """All bills of judges, in order; a request that has not ended may have been billed.
 
         Its process has died, or waits for the answer.
         """
         bills = dict(self.settled)
         for key, worst_usd in self.under_way.values():
             bills[key] = bills.get(key, Bill()) + perhaps(worst_usd)
-        return bills
+        return dict(sorted(bills.items(), key=lambda bill: _place(bill[0])))
 
     @property
     def total(self) -> Bill:
         """The sum of judges' bills."""
         return sum(self.bills.values(), Bill())
+
+
+def _place(key: SpendKey) -> tuple[JudgeId, str, date]:
+    return key.judge, key.dimension or "", key.day
 
 
 def is_free(judge: JudgeSettings) -> bool:

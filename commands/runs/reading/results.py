@@ -177,10 +177,10 @@ def spend_rows(source: JudgedTournament) -> Iterator[SpendRow]:
 
 def bills_of(source: JudgedTournament, spend: Spend) -> Iterator[tuple[SpendKey, Bill]]:
     """Yield what was spent by the judge and on the dimension that were named, or else by all."""
-    judge, dimension, bills = source.named_judge, source.named_dimension, spend.bills
-    for key in sorted(bills, key=lambda each: (each.judge, each.dimension or "", each.day)):
+    judge, dimension = source.named_judge, source.named_dimension
+    for key, bill in spend.bills.items():
         if judge in {None, key.judge} and dimension in {None, key.dimension}:
-            yield key, bills[key]
+            yield key, bill
 
 
 def entrant_spend_rows(source: JudgedTournament) -> Iterator[EntrantSpendRow]:
