@@ -23,8 +23,8 @@ from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import BattleFile, bad_rows
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
-from commands.importing.formats.catalogue import FORMATS, BattleFormat
-from commands.importing.formats.files import readable_again, records_of
+from commands.importing.formats.catalogue import FORMATS, BattleFormat, format_of
+from commands.importing.formats.files import columns_of, readable_again, records_of
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import bad_lines, import_responses
@@ -109,13 +109,14 @@ def import_battles(
     paths: options.Paths,
     writer: Writer,
     source: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--from",
             autocompletion=lambda: [*FORMATS],
-            help=f"The format of the file: {', '.join(FORMATS)}.",
+            help=f"The format of the files: {', '.join(FORMATS)}. Default: the one that has their"
+            " columns.",
         ),
-    ] = "plain",
+    ] = None,
     name: Annotated[
         str | None, options.of_set("Name of the set to import into. Default: the format's name.")
     ] = None,
@@ -123,29 +124,32 @@ def import_battles(
 ) -> None:
     """Import battles of other programs. Battles that the set already holds are skipped.
 
-    Example: tourney import battles train.csv --from lmarena-55k
+    Example: tourney import battles train.csv
     """
-    of = _format_of(source)
+    of = None if source is None else _format_named(source)
     with ExitStack() as copies:
         chosen = [
             _battle_file(file, of, name, copies.enter_context(readable_again(file)))
             for file in map(options.or_standard_input, files)
         ]
         opened = copies.enter_context(ledger_to_write(paths))
-        taken = take_in_battles(opened, chosen, of, skip_bad=skip_bad)
+        taken = take_in_battles(opened, chosen, skip_bad=skip_bad)
     for each in taken:
         for row in bad_rows(each):
             say(row)
-    writer.write(tables.battles_table(of, taken))
+    writer.write(tables.battles_table(taken))
 
 
-def _battle_file(file: Path, of: BattleFormat, name: str | None, content: Path) -> BattleFile:
+def _battle_file(
+    file: Path, of: BattleFormat | None, name: str | None, content: Path
+) -> BattleFile:
     """Return a file of battles; a pipe has no name that could tell its set."""
+    of = of or format_of(columns_of(file, open_parquet, content=content))
     if name is None and of.set_by_file is not None and not file.suffix:
         raise ConfigurationError([f"{file} does not say which set these battles join; use --name"])
     into = set_name(of.set_of(file) if name is None else name)
     records = records_of(file, of, open_parquet, content=content)
-    return BattleFile(file, records, into, content)
+    return BattleFile(file, records, of, into, content)
 
 
 @app.command(name="elo-ratings")
@@ -240,7 +244,7 @@ def _is_export(file: Path) -> bool:
     return False
 
 
-def _format_of(name: str) -> BattleFormat:
+def _format_named(name: str) -> BattleFormat:
     """Return the format that --from names."""
     if name in FORMATS:
         return FORMATS[name]

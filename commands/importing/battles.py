@@ -25,10 +25,11 @@ from projections.fold import fold
 
 
 class BattleFile(NamedTuple):
-    """A file of battles, and the set that they join."""
+    """A file of battles of a format, and the set that they join."""
 
     path: Path
     records: Records
+    of: BattleFormat
     name: str
     content: Path | None = None  # where its bytes lie, if not there
 
@@ -79,7 +80,7 @@ class BattleImport:
 
 
 def import_battles(
-    ledger: Ledger, files: Sequence[BattleFile], of: BattleFormat, *, skip_bad: bool = False
+    ledger: Ledger, files: Sequence[BattleFile], *, skip_bad: bool = False
 ) -> list[BattleImport]:
     """Append the battles of files that their sets do not hold yet; repeating it is harmless.
 
@@ -90,7 +91,7 @@ def import_battles(
     """
     known = {file.name: _known(ledger, file.name) for file in files}
     with ledger.writing() as writer:
-        return [_import(writer, file, of, known[file.name], skip_bad=skip_bad) for file in files]
+        return [_import(writer, file, known[file.name], skip_bad=skip_bad) for file in files]
 
 
 def _known(ledger: Ledger, name: str) -> KnownBattles:
@@ -99,13 +100,13 @@ def _known(ledger: Ledger, name: str) -> KnownBattles:
 
 
 def _import(
-    writer: EventWriter, file: BattleFile, of: BattleFormat, known: KnownBattles, *, skip_bad: bool
+    writer: EventWriter, file: BattleFile, known: KnownBattles, *, skip_bad: bool
 ) -> BattleImport:
     """Append the battles of a file that its set does not hold."""
-    read = FileRead(_digest_of(file), (of.name, of.mapping_version))
+    read = FileRead(_digest_of(file), (file.of.name, file.of.mapping_version))
     taken, recogniser = BattleImport(file, n_before=known.n_battles), known.seen_by(read)
     stream, chunk = imports.battles_stream(file.name), 0
-    for battles, n_skipped in _chunks(of.read(file.records), taken):
+    for battles, n_skipped in _chunks(file.of.read(file.records), taken):
         if taken.n_skipped and not skip_bad:
             continue  # count the other bad rows
         new = [battle for battle in battles if not recogniser.knows(battle)]
@@ -117,7 +118,7 @@ def _import(
                 new, file_digest=read.digest, mapping=read.mapping, chunk=chunk, n_skipped=n_skipped
             )
             writer.append(stream, [draft(stream, event)], expected_version=None)
-    _require_battles(file.path, of, taken, skip_bad=skip_bad)
+    _require_battles(taken, skip_bad=skip_bad)
     _require_new(taken, recogniser.n_battles_of_copy())
     if _digest_of(file) != read.digest:
         raise ConfigurationError([f"{file.path} changed while it was read; import it again"])
@@ -146,7 +147,8 @@ def _chunks(rows: Iterable[ImportedBattle | BadRow], taken: BattleImport) -> Ite
         yield _Chunk(battles, taken.n_left_out - n_before)
 
 
-def _require_battles(file: Path, of: BattleFormat, taken: BattleImport, *, skip_bad: bool) -> None:
+def _require_battles(taken: BattleImport, *, skip_bad: bool) -> None:
+    file, of = taken.file.path, taken.file.of
     if taken.n_skipped and not skip_bad:
         rows = f"{file}: {counted(taken.n_skipped, 'row')} cannot be read as format {of.name}"
         remedy = "nothing was imported; correct them, or use --skip-bad to skip them"

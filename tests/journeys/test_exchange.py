@@ -353,7 +353,7 @@ def battles_of(path: Path) -> list[BattlesImported]:
     """Return what an undisturbed import of a file makes of it."""
     with Ledger.in_memory() as ledger:
         records = records_of(path, PLAIN, open_parquet)
-        import_battles(ledger, [BattleFile(path, records, "plain")], PLAIN)
+        import_battles(ledger, [BattleFile(path, records, PLAIN, "plain")])
         return [each.event for each in ledger.read() if isinstance(each.event, BattlesImported)]
 
 

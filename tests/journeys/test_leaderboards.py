@@ -108,7 +108,7 @@ def test_fastchats_table_is_import_and_bt(tmp_path: Path) -> None:
     (tmp_path / "clean_battle.json").write_text(json.dumps(votes))
 
     rows = two_commands(
-        ["import", "battles", "clean_battle.json", "--from", "lmarena-100k"],
+        ["import", "battles", "clean_battle.json"],
         ["project", "bt", "--name", "lmarena-100k"],
     )
 
@@ -155,7 +155,7 @@ def test_votes_that_fastchat_leaves_out_are_left_out(tmp_path: Path, *, as_lines
     text = "\n".join(map(json.dumps, votes)) if as_lines else json.dumps(votes)
     name = "clean_battle.jsonl" if as_lines else "clean_battle.json"
     (tmp_path / name).write_text(text)
-    imported = ["import", "battles", name, "--from", "lmarena-100k"]
+    imported = ["import", "battles", name]
 
     rows = two_commands(imported, ["project", "bt", "--name", "lmarena-100k"])
     again = told(*imported)
@@ -172,7 +172,7 @@ def test_a_file_of_open_votes_alone_says_why_it_has_no_battle(tmp_path: Path) ->
     votes = [clean_battle_row(n, anony=False) for n in range(3)]
     (tmp_path / "open.json").write_text(json.dumps(votes))
 
-    why = told("import", "battles", "open.json", "--from", "lmarena-100k")
+    why = told("import", "battles", "open.json")
 
     assert "has no battle of format lmarena-100k; 3 votes left out: not blind" in why
 
@@ -192,7 +192,7 @@ def test_mt_benchs_votes_name_their_judges(tmp_path: Path) -> None:
     file = write_lines(tmp_path / "votes.jsonl", votes)
 
     rows = two_commands(
-        ["import", "battles", file, "--from", "mt-bench"],
+        ["import", "battles", file],
         ["project", "agreement", "--name", "mt-bench"],
     )
 
@@ -277,7 +277,7 @@ def test_arena_hards_table_is_import_and_winrates(tmp_path: Path) -> None:
     files = [write_lines(tmp_path / f"{model}.jsonl", rows) for model, rows in judged.items()]
 
     found = two_commands(
-        ["import", "battles", *files, "--from", "arena-hard"],
+        ["import", "battles", *files],
         [
             *("project", "winrates", "--name", "arena-hard", "--unread", "drop-pair"),
             *("--where", "category=hard_prompt"),
@@ -316,7 +316,7 @@ def test_alpaca_evals_table_is_import_and_winrates(tmp_path: Path) -> None:
             taken[row["generator_2"]].append(row["preference"] - 1)
 
     found = two_commands(
-        ["import", "battles", "annotations.json", "--from", "alpaca-eval"],
+        ["import", "battles", "annotations.json"],
         ["project", "winrates", "--name", "alpaca-eval"],
     )
 

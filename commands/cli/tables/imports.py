@@ -9,7 +9,6 @@ from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import ImportedAdapter
 from commands.errors import counted, shortened
 from commands.importing.battles import BattleImport, unrated_notes
-from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.responses import FoundResponse, ImportedResponses
 from projections.results.columns import Column, Shown
 
@@ -28,7 +27,7 @@ class ImportedFileRow(NamedTuple):
     judges: Shown[str | None]
 
 
-def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
+def battles_table(files: Sequence[BattleImport]) -> Table:
     """Return a row that counts each file's battles; one without a verdict is not a tie."""
     n_known = sum(taken.n_known for taken in files)
     n_in_set = {taken.file.name: taken.n_in_set for taken in files}
@@ -41,7 +40,7 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
     notes += [f"{names} look alike, but count as different entrants" for names in sorted(alike)]
     return table_of(
         ImportedFileRow,
-        (_counted_row(of, taken) for taken in files),
+        map(_counted_row, files),
         "tourney/imported-battles@1",
         "Battles",
         notes=notes,
@@ -54,7 +53,8 @@ def battles_table(of: BattleFormat, files: Sequence[BattleImport]) -> Table:
     )
 
 
-def _counted_row(of: BattleFormat, taken: BattleImport) -> ImportedFileRow:
+def _counted_row(taken: BattleImport) -> ImportedFileRow:
+    of = taken.file.of
     return ImportedFileRow(
         file=str(taken.file.path),
         name=taken.file.name,

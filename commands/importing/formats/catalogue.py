@@ -36,6 +36,7 @@ class BattleFormat(NamedTuple):
     set_by_file: Callable[[Path], str] | None = None  # if the file name decides the set
     mapping_version: int = 1  # raise it when rows are interpreted differently
     or_required: tuple[str, ...] = ()  # fields that every row of another layout must have
+    tells: tuple[str, ...] = ()  # where others need the same fields: each of these is its own
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,6 +52,12 @@ class BattleFormat(NamedTuple):
     def is_likely(self, header: Collection[str]) -> bool:
         """Say whether a header has all that the format requires, and it requires something."""
         return bool(self.required) and not self.missing_from(header)
+
+    def is_told_by(self, header: Collection[str]) -> bool:
+        """Say whether only the format's own files have such a header."""
+        if self.tells and not any(name in header for name in self.tells):
+            return False
+        return not self.missing_from(header)
 
     def set_of(self, file: Path) -> str:
         """Return the default set to import a file into."""
@@ -81,6 +88,7 @@ _ALL: Final = (
         _BATTLE,
         lmarena.ABOUT_100K,
         mapping_version=2,
+        tells=("anony", "dedup_tag", "tstamp"),
     ),
     BattleFormat(
         "lmarena-140k",
@@ -89,6 +97,7 @@ _ALL: Final = (
         ("id", *_BATTLE),
         lmarena.ABOUT,
         mapping_version=2,
+        tells=("conv_metadata", "evaluation_session_id"),
     ),
     BattleFormat(
         "arena-hard",
@@ -110,6 +119,7 @@ _ALL: Final = (
         "FastChat's pairwise model_judgment, and votes on it by people and by GPT-4",
         ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
         or_required=("question_id", *_BATTLE, "judge"),
+        tells=("g1_winner", "turn"),
     ),
     BattleFormat(
         "orq-arena",
@@ -125,6 +135,7 @@ _ALL: Final = (
         (),
         ("cache_key", "verdict", "judge_model", "reasoning", "metadata", "raw"),
         tap.set_of,
+        tells=("cache_key", "raw"),
     ),
     BattleFormat(
         "verdicts",
@@ -136,3 +147,22 @@ _ALL: Final = (
     ),
 )
 FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}
+
+_RECOGNISED: Final = (
+    "verdicts",
+    "orq-arena",
+    "lmarena-55k",
+    "lmarena-140k",
+    "lmarena-100k",
+    "mt-bench",
+    "arena-hard",
+    "alpaca-eval",
+    "tap",
+)
+"""Formats that columns tell; one whose columns are also another's stands before it."""
+
+
+def format_of(header: Collection[str]) -> BattleFormat:
+    """Return the format that columns tell: of a program, or else a plain table of battles."""
+    named = (FORMATS[name] for name in _RECOGNISED)
+    return next((of for of in named if of.is_told_by(header)), FORMATS["plain"])

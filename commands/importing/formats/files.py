@@ -60,6 +60,9 @@ def readable_again(path: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
+_N_AHEAD: Final = 20  # rows of JSON that are looked at before any is read
+
+
 def decode_json(content: bytes) -> object:
     """Decode JSON, with None for NaN; editors on Windows put a mark before it.
 
@@ -142,6 +145,53 @@ def _kind_of(begin: bytes) -> str:
     return ".json" if text.startswith(b"[") else ".csv"
 
 
+@contextmanager
+def _unpacking(path: Path) -> Iterator[None]:
+    """Name the file whose bytes cannot be read.
+
+    Raises:
+        ConfigurationError: The system refuses it, or it is no whole .gz file.
+    """
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
+
+
+def columns_of(
+    path: Path, open_parquet: OpenParquet, *, content: Path | None = None
+) -> Collection[str]:
+    """Return the columns of a table, or the fields of the first rows of JSON.
+
+    Args:
+        path: The file, as messages name it.
+        open_parquet: Opens a Parquet file.
+        content: Where the bytes lie; None: in the file.
+
+    Raises:
+        ConfigurationError: The file cannot be read.
+    """
+    with _unpacking(path):
+        file = _File.of(path, content or path)
+        file.require_utf8()
+        match file.suffixes:
+            case [".csv" | ".tsv", *_]:
+                with _text(file) as lines:
+                    return csv_sheet(lines).header
+            case [".parquet" | ".arrow"]:
+                return open_parquet(file.content, ()).header
+            case [".jsonl", *_]:
+                return _fields(islice(_json_lines(file), _N_AHEAD))
+            case [".json", *_]:
+                return _fields(islice(_json_rows(file), _N_AHEAD))
+    return ()  # `records_of` refuses it
+
+
+def _fields(rows: Iterable[Record | BadRow]) -> Collection[str]:
+    """Return the names of the fields that any row has."""
+    return dict.fromkeys(name for row in rows if isinstance(row, Record) for name in row.fields)
+
+
 def records_of(
     path: Path, of: BattleFormat | None, open_parquet: OpenParquet, *, content: Path | None = None
 ) -> Iterator[Record | BadRow]:
@@ -157,7 +207,7 @@ def records_of(
         ConfigurationError: The file cannot be read, has an unknown suffix, or lacks a column that
             the format requires.
     """
-    try:
+    with _unpacking(path):
         file = _File.of(path, content or path)
         file.require_utf8()
         match file.suffixes:
@@ -175,13 +225,15 @@ def records_of(
                 suffix = path.suffix
                 fault = f"{path}: the suffix is {suffix!r}, but must be {kinds}; rename the file"
                 raise ConfigurationError([fault])
-    except (OSError, EOFError, zlib.error) as error:
-        raise ConfigurationError([f"{path}: cannot be read: {error}"]) from error
 
 
 def _csv_rows(file: _File, of: BattleFormat | None) -> Iterator[Record | BadRow]:
-    with TextIOWrapper(file.open(), "utf-8-sig", "surrogateescape", newline="") as lines:
+    with _text(file) as lines:
         yield from _with_header(file.path, of, csv_sheet(lines))
+
+
+def _text(file: _File) -> TextIOWrapper:
+    return TextIOWrapper(file.open(), "utf-8-sig", "surrogateescape", newline="")
 
 
 def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[Record | BadRow]:
@@ -196,9 +248,6 @@ def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[
     yield from sheet.rows
 
 
-_N_AHEAD: Final = 20  # rows of JSON that are looked at before any is read
-
-
 def _with_fields(
     path: Path, of: BattleFormat | None, rows: Iterator[Record | BadRow]
 ) -> Iterator[Record | BadRow]:
@@ -208,9 +257,7 @@ def _with_fields(
         ConfigurationError: None of them has one of these: they are of another program.
     """
     first = [*islice(rows, _N_AHEAD)]
-    fields = dict.fromkeys(
-        name for each in first if isinstance(each, Record) for name in each.fields
-    )
+    fields = _fields(first)
     if of is not None and fields and (faults := [*_lacking(of, [*fields])]):
         raise ConfigurationError([f"{path}: {each}" for each in faults])
     yield from chain(first, rows)

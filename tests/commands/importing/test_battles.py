@@ -46,7 +46,7 @@ def take_in(
 ) -> BattleImport:
     """Import a file of plain battles."""
     found = records_of(path, PLAIN, open_parquet) if records is None else records
-    (taken,) = import_battles(ledger, [BattleFile(path, found, name)], PLAIN, skip_bad=skip_bad)
+    (taken,) = import_battles(ledger, [BattleFile(path, found, PLAIN, name)], skip_bad=skip_bad)
     return taken
 
 
@@ -201,7 +201,7 @@ def test_what_was_exported_is_imported_as_the_same_battles(
 
     with Ledger.in_memory() as ledger:
         records = records_of(file, JUDGEARENA, open_parquet)
-        import_battles(ledger, [BattleFile(file, records, "arena")], JUDGEARENA)
+        import_battles(ledger, [BattleFile(file, records, JUDGEARENA, "arena")])
 
         assert told(imported(ledger)) == file.read_text(encoding="utf-8")
 
@@ -291,11 +291,11 @@ def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_
     first = votes(tmp_path / "first.csv", *VOTES)
     second = votes(tmp_path / "second.csv", "x,y,tie,q20", *VOTES[::-1])
     files = [
-        BattleFile(path, records_of(path, PLAIN, open_parquet), name)
+        BattleFile(path, records_of(path, PLAIN, open_parquet), PLAIN, name)
         for path, name in ((first, "arena"), (second, "arena"), (second, "other"))
     ]
 
-    taken = import_battles(ledger, files, PLAIN)
+    taken = import_battles(ledger, files)
 
     assert [each.n_known for each in taken] == [0, 20, 0]
     assert [each.n_in_set for each in taken] == [20, 21, 21]
@@ -304,10 +304,12 @@ def test_files_of_one_command_recognise_each_others_battles(ledger: Ledger, tmp_
 def test_one_bad_file_refuses_those_beside_it(ledger: Ledger, tmp_path: Path) -> None:
     """Half an arena must not be taken for all of it."""
     good, bad = votes(tmp_path / "good.csv", *VOTES), votes(tmp_path / "bad.csv", "x,x,tie,q1")
-    files = [BattleFile(path, records_of(path, PLAIN, open_parquet), "a") for path in (good, bad)]
+    files = [
+        BattleFile(path, records_of(path, PLAIN, open_parquet), PLAIN, "a") for path in (good, bad)
+    ]
 
     with pytest.raises(ConfigurationError, match=r"bad\.csv: 1 row cannot be read"):
-        import_battles(ledger, files, PLAIN)
+        import_battles(ledger, files)
 
     assert ledger.head.position == 0
 
@@ -367,7 +369,7 @@ def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -
 
     corrected = PLAIN._replace(mapping_version=PLAIN.mapping_version + 1)
 
-    (taken,) = import_battles(ledger, [BattleFile(file, records, "arena")], corrected)
+    (taken,) = import_battles(ledger, [BattleFile(file, records, corrected, "arena")])
 
     assert taken.n_known == 0
     assert [each.mapping_version for each in imported(ledger)] == [corrected.mapping_version]

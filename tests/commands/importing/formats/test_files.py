@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from commands.backends.wiring import open_parquet
+from commands.backends.wiring import open_parquet, parquet_content
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import FORMATS, BattleFormat
-from commands.importing.formats.files import readable_again, records_of
+from commands.importing.formats.catalogue import FORMATS, BattleFormat, format_of
+from commands.importing.formats.files import columns_of, readable_again, records_of
 from commands.importing.formats.plain import read
 from commands.importing.formats.rows import BadRow, Fields, Record
 
@@ -220,6 +220,49 @@ def test_a_file_of_another_format_is_told_which(
         return
     with pytest.raises(ConfigurationError, match=f"no column .*{hint}$"):
         read_plain()
+
+
+_VOTE = ("model_a", "model_b", "winner")
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        (_VOTE, "plain"),
+        ((*_VOTE, "id", "judge", "question_id", "pref", "language"), "plain"),
+        (
+            ("id", "model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie"),
+            "lmarena-55k",
+        ),
+        ((*_VOTE, "question_id", "judge", "turn", "tstamp", "conv_metadata"), "lmarena-100k"),
+        ((*_VOTE, "judge", "turn", "anony"), "lmarena-100k"),
+        ((*_VOTE, "id", "evaluation_session_id", "conv_metadata"), "lmarena-140k"),
+        ((*_VOTE, "question_id", "judge", "conversation_a", "turn"), "mt-bench"),
+        (("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"), "mt-bench"),
+        (("uid", "model", "judge", "games"), "arena-hard"),
+        (("instruction", "generator_1", "generator_2", "preference"), "alpaca-eval"),
+        (("cache_key", "verdict", "metadata"), "tap"),
+        (("dimension", "inconsistent", "raw"), "tap"),
+        (("prompt_id", "entrant_a", "entrant_b", "outcome", "raw"), "verdicts"),
+        (("speech", "unknown"), "plain"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl", ".parquet"])
+def test_columns_tell_the_format(
+    tmp_path: Path, fields: tuple[str, ...], name: str, suffix: str
+) -> None:
+    """Nobody need look up what a file of votes is called; what no columns tell is a plain table."""
+    path = tmp_path / f"b{suffix}"
+    row = json.dumps(dict.fromkeys(fields, "x"))
+    match suffix:
+        case ".parquet":
+            path.write_bytes(parquet_content(dict.fromkeys(fields, str), [json.loads(row)]))
+        case ".csv":
+            path.write_text(",".join(fields))
+        case _:
+            path.write_text(f"[{row}]" if suffix == ".json" else row)
+
+    assert format_of(columns_of(path, open_parquet)).name == name
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
