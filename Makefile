@@ -14,7 +14,7 @@ COVERED := tests/ledger tests/projections
 .PHONY: demo test nightly browser docs bench gpu weights clean
 
 demo: $(INSTALLED)  ## run the quickstart tournament in ./tourney-demo
-	$(BIN)/tourney demo tourney-demo
+	$(BIN)/tourney demo --weights tourney-demo
 
 test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/ruff format --check .

@@ -2,6 +2,7 @@
 
 import shlex
 import sqlite3
+import webbrowser
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from commands.cli.plan import generate
 from commands.cli.shared import options
 from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
-from commands.cli.shared.terminal import console
+from commands.cli.shared.terminal import console, has_browser
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import table_of
@@ -151,21 +152,31 @@ def demo(
     folder: Annotated[
         Path, typer.Argument(metavar="[DIR]", help="The folder to create the demo in.")
     ] = Path("tourney-demo"),
+    weights: Annotated[
+        bool, typer.Option("--weights", help="Generate the answers here, by tiny shipped weights.")
+    ] = False,
+    shows: Annotated[
+        bool,
+        typer.Option("--open/--no-open", help="Open the report in the browser, at a desktop."),
+    ] = True,
 ) -> None:
-    """Run a whole tournament on tiny shipped weights, offline.
+    """Run a whole tournament, offline: recorded answers are judged, rated and reported.
 
     Example: tourney demo
     """
     config = folder / SETTINGS
-    if not config.exists() and (missing := missing_models()):
+    if weights and not config.exists() and (missing := missing_models()):
         raise MissingExtra(missing[0], "models")
-    lay_out_demo(folder)
+    lay_out_demo(folder, weights=weights)
     run(config=config)
     at = f"-c {shlex.quote(str(config))}"
     say("Next, at no cost:")
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
     say(f"  tourney show recall_001 {at}         the events of one prompt")
+    if shows and has_browser():
+        newest = max((folder / "runs").glob("*/report.html"))
+        webbrowser.open(newest.resolve().as_uri())
 
 
 def _gaps(accounts: Iterable[Account]) -> Counter[str]:

@@ -183,5 +183,6 @@ def _result(task: GenerationTask, answers: RecordedAnswers) -> GeneratedText | G
         row.n_prompt_tokens,
         row.n_generated_tokens,
         row.elapsed_s,
+        row.p_correct,
         imported_from=answers.file_digest,
     )

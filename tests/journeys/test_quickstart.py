@@ -2,6 +2,7 @@
 
 import json
 import os
+from csv import DictReader
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from commands.backends.huggingface.generator import HfGenerator
 from commands.ports import GeneratedText, GenerationTask
 from commands.runs.register import opening_of
+from commands.settings.inputs import shipped_data
 from commands.settings.reader import read_settings
 from commands.settings.starting.demo import lay_out_demo
 from ledger.events.registration import Entrant, EntrantRegistered, PromptRegistered
@@ -25,18 +27,34 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[GenerationTask]:
     """Give short tasks of all four entrants on prompts of very different lengths."""
     folder = tmp_path_factory.mktemp("quickstart") / "demo"
     lay_out_demo(folder)
+    return [
+        GenerationTask(
+            task.response_key,
+            replace(task.entrant, max_new_tokens=MAX_NEW_TOKENS),
+            task.prompt_text,
+            task.seed,
+        )
+        for task in all_tasks(folder).values()
+    ]
+
+
+def all_tasks(folder: Path) -> dict[tuple[str, str], GenerationTask]:
+    """Return the tasks of all entrants on some prompts, by prompt and entrant."""
     registrations = opening_of(
         read_settings(folder / "tournament.toml", os.environ), folder, versions=()
     ).registrations
     entrants = [each.entrant for each in registrations if isinstance(each, EntrantRegistered)]
     prompts = [each.prompt for each in registrations if isinstance(each, PromptRegistered)]
-    return [
-        GenerationTask(key(entrant.digest + prompt.prompt_id), cut, prompt.text, seed)
+    return {
+        (prompt.prompt_id, entrant.entrant_id): GenerationTask(
+            key(entrant.digest + prompt.prompt_id),
+            entrant,
+            prompt.text,
+            prompt_seed(prompt.prompt_id),
+        )
         for entrant in entrants
-        for cut in (replace(entrant, max_new_tokens=MAX_NEW_TOKENS),)
         for prompt in prompts[:: len(prompts) // N_PROMPTS][:N_PROMPTS]
-        for seed in (prompt_seed(prompt.prompt_id),)
-    ]
+    }
 
 
 def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
@@ -74,6 +92,21 @@ def test_the_four_entrants_answer_differently(
 
     assert len(by_entrant) == 4
     assert len({tuple(given) for given in by_entrant.values()}) == 4
+
+
+def test_the_recorded_answers_are_those_of_the_weights(tmp_path: Path) -> None:
+    """`tourney project responses --format csv` wrote them, in `tourney demo --weights`."""
+    lay_out_demo(tmp_path)
+    with (shipped_data() / "quickstart" / "answers.csv").open(encoding="utf-8") as rows:
+        recorded = {(row["prompt"], row["entrant"]): row["text"] for row in DictReader(rows)}
+    tasks = all_tasks(tmp_path)
+
+    generated = texts([*tasks.values()], rows=8)
+
+    assert len(recorded) == 4 * 143
+    assert {name: generated[task.response_key] for name, task in tasks.items()} == {
+        name: recorded[name] for name in tasks
+    }
 
 
 def test_the_weights_are_small_enough_to_ship() -> None:

@@ -26,6 +26,7 @@ class AnswerRow(NamedTuple):
     n_prompt_tokens: int | None = None
     n_generated_tokens: int | None = None
     elapsed_s: float | None = None
+    p_correct: float | None = None  # the model's own estimate
 
 
 def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow]:
@@ -65,6 +66,19 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
         n_prompt_tokens=cells.optional_count("prompt_tokens"),
         n_generated_tokens=n_tokens or cells.optional_count("completion_tokens"),
         elapsed_s=cells.optional_number("seconds"),
+        p_correct=cells.optional_share("p_correct"),
+    )
+
+
+def _tourney(cells: Cells) -> Iterator[AnswerRow]:
+    """Read what `tourney project responses` wrote, as CSV, JSON lines or Parquet."""
+    yield AnswerRow(
+        (cells.text("prompt"),),
+        _text(cells.fields["text"], "text"),
+        cells.text("entrant"),
+        finish_reason=cells.optional_text("finish_reason"),
+        n_generated_tokens=cells.optional_count("n_tokens"),
+        p_correct=cells.optional_share("p_correct"),
     )
 
 
@@ -194,6 +208,7 @@ def _text(value: object, name: str) -> str | None:
 
 _Read = Callable[[Cells], Iterator[AnswerRow]]
 _LAYOUTS: Final[Sequence[tuple[Sequence[str], _Read]]] = (
+    (("prompt", "entrant", "text", "n_tokens"), _tourney),
     (("doc", "resps", "arguments"), _lm_eval),
     (("uid", "model", "messages"), _arena_hard),
     (("question_id", "model_id", "choices"), _mt_bench),

@@ -1,5 +1,6 @@
-"""Lay out the demo: the shipped bank, rubric, instructions and tiny weights."""
+"""Lay out the demo: the shipped bank, rubric and instructions; tiny weights, or their answers."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -7,12 +8,17 @@ from commands.errors import ConfigurationError
 from commands.settings.inputs import RUBRICS, shipped_data
 from ledger.storage.files import write_files
 
+_RECORDED: Final = {"tournament.toml": "recorded.toml", "answers.csv": "answers.csv"}
 _NOT_COPIED: Final = frozenset({".py", ".txt", ".tsv"})  # what the weights were trained by and on
 _COMPILED: Final = "__pycache__"  # of those, by pip
 
 
-def lay_out_demo(folder: Path) -> None:
+def lay_out_demo(folder: Path, *, weights: bool = True) -> None:
     """Fill a folder with the quickstart tournament, unless it holds a tournament already.
+
+    Args:
+        folder: A new folder, or an empty one, or one that holds a demo.
+        weights: Whether its entrants are weights that generate; else their recorded answers.
 
     Raises:
         ConfigurationError: The folder holds something else.
@@ -20,19 +26,29 @@ def lay_out_demo(folder: Path) -> None:
     """
     folder = folder.resolve()
     if (folder / "tournament.toml").exists():
+        if weights and (folder / "answers.csv").exists():
+            raise ConfigurationError([f"{folder} is a demo without weights; name a new folder"])
         return
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise ConfigurationError([f"{folder} exists and is not a demo; name a new folder"])
-    quickstart = shipped_data() / "quickstart"
-    files = {
-        str(file.relative_to(quickstart)): file.read_bytes()
-        for file in sorted(quickstart.rglob("*"))
-        if file.is_file()
-        and (file.parent != quickstart or file.suffix not in _NOT_COPIED)
-        and file.parent.name != _COMPILED
-    }
+    files = dict(_with_weights() if weights else _recorded())
     for beside in ("bank.jsonl", "distractors.jsonl"):
         files[beside] = (shipped_data() / beside).read_bytes()
     for guide in ("factuality.md", "judge_medical.md"):
         files[f"rubrics/{guide}"] = (RUBRICS / guide).read_bytes()
     write_files(folder, files)
+
+
+def _with_weights() -> Iterator[tuple[str, bytes]]:
+    quickstart = shipped_data() / "quickstart"
+    for file in sorted(quickstart.rglob("*")):
+        is_apart = file.parent == quickstart and (
+            file.suffix in _NOT_COPIED or file.name in _RECORDED.values()
+        )
+        if file.is_file() and not is_apart and file.parent.name != _COMPILED:
+            yield str(file.relative_to(quickstart)), file.read_bytes()
+
+
+def _recorded() -> Iterator[tuple[str, bytes]]:
+    for name, shipped in _RECORDED.items():
+        yield name, (shipped_data() / "quickstart" / shipped).read_bytes()

@@ -24,17 +24,19 @@ class Answered(NamedTuple):
 
 
 def run_at_terminal(
-    folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, answer: bytes
+    folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, answer: bytes | None
 ) -> Answered:
-    """Run a command at a terminal, think a while when it asks, and type an answer."""
+    """Run a command at a terminal; if it will ask, think a while, and type an answer."""
     ours, theirs = pty.openpty()
     command = begin(folder, words, {**environment, "TERM": "xterm"}, terminal=os.ttyname(theirs))
-    before = _read(ours, PATIENCE_S, until=ASKED.encode()) + _read(ours, _REPAINTED_S)
+    before = _read(ours, PATIENCE_S, until=b"\n" if answer is None else ASKED.encode())
+    if answer is not None:
+        before += _read(ours, _REPAINTED_S)
     os.close(theirs)
-    if ASKED not in before:
+    if answer is not None and ASKED not in before:
         command.kill()
         return Answered(-1, before, "")
-    os.write(ours, answer)
+    os.write(ours, answer or b"")
     after = _read(ours, PATIENCE_S)
     os.close(ours)
     return Answered(command.wait().code, before, after)

@@ -68,6 +68,34 @@ def test_a_tournament_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == {"tournament.toml"}
 
 
+def test_without_weights_the_entrants_are_recorded_answers(tmp_path: Path) -> None:
+    """A first look needs neither PyTorch nor the weights; it rates the same four entrants."""
+    lay_out_demo(tmp_path / "weights")
+    lay_out_demo(tmp_path / "look", weights=False)
+
+    generating, recorded = (
+        read_settings(tmp_path / name / "tournament.toml", {}) for name in ("weights", "look")
+    )
+
+    assert names(tmp_path / "look") == {
+        "tournament.toml",
+        "answers.csv",
+        "bank.jsonl",
+        "distractors.jsonl",
+    }
+    assert [each.id for each in recorded.entrants] == [each.id for each in generating.entrants]
+    assert {each.loader for each in recorded.entrants} == {"recorded"}
+    assert (recorded.judge, recorded.elo) == (generating.judge, generating.elo)
+
+
+def test_a_demo_without_weights_does_not_become_one_with_them(tmp_path: Path) -> None:
+    """Its ledger holds other entrants."""
+    lay_out_demo(tmp_path, weights=False)
+
+    with pytest.raises(ConfigurationError, match="is a demo without weights; name a new folder"):
+        lay_out_demo(tmp_path)
+
+
 def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
     """Users make a folder first and go into it."""
     lay_out_demo(tmp_path)
