@@ -30,6 +30,7 @@ from commands.cli.tables.plan import (
 from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.entrants.generate import with_recorded_answers
+from commands.errors import joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
 from commands.judging.preview import RequestPreview, preview_requests
@@ -43,9 +44,11 @@ from commands.spending.endpoints import Request, endpoint_costs
 from commands.spending.forecast import counted_sample, plan_cost, way_as_set
 from commands.spending.price_table import price_table
 from commands.spending.pricing import TokenPricing, price_book
+from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
+from projections.ratings.judge_bias.families import family_of
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import awaited_queries, missing_responses, open_queries
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
@@ -144,8 +147,24 @@ def judge(
     changed = rewordings(state, queries, chosen)
     writer.write(missing_verdicts_table(rows, cost, changed, awaited, edited))
     tell_without_gold(state, prompts, say)
+    _tell_of_kin(state, chosen)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _tell_of_kin(state: Tournament, judge: JudgeSettings) -> None:
+    """Tell which entrants are of the judge's own family, by their names."""
+    family = family_of(judge.model, judge.judge_id)
+    kin = [
+        each.entrant_id
+        for each in state.roster
+        if family and family == family_of(each.weights, each.entrant_id)
+    ]
+    if kin:
+        say(
+            f"judge {judge.judge_id} is of the family {family}, as {joined_names(kin)}:"
+            " it may prefer its own; `tourney project bias` measures that"
+        )
 
 
 def _show(previews: Sequence[RequestPreview], writer: Writer) -> None:

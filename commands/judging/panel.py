@@ -155,7 +155,8 @@ def _parameters(
             return (("effort", section.effort), *asked)
         case "endpoint" | "openai-batch":
             if section.base_url is None and section.provider == "endpoint":
-                raise ConfigurationError([f"judge {name!r}: provider 'endpoint' needs a base_url"])
+                why = "needs a base_url, or a model with its maker, as openai/gpt-5.6"
+                raise ConfigurationError([f"judge {name!r}: provider 'endpoint' {why}"])
             return (*asked, *_server_parameters(section))
         case "hf":
             digest = folder_digest(_weights(section, model, folder, fetch))

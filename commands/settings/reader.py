@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError, fault_of_pydantic
+from commands.settings.makers import MAKERS
 from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.settings.toml import (
@@ -28,6 +29,7 @@ from ledger.identity import canonical_json
 
 _CLOSE: Final = 0.8  # of the letters
 _OF_MACHINES: Final = frozenset({"TOURNEY_LEDGER", ENGINE, NETWORK_LEDGER})  # no keys
+_KNOWN: Final = ", ".join(MAKERS)
 _ADDRESS: Final = (
     "must be an address such as http://localhost:8000/v1, without a user name, password or query;"
     " export the key in the variable that 'api_key_env' names"
@@ -146,6 +148,8 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
             return f"{name!r} was withdrawn; {instead}"
         case "extra_forbidden":
             return f"unknown key {name!r}{_hint(error['loc'])}"
+        case "missing" if location[-1] == "base_url":
+            return f"{name!r} is missing; or name the model's maker, as openai/gpt-5.6: {_KNOWN}"
         case "missing":
             return f"{name!r} is missing"
         case "too_short":

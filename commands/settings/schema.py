@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
+from commands.settings.makers import as_judge
 from commands.settings.sections import (
     BASE_URL,
     AnyEntrantSection,
@@ -110,7 +111,8 @@ class JudgeSection(Section):
     `anthropic-batch` are Anthropic's API."""
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
-    Hugging Face Hub. `reference` has none. `[[jury]]` must name it."""
+    Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's name before it says
+    provider, address and key: `openai/gpt-5.6`, `anthropic/claude-opus-5-5`."""
     effort: Effort = "low"
     """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
     need it."""
@@ -168,6 +170,11 @@ class JudgeSection(Section):
         """The name under which `max_tokens` is sent."""
         is_openai = self.provider == "openai-batch"
         return self.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _at_its_maker(cls, table: Any) -> Any:  # noqa: ANN401  # what a file says
+        return as_judge(table)
 
     @field_validator("extra_body")
     @classmethod

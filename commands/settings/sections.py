@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -17,10 +17,12 @@ from pydantic import (
     Tag,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from commands.settings.api_keys import OPENAI_KEY, VARIABLE
+from commands.settings.makers import with_address
 from commands.settings.toml import from_home
 from ledger.events.options import PLACE
 
@@ -275,12 +277,13 @@ class EndpointSection(Prompting, GeneratingSection):
     does, and every response is generated again. Moving the server changes nothing.
     """
 
-    loader: Literal["endpoint"]
-    """A model behind an OpenAI-compatible server."""
+    loader: Literal["endpoint"] = "endpoint"
+    """A model behind an OpenAI-compatible server. Default, where there is a `model`."""
     model: str = Field(min_length=1)
-    """The server's name for the model."""
+    """The server's name for the model; or, without `base_url`, its maker and its name, as
+    `openai/gpt-5.6`, `google/gemini-3.5-flash`, `openrouter/org/name` or `ollama/llama4`."""
     base_url: str = Field(pattern=BASE_URL)
-    """The server's address, as `http://localhost:8000/v1`."""
+    """The server's address, as `http://localhost:8000/v1`. Default: the maker's."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)
     """The environment variable with the key, which only this server gets."""
     revision: str | None = Field(default=None, min_length=1)
@@ -289,6 +292,11 @@ class EndpointSection(Prompting, GeneratingSection):
     """Requests at a time."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Further keys of each request, sent as they are."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _at_its_maker(cls, table: Any) -> Any:  # noqa: ANN401  # what a file says
+        return with_address(table)
 
     @field_validator("extra_body")
     @classmethod
@@ -303,8 +311,8 @@ class RecordedSection(EntrantSection):
     are judged again.
     """
 
-    loader: Literal["recorded"]
-    """Answers that a file has."""
+    loader: Literal["recorded"] = "recorded"
+    """Answers that a file has. Default, where there are `responses`."""
     responses: UserPath
     """The file: CSV, TSV, JSON, JSON lines or Parquet. A row has `prompt_id` or the prompt's text,
     and `response`, `output`, `answer` or `completion`; files of lm-eval, AlpacaEval, arena-hard,
@@ -332,6 +340,12 @@ def _loader_of(entrant: object) -> str:
     match entrant:
         case {"loader": loader} | EntrantSection(loader=loader):
             return str(loader)
+        case {"weights": _}:
+            return "hf"
+        case {"responses": _}:
+            return "recorded"
+        case {"model": _}:
+            return "endpoint"
         case _:
             return "hf"
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.settings.inputs import RUBRICS
+from commands.settings.makers import MAKERS, split_maker
 from commands.settings.toml import from_home
 from ledger.errors import CannotWrite
 from ledger.storage.files import cannot_write, write_whole
@@ -59,6 +60,8 @@ provider = "reference" # compares with the gold answers, offline; only to try th
 # model = "..."
 # base_url = "http://localhost:8000/v1"
 """
+
+_CAP: Final = "# max_usd = 10.0 # nothing is sent beyond it\n"
 
 _FACTUALITY: Final = """\
 <!-- version: 1 -->
@@ -182,23 +185,29 @@ def _entrant_tables(folder: Path, entrants: Sequence[str]) -> Iterator[str]:
 
 
 def _judge_keys(folder: Path, judge: str) -> str:
+    judge = judge.removeprefix("anthropic/")
     if judge.startswith("claude-"):
-        return _lines({"provider": "anthropic-batch", "model": judge}) + (
-            "# max_usd = 10.0 # nothing is sent beyond it\n"
-        )
+        return _lines({"provider": "anthropic-batch", "model": judge}) + _CAP
     keys = _keys_of(folder, judge, "--judge")
-    if "model" in keys:
+    if "base_url" in keys:
         return _lines({"provider": "endpoint", **keys})
+    if "model" in keys:
+        return _lines(keys) + _CAP
     return _lines({"provider": "hf", "model": keys["weights"]})
 
 
 def _keys_of(folder: Path, told: str, option: str) -> dict[str, str]:
-    """Return the keys that say where a model is: MODEL@URL, or a folder of weights."""
+    """Return the keys that say where a model is: MAKER/MODEL, MODEL@URL, or a folder of weights."""
+    if split_maker(told) and not from_home(Path(told)).exists():
+        return {"model": told}
     if served := _SERVED.fullmatch(told):
         return {"model": served["model"], "base_url": served["url"]}
     weights = from_home(Path(told))
     if not weights.is_dir():
-        remedy = "for a model behind a server say MODEL@URL, as small-3b@http://localhost:8000/v1"
+        remedy = (
+            "for a model behind a server say MODEL@URL, as small-3b@http://localhost:8000/v1, or"
+            f" MAKER/MODEL, as openai/gpt-5.6; makers: {', '.join(MAKERS)}"
+        )
         raise ConfigurationError([f"{option} {told}: there is no such folder of weights; {remedy}"])
     if weights.is_absolute():
         return {"weights": str(weights)}

@@ -44,6 +44,18 @@ def test_gold_answers_that_no_rubric_shows_are_told(tmp_path: Path) -> None:
     assert "Only 2 of 3 prompts have a gold answer, so the rubric does not use them." in done.stderr
 
 
+def test_models_are_named_with_their_makers(tmp_path: Path) -> None:
+    """No address and no variable is looked up; a judge of an entrant's family is told."""
+    models = ("--entrant", "openai/gpt-5.6", "--entrant", "google/gemini-3.5-flash")
+
+    done = launch(tmp_path, "init", "new", *models, "--judge", "openai/gpt-5.6-mini")
+    planned = launch(tmp_path / "new", "plan", "judge")
+
+    assert (done.returncode, planned.returncode) == (0, 0), done.stderr + planned.stderr
+    assert "gemini-3.5-flash (endpoint): 5 requests" in done.stdout
+    assert "judge gpt-5.6-mini is of the family GPT, as gpt-5.6: it may prefer" in planned.stderr
+
+
 @pytest.mark.parametrize("words", [(), (".",)])
 def test_the_folder_one_is_in_may_be_filled(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Nobody is told to go where he is; a second time is refused, and changes nothing."""

@@ -1,0 +1,136 @@
+"""A model's name says where it is asked, by whom and with which key."""
+
+from pathlib import Path
+
+import pytest
+
+from commands.errors import ConfigurationError
+from commands.settings.makers import MAKERS
+from commands.settings.reader import read_settings
+from commands.settings.schema import Settings
+from commands.settings.sections import EndpointSection, RecordedSection
+from commands.settings.servers import servers_of
+
+_REST = """
+[tournament]
+id = "t"
+[prompts]
+bank = "bank.jsonl"
+[[rubrics]]
+dimension = "factuality"
+path = "factuality.md"
+"""
+
+
+def settings_of(tmp_path: Path, text: str) -> Settings:
+    """Read settings whose entrants and judge are given."""
+    (tmp_path / "tournament.toml").write_text(text + _REST, encoding="utf-8")
+    return read_settings(tmp_path / "tournament.toml", {})
+
+
+def entrants(*lines: str) -> str:
+    """Return tables of entrants, each of one line of TOML."""
+    return "".join(f'[[entrants]]\nid = "e{n}"\n{line}\n' for n, line in enumerate(lines))
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_an_entrant_is_asked_at_its_maker(tmp_path: Path, maker: str) -> None:
+    """Nobody looks up an address, or what the variable of the key is called."""
+    text = entrants(f'model = "{maker}/org/large:free"', 'model = "openai/gpt-5.6"')
+
+    first, _ = settings_of(tmp_path, text).entrants
+
+    assert isinstance(first, EndpointSection)
+    assert (first.model, first.base_url, first.api_key_env) == ("org/large:free", *MAKERS[maker])
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            'model = "openai/gpt-oss"\nbase_url = "http://localhost:1/v1"',
+            ("openai/gpt-oss", "http://localhost:1/v1", "OPENAI_API_KEY"),
+        ),
+        (
+            'model = "google/gemini"\napi_key_env = "MINE"',
+            ("gemini", MAKERS["google"].base_url, "MINE"),
+        ),
+    ],
+)
+def test_what_the_settings_say_goes_before_the_name(
+    tmp_path: Path, line: str, expected: tuple[str, str, str]
+) -> None:
+    """A server of one's own may serve a model of such a name, and a key may lie elsewhere."""
+    first, _ = settings_of(tmp_path, entrants(line, 'model = "openai/gpt-5.6"')).entrants
+
+    assert isinstance(first, EndpointSection)
+    assert (first.model, first.base_url, first.api_key_env) == expected
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6", "nobody/gpt", "openai/", "openai"])
+def test_an_unknown_maker_is_told_with_those_that_are_known(tmp_path: Path, model: str) -> None:
+    """The name alone does not say where the model is."""
+    text = entrants(f'model = "{model}"', 'model = "openai/gpt-5.6"')
+
+    with pytest.raises(
+        ConfigurationError, match=r"'base_url' is missing; or name the model's maker"
+    ):
+        settings_of(tmp_path, text)
+
+
+def test_recorded_answers_need_no_loader(tmp_path: Path) -> None:
+    """A file of answers says what it is."""
+    line = 'responses = "a.csv"\nmodel = "one"'
+
+    first, _ = settings_of(tmp_path, entrants(line, 'model = "openai/gpt-5.6"')).entrants
+
+    assert isinstance(first, RecordedSection)
+
+
+@pytest.mark.parametrize(
+    ("judge", "provider", "model", "address"),
+    [
+        ('model = "openai/gpt-5.6"', "endpoint", "gpt-5.6", MAKERS["openai"].base_url),
+        ('model = "anthropic/claude-opus-5-5"', "anthropic", "claude-opus-5-5", None),
+        (
+            'provider = "anthropic-batch"\nmodel = "anthropic/claude-opus-5-5"',
+            "anthropic-batch",
+            "claude-opus-5-5",
+            None,
+        ),
+        (
+            'provider = "openai-batch"\nmodel = "openai/gpt-5.6"',
+            "openai-batch",
+            "gpt-5.6",
+            MAKERS["openai"].base_url,
+        ),
+    ],
+)
+def test_a_judge_is_asked_at_its_maker(
+    tmp_path: Path, judge: str, provider: str, model: str, address: str | None
+) -> None:
+    """One word says provider, address and key; Anthropic's are asked by its own client."""
+    two = entrants('model = "openai/a"', 'model = "openai/b"')
+    pilot = f'pilot_model = "{"anthropic" if address is None else "openai"}/small"'
+
+    found = settings_of(tmp_path, f"{two}[judge]\n{judge}\n{pilot}\n")
+
+    assert (found.judge.provider, found.judge.model, found.judge.base_url) == (
+        provider,
+        model,
+        address,
+    )
+    assert found.judge.pilot_model == "small"
+    assert servers_of(found)[0].models == (model, "small")
+
+
+@pytest.mark.parametrize("provider", ["hf", "reference"])
+def test_a_judge_on_this_machine_keeps_its_name(tmp_path: Path, provider: str) -> None:
+    """`openai/gpt-oss-20b` is a name of the Hugging Face Hub, too."""
+    two = entrants('model = "openai/a"', 'model = "openai/b"')
+
+    found = settings_of(
+        tmp_path, f'{two}[judge]\nprovider = "{provider}"\nmodel = "openai/gpt-oss-20b"\n'
+    )
+
+    assert (found.judge.provider, found.judge.model) == (provider, "openai/gpt-oss-20b")
