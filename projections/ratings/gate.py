@@ -1,0 +1,85 @@
+"""A candidate beside a baseline: not worse, better, worse, or not enough evidence.
+
+Not worse: the lower bound of the candidate's lead is above -margin (non-inferiority, as in trials:
+Piaggio et al. 2012). Worse: the upper bound is below 0. Where both hold, the candidate is worse by
+less than the margin, and passes. The interval is that of one difference, of 95 %: an error either
+way is made in at most 2.5 % of looks. Who looks again after each few prompts errs more often.
+"""
+
+from math import ceil
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from projections.intervals import FEWEST_CLUSTERS, LEVEL, known
+from projections.ratings.bradley_terry.comparisons import differences
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.results.gate import GateRow, GateVerdict
+from projections.student import critical_value
+
+GatePolicy: TypeAlias = Literal["not-worse", "better"]
+_SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
+
+
+def gate(
+    dimension: str,
+    ratings: BradleyTerryRatings,
+    pair: tuple[str, str],
+    *,
+    margin: float,
+    policy: GatePolicy,
+) -> GateRow:
+    """Judge a candidate and a baseline by their ratings on a dimension.
+
+    Args:
+        dimension: What was compared.
+        ratings: Of all entrants; their clusters are prompts.
+        pair: The candidate and the baseline, both of them rated.
+        margin: Elo points that the candidate may be behind.
+        policy: `not-worse`: within the margin is enough; `better`: it must be ahead.
+    """
+    candidate, baseline = (ratings.entrants.index(name) for name in pair)
+    found = differences(ratings)
+    lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
+    reach = float(critical_value(LEVEL, found.freedom[candidate, baseline])) * error
+    n_prompts = int(ratings.support.n_clusters[candidate])
+    verdict = _verdict(lead - reach, lead + reach, margin, policy)
+    return GateRow(
+        dimension,
+        verdict,
+        *pair,
+        difference=known(lead),
+        low=known(lead - reach),
+        high=known(lead + reach),
+        margin=margin,
+        n_prompts=n_prompts,
+        n_more_prompts=_more(n_prompts, reach, error, margin) if verdict == "not enough" else None,
+        why=_why_unknown(lead, reach),
+    )
+
+
+def _verdict(low: float, high: float, margin: float, policy: GatePolicy) -> GateVerdict:
+    if policy == "not-worse" and low > -margin:
+        return "not worse"
+    if policy == "better" and low > 0:
+        return "better"
+    return "worse" if high < 0 else "not enough"
+
+
+def _more(n_prompts: int, reach: float, error: float, margin: float) -> int | None:
+    """Return how many more prompts show in 4 of 5 that equals are within the margin.
+
+    The error falls with the root of their number. A forecast by the lead so far would err by it.
+    """
+    if np.isnan(reach) or not margin:
+        return None
+    needed = n_prompts * ((reach + _SURE * error) / margin) ** 2
+    return max(0, ceil(needed) - n_prompts)
+
+
+def _why_unknown(lead: float, reach: float) -> str | None:
+    if np.isnan(lead):
+        return "one of them beat all that it met, or lost to all, or they met nobody in common"
+    if np.isnan(reach):
+        return f"no interval: it takes {FEWEST_CLUSTERS} prompts, on which the two differ"
+    return None
