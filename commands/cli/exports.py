@@ -262,7 +262,7 @@ def _ratings_of_tournament(source: JudgedTournament, model: ModelOptions) -> Fie
     """Rate a tournament's entrants; print which are not comparable."""
     parameters = model.parameters(source.settings("bradley_terry"))
     require_anchor(parameters, source.roster)
-    boards = by_dimension(source.settlements, parameters, source.roster)
+    boards = by_dimension(source.columns, parameters, source.roster)
     _say_order(boards)
     return rating_records(
         boards, parameters, arena=source.state.stream, judge_model=source.judge_model

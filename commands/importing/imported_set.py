@@ -12,12 +12,11 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, Json
 from ledger.store import Ledger
 from projections.battles.columns import Battles
-from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.battles.imported import BattleTable, table_of
+from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.battles.selection import Unread, Where, battles_where, values_of, with_unread
 from projections.fold import fold
-from projections.tournament.compared import Compared, account_of
+from projections.tournament.compared import Compared
 
 _BATTLES = frozenset({"BattlesImported"})
 
@@ -32,9 +31,9 @@ class SelectedSet:
     where: Where = field(default_factory=dict)  # which of its battles these are; empty: all
 
     @cached_property
-    def battles(self) -> BattleTable:
+    def battles(self) -> BattlesOfSet:
         """The battles as columns."""
-        return table_of(self.events)
+        return battles_of_set(self.events)
 
     @property
     def drawn(self) -> VoteSample | None:
@@ -47,13 +46,13 @@ class SelectedSet:
         return {Dimension(self.name): self.battles.compared(self.name)}
 
     @property
-    def comparisons(self) -> Mapping[Dimension, Comparisons]:
-        """The comparisons in columns."""
-        return {name: comparisons_of(battles) for name, battles in self.compared.items()}
+    def columns(self) -> Mapping[Dimension, Battles]:
+        """The battles in columns, under the set's name."""
+        return {Dimension(self.name): self.battles}
 
-    def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:
+    def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
         """Return the battles to rate, by preferences where a tie may be half a win."""
-        return {self.name: self.battles.battles(soft=ties == "half")}
+        return {Dimension(self.name): self.battles.rated(soft=ties == "half")}
 
     @property
     def roster(self) -> list[str]:
@@ -129,8 +128,7 @@ class SelectedSet:
     @property
     def accounts(self) -> tuple[str, ...]:
         """A sentence that accounts for every battle."""
-        (battles,) = self.compared.values()
-        return (f"{self.name}: {account_of(battles).sentence()}",)
+        return (f"{self.name}: {self.battles.account.sentence()}",)
 
 
 def imported_set(

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 from commands.errors import ConfigurationError, Spelling, as_option
-from commands.importing.imported_set import SelectedSet
-from commands.runs.outcomes import recorded_outcomes, with_open_pairings
 from commands.runs.parameters import settings_of
 from commands.runs.resolve import (
     entrant_named,
@@ -20,27 +18,73 @@ from commands.runs.resolve import (
 )
 from ledger.events.ratings import TieModel
 from ledger.events.registration import JudgeSettings
-from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId, StreamId
+from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
 from ledger.store import Ledger
-from projections.battles.columns import Battles
-from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.battles.on_record import comparisons_on_record, open_pairings
-from projections.battles.settled import settled_battles
+from projections.battles.columns import Battles, battles_of
 from projections.fold import Projection, State, fold
-from projections.tournament.compared import Compared, account_of
+from projections.tournament.compared import Compared
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import Pairing, pairings
-from projections.tournament.settlement import Settlement, by_dimension, settle
+from projections.tournament.settlement import (
+    Settlement,
+    by_dimension,
+    settle,
+    settle_verdicts,
+)
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import MAJORITY, RECORDED, Rule
 
 
-class _OfTournament:
-    """What is said of a tournament whatever is known of its pairings."""
+class OutcomeSource(Protocol):
+    """Where outcomes come from: a tournament, or an imported set. A rating cannot tell which."""
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """What every result in JSON names: the tournament or the set, and the position."""
+
+    @property
+    def judges(self) -> tuple[JudgeSettings, ...]:
+        """The judges whose verdicts count, where their settings are known."""
+
+    @property
+    def judge_id(self) -> str | None:
+        """The judge's id, if there is exactly one."""
+
+    @property
+    def roster(self) -> Sequence[str]:
+        """The entrants' names."""
+
+    def settings(self, section: str) -> Mapping[str, object]:
+        """Return a section of the recorded settings; empty if there is none."""
+
+    @property
+    def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
+        """What was compared, one by one, by dimension or under the set's name."""
+
+    @property
+    def columns(self) -> Mapping[Dimension, Battles]:
+        """The same in columns."""
+
+    def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
+        """Return the battles of Bradley-Terry."""
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """A sentence on each dimension, or on the set, that accounts for every comparison."""
+
+
+@dataclass(frozen=True)
+class JudgedTournament:
+    """A tournament as of a position, judged by one judge or by the majority of its panel."""
 
     state: Tournament
     judge: JudgeSettings
-    rule: Rule
+    ledger: Path
+    until: int | None  # the last position to read; None: the ledger's last
+    named_judge: str | None = None  # as the caller chose
+    named_dimension: str | None = None  # as the caller chose
+    rule: Rule = RECORDED
+    is_live: bool = False  # by the verdicts there are: pairs are reconciled only at the end
 
     @property
     def facts(self) -> dict[str, Json]:
@@ -72,29 +116,6 @@ class _OfTournament:
         """Return a section of the settings as the tournament recorded it; empty if it did not."""
         return settings_of(self.state, section)
 
-
-@dataclass(frozen=True)
-class RatedTournament(_OfTournament):
-    """A tournament as of a position, and how its pairs ended by one judge: enough to rate it."""
-
-    state: Tournament
-    judge: JudgeSettings
-    comparisons: Mapping[Dimension, Comparisons]
-    rule: Rule = RECORDED
-
-
-@dataclass(frozen=True)
-class JudgedTournament(_OfTournament):
-    """A tournament as of a position, judged by one judge or by the majority of its panel."""
-
-    state: Tournament
-    judge: JudgeSettings
-    ledger: Path
-    until: int | None  # the last position to read; None: the ledger's last
-    named_judge: str | None = None  # as the caller chose
-    named_dimension: str | None = None  # as the caller chose
-    rule: Rule = RECORDED
-
     @cached_property
     def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
         """The settlement of every pairing, by dimension."""
@@ -102,6 +123,8 @@ class JudgedTournament(_OfTournament):
         if self.rule.policy == MAJORITY:
             panel, parser = self.state.panel, self.rule.parser
             settled = settle_by_majority(self.state, prompts, panel, parser)
+        elif self.is_live:
+            settled = settle_verdicts(self.state, prompts, self.judge)
         else:
             settled = settle(self.state, prompts, self.judge, self.rule)
         return by_dimension(self.state, settled)
@@ -111,16 +134,14 @@ class JudgedTournament(_OfTournament):
         """The settlements, by dimension."""
         return {**self.settlements}
 
-    @property
-    def comparisons(self) -> Mapping[Dimension, Comparisons]:
+    @cached_property
+    def columns(self) -> Mapping[Dimension, Battles]:
         """The settlements in columns, by dimension."""
-        return {name: comparisons_of(group) for name, group in self.settlements.items()}
+        return {name: battles_of(group) for name, group in self.settlements.items()}
 
-    def rated_battles(self, ties: TieModel) -> Mapping[str, Battles]:
-        """Return the battles to rate, by dimension."""
-        return {
-            dimension: settled_battles(group, ties) for dimension, group in self.settlements.items()
-        }
+    def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
+        """Return the battles of Bradley-Terry, by dimension."""
+        return {name: battles.by_verdicts(ties) for name, battles in self.columns.items()}
 
     def folded(self, projection: Projection[State]) -> State:
         """Fold the same events by another projection."""
@@ -131,16 +152,8 @@ class JudgedTournament(_OfTournament):
     def accounts(self) -> tuple[str, ...]:
         """A sentence per dimension that accounts for every pairing."""
         return tuple(
-            f"{dimension}: {account_of(group).sentence()}"
-            for dimension, group in self.settlements.items()
+            f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
         )
-
-
-OutcomeSource: TypeAlias = JudgedTournament | SelectedSet
-"""What a projection of outcomes shows: a tournament's, or an imported set's."""
-
-RatedSource: TypeAlias = OutcomeSource | RatedTournament
-"""What can be rated."""
 
 
 class Perspective(NamedTuple):
@@ -171,34 +184,6 @@ def judged_tournament(
     if rule.policy == MAJORITY:
         require_jury(state, judge, spelling)
     return JudgedTournament(seen, by, ledger, until, judge, dimension, rule)
-
-
-def rated_tournament(
-    ledger: Ledger,
-    stream: StreamId,
-    until: int | None,
-    perspective: Perspective,
-    spelling: Spelling = as_option,
-) -> RatedTournament | None:
-    """Return a tournament with what is rated of it, from a perspective on recorded outcomes.
-
-    None where it takes more of the ledger to tell, or the tournament was not opened yet.
-
-    Raises:
-        ConfigurationError: A name is unknown.
-    """
-    recorded = recorded_outcomes(ledger, stream, until)
-    if recorded is None or recorded.setting.opening is None:
-        return None
-    setting, found = recorded
-    seen = on_dimension(setting, perspective.dimension, spelling)
-    with_outcomes = (each.judge_id for each in setting.panel if each.judge_id in found.judges)
-    judge = judge_of(setting, perspective.judge or next(with_outcomes, None), spelling)
-    policy = perspective.rule.policy
-    unknown = open_pairings(seen, found, judge, policy)
-    state = with_open_pairings(ledger, recorded._replace(setting=seen), unknown, until)
-    comparisons = comparisons_on_record(state, found, judge, policy, unknown)
-    return RatedTournament(state, judge, comparisons)
 
 
 def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> tuple[Pairing, ...]:

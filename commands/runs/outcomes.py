@@ -5,11 +5,11 @@ them: an outcome names its queries, and the responses give the queries' keys. As
 response, either: an outcome names its pair, too.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from immutables import Map
 
@@ -24,10 +24,9 @@ from ledger.identity import Digest, StreamId
 from ledger.keys import key_named
 from ledger.recorded import Recorded
 from ledger.store import Ledger
-from projections.battles.on_record import OutcomesOnRecord, outcomes_on_record, queries_on_record
 from projections.fold import fold
 from projections.tournament.folding import advance, tournament_of, with_answers
-from projections.tournament.matches import Pairing, keep_matches, planned_responses
+from projections.tournament.matches import keep_matches, planned_responses, queries_on_record
 from projections.tournament.settlement import settle
 from projections.tournament.state import Tournament
 
@@ -105,54 +104,9 @@ def _outcomes(ledger: Ledger, stream: StreamId, last: int) -> Map[judging.PairKe
     )
 
 
-class RecordedOutcomes(NamedTuple):
-    """A tournament's outcomes, and its openings and registrations."""
-
-    setting: Tournament
-    found: OutcomesOnRecord
-
-
-def recorded_outcomes(
-    ledger: Ledger, stream: StreamId, until: int | None
-) -> RecordedOutcomes | None:
-    """Return the outcomes that a tournament recorded; None where their names do not tell enough.
-
-    They do not if a ledger was merged in or a text redacted.
-
-    Raises:
-        UnreadableEvent: An event's type, version, shape or time is unknown.
-        CannotRead: The file is damaged.
-    """
-    last = ledger.head.position if until is None else until
-    if _is_upset(ledger):
-        return None
-    setting = fold(tournament_of(stream), ledger.read(stream=stream, types=_SETTING, until=last))
-    events = ledger.read(stream=stream, types=_OUTCOMES, until=last)
-    found = outcomes_on_record(setting, events)
-    if found is None:
-        return None
-    return RecordedOutcomes(replace(setting, newest=_newest(ledger, stream, last)), found)
-
-
 def _is_upset(ledger: Ledger) -> bool:
     """Say whether a ledger was merged in, or a text redacted."""
     return any(_read(ledger, ledger.streams(), _UPSETTING, ledger.head.position))
-
-
-def with_open_pairings(
-    ledger: Ledger, recorded: RecordedOutcomes, pairings: Iterable[Pairing], until: int | None
-) -> Tournament:
-    """Return a tournament with all that settles pairings of which no outcome is known.
-
-    Raises:
-        UnreadableEvent: An event's type, version, shape or time is unknown.
-        CannotRead: The file is damaged.
-    """
-    setting, last = recorded.setting, ledger.head.position if until is None else until
-    failures = ledger.read(stream=setting.stream, types=_FAILURES, until=last)
-    own = advance(setting, chain(recorded.found.doubtful, failures))
-    keys = {cell.response_key for each in pairings for cell in (each.a, each.b)}
-    return replace(advance(own, _of_all(ledger, own, keys, last)), newest=setting.newest)
 
 
 def _of_all(

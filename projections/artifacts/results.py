@@ -9,7 +9,7 @@ from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 from ledger.events.ratings import Publication, PublicationTerms
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, PromptId
-from projections.battles.comparisons import Comparisons, comparisons_of
+from projections.battles.columns import Battles, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import Standings, standings
 from projections.ratings.tournament import by_dimension as rated_by_dimension
@@ -65,7 +65,7 @@ class RatedRun:
     tournament: Tournament
     publication: Publication
     judge: JudgeSettings
-    comparisons: Mapping[Dimension, Comparisons]
+    comparisons: Mapping[Dimension, Battles]
     boards: tuple[Leaderboard, ...]  # by Bradley-Terry
     played: Mapping[Dimension, Callable[[], Standings]]  # by Elo
 
@@ -105,10 +105,10 @@ def settlements_of(
 
 def published_comparisons(
     groups: Mapping[Dimension, Iterable[Settlement]], terms: PublicationTerms
-) -> dict[Dimension, Comparisons]:
+) -> dict[Dimension, Battles]:
     """Return settlements in columns, as a run rates them."""
     cluster = attrgetter("cluster" if terms.rated_by == "verdicts" else "prompt_id")
-    return {dimension: comparisons_of(group, cluster) for dimension, group in groups.items()}
+    return {dimension: battles_of(group, cluster) for dimension, group in groups.items()}
 
 
 def rated_results(
@@ -128,7 +128,7 @@ def rated_run(
     tournament: Tournament,
     publication: Publication,
     judge: JudgeSettings,
-    comparisons: Mapping[Dimension, Comparisons],
+    comparisons: Mapping[Dimension, Battles],
     start: Starter = partial,
 ) -> RatedRun:
     """Compute ratings by the terms of a publication.

@@ -1,13 +1,43 @@
-"""Battles as arrays: entrants, scores, prompts and weights; the input of every rating."""
+"""Battles in columns, whatever they came from: counted, selected, and the input of every rating."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeAlias
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ledger.errors import TourneyError
+from ledger.events.ratings import TieModel, TieRule
+from projections.intervals import Floats
+from projections.tournament.compared import (
+    FAILURES,
+    IDENTICAL,
+    OPPOSITE,
+    SCORES,
+    TIE_BESIDE_WIN,
+    Account,
+    Compared,
+    Counted,
+    account_from,
+)
+
+TIE: Final = 0.5  # what either side takes of a tie
+STATUSES: Final = (
+    *(*SCORES, IDENTICAL),
+    *("inconsistent", OPPOSITE, TIE_BESIDE_WIN),
+    *("pending", *FAILURES),
+)
+"""Every way in which a battle can end, or not have ended."""
+
+CODES: Final = {status: code for code, status in enumerate(STATUSES)}
+TOOK: Final = np.array([{**SCORES, IDENTICAL: TIE}.get(status, np.nan) for status in STATUSES])
+"""What a took by each of them; nan unless it is decided or tied."""
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 class NotABattle(TourneyError):
@@ -26,36 +56,21 @@ class CannotRate(TourneyError):
         self.why, self.remedy = why, remedy
 
 
-BattleRow: TypeAlias = (
-    tuple[str, str, float, Hashable] | tuple[str, str, float, Hashable, float]
-)  # the fields of a Battle
-
-TIE: Final = 0.5  # what either side takes of a tie
-
-
-class Battle(NamedTuple):
-    """A comparison of two entrants; score is a's: 1 won, 0 lost, 1/2 tied, or between."""
-
-    a: str
-    b: str
-    score: float
-    prompt: Hashable
-    weight: float = 1.0
-
-
 @dataclass(frozen=True)
 class Battles:
-    """Battles as arrays, checked; battles without a verdict are not included.
+    """Battles in columns, checked: of a dimension of a tournament, or of an imported set.
 
     Attributes:
         entrants: (n_entrants,) names, sorted.
         a: (n,) index of one entrant among the names.
         b: (n,) index of the other.
-        score: (n,) a's score, in [0, 1].
+        score: (n,) what a took, in [0, 1], by each verdict or preference there is; nan without any.
         cluster: (n,) the number of the prompt. Battles on one prompt, in all pairs, orders and
             dimensions, are not independent.
         weight: (n,) positive, how often the battle counts.
+        status: (n,) index of the outcome, or of why there is none, in STATUSES.
         prompts: Ids of the first clusters, in order of their numbers; later clusters have none.
+        counted: What each is one of.
 
     Raises:
         NotABattle: A battle has one entrant only, or an invalid score or weight.
@@ -65,46 +80,130 @@ class Battles:
     entrants: tuple[str, ...]
     a: NDArray[np.intp]
     b: NDArray[np.intp]
-    score: NDArray[np.float64]
+    score: Floats
     cluster: NDArray[np.intp]
-    weight: NDArray[np.float64]
+    weight: Floats
+    status: NDArray[np.uint8]
     prompts: tuple[Hashable, ...] = ()
+    counted: Counted = "pairs"
 
     def __post_init__(self) -> None:
         """Check the columns."""
-        columns = (self.a, self.b, self.score, self.cluster, self.weight)
+        columns = (self.a, self.b, self.score, self.cluster, self.weight, self.status)
         if len({len(column) for column in columns}) > 1:
             raise ValueError("the columns of battles differ in length")
         if list(self.entrants) != sorted(set(self.entrants)):
             raise ValueError("the entrants of battles are not sorted, or one is named twice")
         n = len(self.entrants)
-        known = (self.a >= 0) & (self.a < n) & (self.b >= 0) & (self.b < n)
-        _refuse(~known, "an entrant has no name")
+        has_names = (self.a >= 0) & (self.a < n) & (self.b >= 0) & (self.b < n)
+        _refuse(~has_names, "an entrant has no name")
         _refuse(self.a == self.b, "an entrant cannot battle itself")
         _refuse(self.cluster < 0, "a prompt's number is 0 or more")
-        _refuse(~((self.score >= 0) & (self.score <= 1)), "a score is from 0 to 1")
+        _refuse((self.score < 0) | (self.score > 1), "a score is from 0 to 1")
         _refuse(~((self.weight > 0) & (self.weight < np.inf)), "a weight is positive and finite")
+
+    @classmethod
+    def by_score(
+        cls,
+        entrants: tuple[str, ...],
+        a: NDArray[np.intp],
+        b: NDArray[np.intp],
+        score: Floats,
+        cluster: NDArray[np.intp],
+        weight: Floats,
+        prompts: tuple[Hashable, ...] = (),
+    ) -> "Battles":
+        """Return battles that all have a score: who took more won.
+
+        Raises:
+            NotABattle: As for Battles, or a battle has no score.
+        """
+        _refuse(np.isnan(score), "a score is from 0 to 1")
+        status = np.choose((score >= TIE).astype(np.intp) + (score > TIE), _BY_SCORE)
+        return Battles(entrants, a, b, score, cluster, weight, status, prompts)
 
     def __len__(self) -> int:
         """Return the number of battles."""
         return len(self.a)
 
+    @cached_property
+    def account(self) -> Account:
+        """How many have which status."""
+        counts = np.bincount(self.status, minlength=len(STATUSES)).tolist()
+        return account_from(dict(zip(STATUSES, counts, strict=True)), self.counted)
+
+    @property
+    def outcome(self) -> Floats:
+        """What a took by the outcome, (n,): 1, 0, 1/2 of a tie; nan unless decided or tied."""
+        return np.asarray(TOOK[self.status])
+
+    @property
+    def n_judged_prompts(self) -> int:
+        """On how many prompts something was decided or tied."""
+        return len(np.unique(self.cluster[~np.isnan(self.outcome)]))
+
     def prompt_of(self, cluster: int) -> Hashable | None:
         """Return the id of a cluster's prompt; None without one."""
         return self.prompts[cluster] if cluster < len(self.prompts) else None
 
-    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Battles":
+    def by_outcome(self, ties: TieRule) -> Self:
+        """Return the battles of Elo: the decided ones, and the tied if they count half."""
+        outcome = self.outcome
+        is_counted = ~np.isnan(outcome) & ((outcome != TIE) | (ties == "half"))
+        return self._met(np.flatnonzero(is_counted), outcome[is_counted])
+
+    def by_verdicts(self, ties: TieModel) -> Self:
+        """Return the battles of Bradley-Terry, where each order's verdict counts by itself.
+
+        A pair is a battle with the mean score of its verdicts: 3/4 of a win beside a tie, 1/2 of
+        opposite winners. With one verdict only it has half the weight. A model in which a tie is an
+        outcome of its own has no such scores: there each of two verdicts that differ is a battle
+        of half the weight.
+        """
+        places = self.verdict_places(ties)
+        apart = self._apart(ties)[places]
+        sign = np.where(np.append(places[1:], -1) == places, 1, -1)  # the higher of two comes first
+        battles = self._met(places, self.score[places] + sign * apart)
+        return replace(battles, weight=battles.weight / (1 + (apart > 0)))
+
+    def verdict_places(self, ties: TieModel) -> NDArray[np.intp]:
+        """Return which battle here each of those `by_verdicts` is."""
+        places = np.flatnonzero(~np.isnan(self.score))
+        return np.repeat(places, 1 + (self._apart(ties)[places] > 0))
+
+    def _apart(self, ties: TieModel) -> Floats:
+        """Return how far each verdict of a pair is from their mean, where they are rated apart."""
+        if ties == "half":
+            return np.zeros(len(self))
+        return np.where(self.status == CODES[OPPOSITE], 0.5, 4 * self.score % 2 / 4)
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Self:
         """Select battles by a mask or by indices; keep all names."""
+        columns: dict[str, Any] = {
+            name: column[chosen]
+            for name, column in vars(self).items()
+            if isinstance(column, np.ndarray)
+        }
+        return replace(self, **columns)
+
+    def _met(self, places: NDArray[np.intp], score: Floats) -> Self:
+        """Select battles with other scores; keep the names of those who met, and their prompts."""
+        chosen = self.take(places)
+        met = np.unique([chosen.a, chosen.b])
+        numbers, first, number = np.unique(chosen.cluster, return_index=True, return_inverse=True)
+        in_order = np.argsort(first)
+        prompts = (self.prompt_of(cluster) for cluster in numbers[in_order])
         return replace(
-            self,
-            a=self.a[chosen],
-            b=self.b[chosen],
-            score=self.score[chosen],
-            cluster=self.cluster[chosen],
-            weight=self.weight[chosen],
+            chosen,
+            entrants=tuple(self.entrants[entrant] for entrant in met),
+            a=np.searchsorted(met, chosen.a),
+            b=np.searchsorted(met, chosen.b),
+            score=score,
+            cluster=np.argsort(in_order)[number],
+            prompts=tuple(prompts),
         )
 
-    def grouped(self, same: Mapping[Hashable, Hashable]) -> "Battles":
+    def grouped(self, same: Mapping[Hashable, Hashable]) -> Self:
         """Make one cluster of prompts that are the same.
 
         Args:
@@ -112,39 +211,65 @@ class Battles:
                 stand for themselves.
         """
         names = [
-            (same.get(each, each), own if each is None else None)
-            for own, each in enumerate(self.prompts)
+            (same.get(prompt, prompt), own if prompt is None else None)
+            for own, prompt in enumerate(self.prompts)
         ]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        numbers = _numbered(names)
         n_more = int(self.cluster.max(initial=-1)) + 1 - len(names)
         places = [*map(numbers.__getitem__, names), *range(len(numbers), len(numbers) + n_more)]
         cluster = np.array(places, dtype=np.intp)[self.cluster]
         return replace(self, cluster=cluster, prompts=tuple(name for name, _ in numbers))
 
 
-def battles_of(rows: Iterable[BattleRow]) -> Battles:
-    """Build battles from rows; entrants are sorted, prompts numbered in order.
+_BY_SCORE: Final = np.array([CODES["b"], CODES["tie"], CODES["a"]], dtype=np.uint8)
 
-    Args:
-        rows: Battles, or tuples of a, b, score, prompt and perhaps a weight.
 
-    Raises:
-        NotABattle: As for Battles; its number counts the rows.
-    """
-    whole = [row if len(row) == len(Battle._fields) else Battle(*row) for row in rows]
-    a, b, score, prompt, weight = zip(*whole, strict=True) if whole else ((),) * 5
-    entrants = tuple(sorted({*a, *b}))
-    place = {name: i for i, name in enumerate(entrants)}
-    prompts = {each: i for i, each in enumerate(dict.fromkeys(prompt))}
+def battles_of(
+    compared: Iterable[Compared], cluster_of: Callable[[Compared], Hashable] = attrgetter("cluster")
+) -> Battles:
+    """Return what was compared, all of one kind, in columns; prompts are numbered in order."""
+    rows = [*compared]
+    a, b = [row.entrant_a for row in rows], [row.entrant_b for row in rows]
+    clusters = [cluster_of(row) for row in rows]
+    entrants, numbers = _numbered(sorted({*a, *b})), _numbered(clusters)
+    prompts = dict(zip(reversed(clusters), (row.prompt_id for row in reversed(rows)), strict=True))
     return Battles(
-        entrants,
-        a=np.array([place[name] for name in a], dtype=np.intp),
-        b=np.array([place[name] for name in b], dtype=np.intp),
-        score=np.array(score, dtype=np.float64),
-        cluster=np.array([prompts[each] for each in prompt], dtype=np.intp),
-        weight=np.array(weight, dtype=np.float64),
-        prompts=tuple(prompts),
+        tuple(entrants),
+        a=np.array([entrants[name] for name in a], dtype=np.intp),
+        b=np.array([entrants[name] for name in b], dtype=np.intp),
+        score=np.array([row.share for row in rows], dtype=np.float64),  # None: nan
+        cluster=np.array([numbers[cluster] for cluster in clusters], dtype=np.intp),
+        weight=np.array([row.weight for row in rows], dtype=np.float64),
+        status=np.array([CODES[row.exact_status] for row in rows], dtype=np.uint8),
+        prompts=tuple(prompts[cluster] for cluster in numbers),
+        counted=rows[0].counted if rows else "pairs",
     )
+
+
+def joined(parts: Sequence[Battles]) -> Battles:
+    """Return battles of one kind, of at least one part, one part after the other.
+
+    Prompts of one id are one; each prompt has an id.
+    """
+    entrants = _numbered(sorted({*chain.from_iterable(part.entrants for part in parts)}))
+    prompts = _numbered(chain.from_iterable(part.prompts for part in parts))
+    names = [np.array([entrants[name] for name in part.entrants], np.intp) for part in parts]
+    numbers = [np.array([prompts[prompt] for prompt in part.prompts], np.intp) for part in parts]
+    return Battles(
+        tuple(entrants),
+        a=np.concatenate([name[part.a] for part, name in zip(parts, names, strict=True)]),
+        b=np.concatenate([name[part.b] for part, name in zip(parts, names, strict=True)]),
+        score=np.concatenate([part.score for part in parts]),
+        cluster=np.concatenate([of[part.cluster] for part, of in zip(parts, numbers, strict=True)]),
+        weight=np.concatenate([part.weight for part in parts]),
+        status=np.concatenate([part.status for part in parts]),
+        prompts=tuple(prompts),
+        counted=next((part.counted for part in parts if len(part)), "pairs"),
+    )
+
+
+def _numbered(names: Iterable[Name]) -> dict[Name, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _refuse(wrong: NDArray[np.bool_], why: str) -> None:

@@ -1,72 +1,47 @@
-"""Imported battles as arrays, including those without a verdict."""
+"""Imported battles in columns, with their preferences and whether people voted."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.events.imports import SIGNS, BattlesImported, CodedColumn, Winner
-from projections.battles.columns import Battles
+from ledger.events.imports import SIGNS, BattlesImported, CodedColumn
+from projections.battles.columns import CODES, STATUSES, TOOK, Battles
 from projections.battles.soft_scores import margin_of, soft_scores
+from projections.intervals import Floats
 from projections.tournament.compared import STATUS_OF, ComparedBattle
 
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
-WINNERS: Final[tuple[Winner, ...]] = get_args(Winner)
-_TOOK: Final[Mapping[Winner, float]] = {
-    "model_a": 1.0,
-    "model_b": 0.0,
-    "tie": 0.5,
-    "tie (bothbad)": 0.5,
-    "no verdict": np.nan,
-}
-_COLUMNS: Final = ("a", "b", "winner", "pref", "prompt", "weight", "is_human")
 _UNKNOWN: Final = -1  # the number of a prompt, before it gets one of its own
 _PLACE_OF: Final = np.zeros(ord(SIGNS[-1]) + 1, dtype=np.intp)  # by sign
 _PLACE_OF[[ord(sign) for sign in SIGNS]] = np.arange(len(SIGNS))
 
 
-@dataclass(frozen=True)
-class BattleTable:
-    """Imported battles as arrays, including those without a verdict.
+@dataclass(frozen=True, kw_only=True)
+class BattlesOfSet(Battles):
+    """Imported battles, including those without a verdict.
+
+    A battle without a prompt id is a cluster of its own; its score is 1 - pref where that is given.
 
     Attributes:
-        entrants: (n_entrants,) names, sorted.
-        a: (n,) index of one entrant among the names.
-        b: (n,) index of the other.
-        winner: (n,) index of the result in WINNERS.
         pref: (n,) probability that b is better, in [0, 1]; NaN if not given.
-        prompt: (n,) the number of the prompt; a battle without a prompt id has a number of its own.
-        weight: (n,) positive, how often the battle counts.
         is_human: (n,) whether people voted, or nobody says who did: no judge is known to have.
-        prompts: Ids of the first prompts, in order of their numbers; later numbers have none.
     """
 
-    entrants: tuple[str, ...]
-    a: Places
-    b: Places
-    winner: Places
-    pref: NDArray[np.float64]
-    prompt: Places
-    weight: NDArray[np.float64]
+    pref: Floats
     is_human: Mask
-    prompts: tuple[str, ...]
 
     @property
     def has_verdict(self) -> Mask:
         """Whether each battle has a verdict; none is not a tie."""
-        has_verdict: Mask = self.winner != WINNERS.index("no verdict")
-        return has_verdict
+        return ~np.isnan(self.outcome)
 
-    def where(self, kept: Mask) -> "BattleTable":
-        """Select battles by a mask, (n,)."""
-        return replace(self, **{name: getattr(self, name)[kept] for name in _COLUMNS})
-
-    def at_temperature(self, temperature: float, *, made_at: float) -> "BattleTable":
+    def at_temperature(self, temperature: float, *, made_at: float) -> "BattlesOfSet":
         """Recompute judges' preferences at another temperature; human votes stay.
 
         Args:
@@ -75,45 +50,39 @@ class BattleTable:
         """
         margin = margin_of(self.pref, made_at=made_at)
         read = soft_scores(0.0, margin, temperature=temperature)
-        return replace(self, pref=np.where(self.is_human, self.pref, read))
+        pref = np.where(self.is_human, self.pref, read)
+        return replace(self, pref=pref, score=_scores(self.outcome, pref))
 
-    def battles(self, *, soft: bool) -> Battles:
-        """Return the battles that have a verdict, scored for a.
+    def rated(self, *, soft: bool) -> "BattlesOfSet":
+        """Return the battles that have a verdict.
 
         Args:
-            soft: Score by 1 - pref where a preference was given, not only by who won.
+            soft: Score by preferences where they were given, not only by who won.
         """
-        given = self.where(self.has_verdict)
-        took = np.array([_TOOK[winner] for winner in WINNERS])[given.winner]
-        is_soft = soft & ~np.isnan(given.pref)
-        score = np.where(is_soft, 1 - given.pref, took)
-        return Battles(
-            given.entrants, given.a, given.b, score, given.prompt, given.weight, given.prompts
-        )
+        given = self.take(self.has_verdict)
+        return given if soft else replace(given, score=given.outcome)
 
     def compared(self, name: str) -> tuple[ComparedBattle, ...]:
         """Return the battles of a set as its comparisons, in order."""
-        columns = (self.prompt, self.a, self.b, self.winner, self.weight, self.pref)
-        cells = zip(*map(np.ndarray.tolist, columns), strict=True)
-        statuses = [STATUS_OF[winner] for winner in WINNERS]
-        ids = dict(enumerate(self.prompts))
+        columns = (self.cluster, self.a, self.b, self.status, self.weight, self.pref)
+        cells = zip(*(column.tolist() for column in columns), strict=True)
         return tuple(
             ComparedBattle(
                 name,
-                ids.get(prompt),
-                prompt,
+                None if (prompt := self.prompt_of(cluster)) is None else str(prompt),
+                cluster,
                 self.entrants[a],
                 self.entrants[b],
-                statuses[winner],
+                STATUSES[status],
                 weight,
                 None if math.isnan(pref) else pref,
             )
-            for prompt, a, b, winner, weight, pref in cells
+            for cluster, a, b, status, weight, pref in cells
         )
 
 
-def table_of(events: Sequence[BattlesImported]) -> BattleTable:
-    """Build a table from at least one event.
+def battles_of_set(events: Sequence[BattlesImported]) -> BattlesOfSet:
+    """Return the battles of at least one event.
 
     The same prompt id means the same prompt, whatever file it comes from.
     """
@@ -121,10 +90,27 @@ def table_of(events: Sequence[BattlesImported]) -> BattleTable:
     places = {name: place for place, name in enumerate(entrants)}
     numbers: dict[str, int] = {}
     parts = zip(*(_columns(event, places, numbers) for event in events), strict=True)
-    a, b, winner, pref, prompt, weight, is_human = map(np.concatenate, parts)
+    a, b, status, pref, prompt, weight, is_human = map(np.concatenate, parts)
     is_unknown = prompt == _UNKNOWN
     prompt[is_unknown] = len(numbers) + np.arange(is_unknown.sum())
-    return BattleTable(entrants, a, b, winner, pref, prompt, weight, is_human, tuple(numbers))
+    return BattlesOfSet(
+        entrants,
+        a=a,
+        b=b,
+        score=_scores(TOOK[status], pref),
+        cluster=prompt,
+        weight=weight,
+        status=status,
+        prompts=tuple(numbers),
+        counted="battles",
+        pref=pref,
+        is_human=is_human,
+    )
+
+
+def _scores(outcome: Floats, pref: Floats) -> Floats:
+    """Return what a took by preferences where they are given; nan without a verdict."""
+    return np.where(np.isnan(outcome) | np.isnan(pref), outcome, 1 - pref)
 
 
 def _columns(
@@ -134,18 +120,19 @@ def _columns(
     n = event.n_battles
     names = np.array([places[name] for name in event.entrants])
     prompts = [
-        _UNKNOWN if each is None else numbers.setdefault(each, len(numbers))
-        for each in event.prompts.values
+        _UNKNOWN if prompt is None else numbers.setdefault(prompt, len(numbers))
+        for prompt in event.prompts.values
     ]
-    prefs = [math.nan if each is None else each for each in event.prefs.values]
+    prefs = [math.nan if pref is None else pref for pref in event.prefs.values]
+    statuses = [CODES[STATUS_OF[winner]] for winner in event.winners.values]
     return (
         names[_decoded(event.a)],
         names[_decoded(event.b)],
-        _cells(event.winners, [WINNERS.index(each) for each in event.winners.values], n),
+        _cells(event.winners, statuses, n).astype(np.uint8),
         _cells(event.prefs, prefs, n),
         _cells(event.prompts, prompts, n),
         _cells(event.weights, event.weights.values, n),
-        _cells(event.sources, [each != "llm-judge" for each in event.sources.values], n),
+        _cells(event.sources, [source != "llm-judge" for source in event.sources.values], n),
     )
 
 

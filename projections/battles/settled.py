@@ -5,15 +5,14 @@ Where people voted on the same prompts and pairs, the temperature of soft scores
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ledger.events.judging import Order
-from ledger.events.ratings import TieModel
-from projections.battles.columns import Battle, Battles, battles_of
-from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.battles.imported import BattleTable
+from projections.battles.columns import Battles, battles_of
+from projections.battles.imported import BattlesOfSet
 from projections.battles.soft_scores import (
     TEMPERATURE,
     CannotCalibrate,
@@ -24,19 +23,12 @@ from projections.battles.soft_scores import (
     margin_of,
 )
 from projections.intervals import Floats
-from projections.tournament.compared import SCORES, Compared, decided_or_tied
+from projections.tournament.compared import decided_or_tied
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, reply_of
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import SCORE_PARSER, parse_judge_scores
 from projections.verdicts.policies import CONCATENATE, Rule
-
-
-def settled_battles(compared: Iterable[Compared] | Comparisons, ties: TieModel = "half") -> Battles:
-    """Return the battles of Bradley-Terry: each order's verdict counts by itself."""
-    battles, _ = comparisons_of(compared).verdict_battles(ties)
-    return battles
-
 
 BY_SCORES: Final = Rule(CONCATENATE, SCORE_PARSER)
 """The rule by which each order is decided by the marks in its reply."""
@@ -52,26 +44,25 @@ def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> 
         tournament: The judge's replies.
         settlements: By the rule BY_SCORES.
     """
-    battles = decided_or_tied(settlements)
+    rated = decided_or_tied(settlements)
     margin = [
-        _margin(tournament, each.match, each.order) for each in battles if each.match is not None
+        _margin(tournament, settlement.match, settlement.order)
+        for settlement in rated
+        if settlement.match is not None
     ]
-    rows = (
-        Battle(each.entrant_a, each.entrant_b, SCORES[each.status], each.prompt_id)
-        for each in battles
-    )
-    return ScoredBattles(battles_of(rows), np.array(margin, dtype=np.float64))
+    battles = battles_of(rated, attrgetter("prompt_id"))
+    return ScoredBattles(battles, np.array(margin, dtype=np.float64))
 
 
-def scored_preferences(table: BattleTable, *, made_at: float) -> ScoredBattles:
+def scored_preferences(table: BattlesOfSet, *, made_at: float) -> ScoredBattles:
     """Return the battles for which a judge gave a preference; 0 or 1 makes an infinite margin.
 
     Args:
         table: Imported battles.
         made_at: The temperature that turned scores into preferences.
     """
-    given = table.where(table.has_verdict & ~table.is_human & ~np.isnan(table.pref))
-    return ScoredBattles(given.battles(soft=False), margin_of(given.pref, made_at=made_at))
+    given = table.take(~table.is_human & ~np.isnan(table.pref)).rated(soft=False)
+    return ScoredBattles(given, margin_of(given.pref, made_at=made_at))
 
 
 def _margin(tournament: Tournament, match: Match, order: Order | None) -> float:

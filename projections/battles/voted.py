@@ -2,14 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.battles.columns import TIE, Battle, Battles, battles_of
+from projections.battles.columns import TIE, Battles, battles_of
 from projections.battles.settled import Meeting, named_battles
 from projections.intervals import Floats
 from projections.tournament.settlement import Settlement
@@ -107,15 +108,13 @@ def judged_battles(settlements: Iterable[Settlement]) -> Battles:
     find hard would be missing. Identical responses are left out: nobody votes on them, and votes
     are to be a sample of these.
     """
-    return battles_of(
-        Battle(
-            settlement.entrant_a,
-            settlement.entrant_b,
-            TIE if settlement.share is None else settlement.share,
-            settlement.prompt_id,
-            settlement.weight,
-        )
-        for settlement in settlements
-        if (settlement.outcome is not None or settlement.share is not None)
-        and not (settlement.match and settlement.match.is_identical)
+    battles = battles_of(
+        (
+            settlement
+            for settlement in settlements
+            if (settlement.outcome is not None or settlement.share is not None)
+            and not (settlement.match and settlement.match.is_identical)
+        ),
+        attrgetter("prompt_id"),
     )
+    return replace(battles, score=np.where(np.isnan(battles.score), TIE, battles.score))

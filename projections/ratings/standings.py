@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
-from projections.battles.columns import Battles
-from projections.battles.comparisons import CODES, STATUSES, Comparisons, comparisons_of
+from projections.battles.columns import CODES, STATUSES, Battles, battles_of
 from projections.intervals import Estimate, Floats, RatioTerms, estimate_ratio, known
 from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
@@ -74,21 +73,17 @@ class Standings:
 
 
 def standings(
-    dimension: Dimension,
-    compared: Iterable[Compared] | Comparisons,
-    roster: Sequence[str],
-    parameters: EloParameters,
+    dimension: Dimension, compared: Battles, roster: Sequence[str], parameters: EloParameters
 ) -> Standings:
     """Compute the standings on a dimension, or in an imported set.
 
     Raises:
         CannotRate: A battle has a weight, and Elo cannot use weights.
     """
-    comparisons = comparisons_of(compared)
-    battles = comparisons.battles(ties=parameters.ties)
+    battles = compared.by_outcome(parameters.ties)
     by_k = rate(battles, parameters, [*dict.fromkeys((parameters.k, *parameters.k_sweep))])
     ratings = by_k[parameters.k]
-    n_judged = comparisons.n_judged_prompts
+    n_judged = compared.n_judged_prompts
     resampled = uncertainty(battles, ratings, parameters, n_prompts=n_judged)
     n_prompts = prompts_met(battles)
     rows = _rated(dimension, battles, ratings, resampled, n_prompts)
@@ -102,8 +97,8 @@ def standings(
         ratings=ratings,
         bootstrap=resampled,
         sweep=tuple((k, by_k[k]) for k in parameters.k_sweep),
-        account=comparisons.account,
-        other_ties=_other_ties(comparisons, parameters),
+        account=compared.account,
+        other_ties=_other_ties(compared, parameters),
         n_prompts=dict(zip(ratings.entrants, n_prompts.tolist(), strict=True)),
         groups=_groups(battles),
     )
@@ -119,12 +114,12 @@ def _groups(battles: Battles) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _other_ties(comparisons: Comparisons, parameters: EloParameters) -> OtherTies | None:
+def _other_ties(compared: Battles, parameters: EloParameters) -> OtherTies | None:
     """Rate under the other rule where ties are many."""
-    if comparisons.account.tied_share <= MANY_TIES:
+    if compared.account.tied_share <= MANY_TIES:
         return None
     ties: TieRule = "half" if parameters.ties == "drop" else "drop"
-    battles = comparisons.battles(ties=ties)
+    battles = compared.by_outcome(ties)
     means = rate(battles, parameters, [parameters.k])[parameters.k].mean()
     return OtherTies(ties, dict(zip(battles.entrants, means.tolist(), strict=True)))
 
@@ -166,26 +161,23 @@ def win_rates(compared: Iterable[Compared]) -> tuple[WinRateRow, ...]:
     for each in compared:
         groups[each.dimension].append(each)
     return tuple(
-        rate for name, group in groups.items() for rate in win_rates_of(name, comparisons_of(group))
+        rate for name, group in groups.items() for rate in win_rates_of(name, battles_of(group))
     )
 
 
-def win_rates_of(dimension: str, comparisons: Comparisons) -> tuple[WinRateRow, ...]:
+def win_rates_of(dimension: str, battles: Battles) -> tuple[WinRateRow, ...]:
     """Return the same of one dimension, whose pairs are in columns."""
-    return tuple(_win_rates(dimension, comparisons, comparisons.share))
+    return tuple(_win_rates(dimension, battles, battles.score))
 
 
-def win_rates_by_outcome(dimension: Dimension, comparisons: Comparisons) -> tuple[WinRateRow, ...]:
+def win_rates_by_outcome(dimension: Dimension, battles: Battles) -> tuple[WinRateRow, ...]:
     """Return the same with shares of decided and tied pairs, as a run's file has them."""
-    return tuple(_win_rates(dimension, comparisons, comparisons.score))
+    return tuple(_win_rates(dimension, battles, battles.outcome))
 
 
-def _win_rates(dimension: str, compared: Comparisons, share: Floats) -> Iterator[WinRateRow]:
+def _win_rates(dimension: str, compared: Battles, share: Floats) -> Iterator[WinRateRow]:
     """Yield the win rates of each pair; share: (n,) what a took, nan if that is not known."""
-    names = sorted(compared.entrants)
-    ranks = {name: rank for rank, name in enumerate(names)}
-    rank = np.array([ranks[each] for each in compared.entrants], dtype=np.intp)
-    a, b = rank[compared.a], rank[compared.b]
+    names, a, b = compared.entrants, compared.a, compared.b
     status = np.where(a > b, _TURNED[compared.status], compared.status)
     taken = np.where(a > b, 1.0 - share, share)
     pair = np.minimum(a, b) * len(names) + np.maximum(a, b)

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
-from projections.battles.comparisons import Comparisons, comparisons_of
-from projections.battles.settled import settled_battles
+from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
 from projections.ratings._style_features import differences_in_style
 from projections.ratings.bradley_terry.leaderboard import (
@@ -19,7 +18,6 @@ from projections.ratings.bradley_terry.leaderboard import (
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
 from projections.results.ratings import BradleyTerryRow
-from projections.tournament.compared import Compared
 from projections.tournament.settlement import Settlement
 
 Groups: TypeAlias = Mapping[Dimension, Sequence[Settlement]]
@@ -44,7 +42,7 @@ class StyleControlled(NamedTuple):
 
 
 def by_dimension(
-    groups: Mapping[Dimension, Iterable[Compared] | Comparisons],
+    groups: Mapping[Dimension, Battles],
     parameters: BradleyTerryParameters,
     roster: Iterable[EntrantId],
 ) -> tuple[Leaderboard, ...]:
@@ -55,7 +53,7 @@ def by_dimension(
     """
     roster = tuple(roster)
     return tuple(
-        leaderboard(dimension, settled_battles(group, parameters.ties), parameters, roster)
+        leaderboard(dimension, group.by_verdicts(parameters.ties), parameters, roster)
         for dimension, group in groups.items()
     )
 
@@ -78,10 +76,10 @@ def overall(
         CannotRate: As for `bradley_terry.overall.rate_overall`.
     """
     settled = [each for group in groups.values() for each in group]
-    battles, places = comparisons_of(settled).verdict_battles(parameters.ties)
+    battles = battles_of(settled)
     ratings = rate_overall(
-        battles,
-        [settled[place].dimension for place in places],
+        battles.by_verdicts(parameters.ties),
+        [settled[place].dimension for place in battles.verdict_places(parameters.ties)],
         {**dict.fromkeys(groups, 0.0), **weights},
         parameters,
     )
@@ -122,7 +120,7 @@ def style_controlled(
     shown = {dimension: with_texts(group) for dimension, group in groups.items()}
     adjusted = {
         dimension: rate_adjusted(
-            settled_battles(group), style_of_battles(group, features), parameters
+            battles_of(group).by_verdicts("half"), style_of_battles(group, features), parameters
         )
         for dimension, group in shown.items()
     }

@@ -6,8 +6,8 @@ are drawn from the bank.
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import combinations, groupby
 from operator import attrgetter
@@ -16,10 +16,17 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from ledger.events.judging import Order, PairKey
-from ledger.events.registration import Entrant, JudgeSettings, Prompt, Rubric
+from ledger.events.registration import (
+    Entrant,
+    Instructions,
+    JudgeSettings,
+    Prompt,
+    Reference,
+    Rubric,
+)
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
-from projections.tournament.state import PairNames, QueryKeys, Tournament
+from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
 PILOT_SEED: Final = 20260427
@@ -297,6 +304,37 @@ def _readable(tournament: Tournament, response_key: Digest) -> ResponseGenerated
     """Return a response that is there, with its text."""
     found = tournament.responses.get(response_key)
     return None if found is None or found in tournament.redactions else found
+
+
+_N_NAMES: Final = 4  # of a pair, with which the key of an outcome begins
+_N_QUERIES: Final = 2  # with whose keys it ends
+
+
+def queries_on_record(tournament: Tournament) -> QueriesOnRecord:
+    """Return the keys of the queries that recorded outcomes name, none of them merged in.
+
+    Nothing where names do not tell which texts a judge was shown: some name had two meanings, or
+    two outcomes of a pair have different keys.
+    """
+    named = (tournament.prompts, tournament.rubrics, tournament.entrants, tournament.judges)
+    if len(_told(tournament)) > 1 or any(len(_registered_once(x)) < len(x) for x in named):
+        return {}
+    found: defaultdict[JudgeId, dict[PairNames, QueryKeys]] = defaultdict(dict)
+    for key in tournament.outcomes:
+        names, queries = key[:_N_NAMES], key[-_N_QUERIES:]
+        if found[key.judge].setdefault(names, queries) != queries:
+            return {}
+    return found
+
+
+def _told(setting: Tournament) -> set[tuple[Instructions, int]]:
+    """Return what openings told judges and entrants, beside what is registered."""
+    openings = (*setting.replaced_openings, setting.opening)
+    return {(each.instructions, each.generation_seed) for each in openings if each}
+
+
+def _registered_once(known: Iterable[Reference]) -> set[str]:
+    return {label for label, n in Counter(each.label for each in known).items() if n == 1}
 
 
 def queries_to(

@@ -17,9 +17,10 @@ from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
-from projections.battles.columns import Battle, Battles
+from projections.battles.columns import Battles
 from projections.ratings.prediction_powered import rate_with_votes
 from projections.verdicts.parsers import JudgeScores
+from tests.support.builders.battles import Battle
 from tests.support.builders.events import STREAM, entrant, known, opened, prompt, responses
 from tests.support.builders.votes import election
 from tests.support.builders.worlds import (

@@ -10,8 +10,8 @@ from commands.cli.tables.table import Table
 from commands.runs.judged_tournament import JudgedTournament
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.identity import Dimension, Json
-from projections.battles.columns import Battles
-from projections.battles.settled import scored_orders, settled_battles
+from projections.battles.columns import Battles, battles_of
+from projections.battles.settled import scored_orders
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.rate import Zero
 from projections.tournament.compared import account_of
@@ -52,7 +52,7 @@ def battles_by_dimension(
 ) -> Mapping[Dimension, Battles]:
     """Return a tournament's battles by dimension: verdicts, or soft scores at a temperature."""
     return {
-        dimension: settled_battles(group, ties)
+        dimension: battles_of(group).by_verdicts(ties)
         if temperature is None
         else scored_orders(source.state, group).soft(temperature).grouped(source.state.same_texts)
         for dimension, group in source.settlements.items()

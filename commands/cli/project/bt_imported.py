@@ -13,7 +13,7 @@ from commands.runs.judged_tournament import JudgedTournament
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.columns import Battles
-from projections.battles.imported import BattleTable
+from projections.battles.imported import BattlesOfSet
 from projections.battles.vote_sampling import sampling_of
 from projections.battles.voted import with_votes
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
@@ -89,7 +89,7 @@ def of_imported(
     return RatedBoards([board], parameters, notes=notes, facts=facts, sources=sources)
 
 
-def _imported_notes(name: str, battles: BattleTable, scoring: SoftOptions) -> list[str]:
+def _imported_notes(name: str, battles: BattlesOfSet, scoring: SoftOptions) -> list[str]:
     """Return the notes on what a set holds, and on how it is scored."""
     note = said.imported_note(name, battles, soft=scoring.is_soft)
     if scoring.temperature is None:
@@ -98,7 +98,7 @@ def _imported_notes(name: str, battles: BattleTable, scoring: SoftOptions) -> li
     return [note, said.soft_scores_note(scoring.temperature, made_at)]
 
 
-def _has_preferences(battles: BattleTable) -> bool:
+def _has_preferences(battles: BattlesOfSet) -> bool:
     """Return whether a judge gave preferences."""
     return not np.isnan(battles.pref[~battles.is_human]).all()
 
@@ -112,10 +112,10 @@ def corrected_set(
 ) -> RatedBoards:
     """Rate the entrants of an imported set by its judge, corrected by the votes of another."""
     name = imported.name
-    table = scoring.applied_to(imported.battles.where(~imported.battles.is_human))
-    judged = with_votes(table.battles(soft=scoring.is_soft), votes)
+    battles = scoring.applied_to(imported.battles.take(~imported.battles.is_human))
+    judged = with_votes(battles.rated(soft=scoring.is_soft), votes)
     found, sampled = {name: rate_with_votes(judged, parameters)}, {name: sampling_of(judged)}
-    notes = _imported_notes(name, table, scoring)
+    notes = _imported_notes(name, battles, scoring)
     facts = {**scoring._asdict(), **imported.facts, "truth": truth}
     return RatedBoards(
         [board_of(name, found[name].ratings)],

@@ -12,7 +12,7 @@ from commands.errors import ConfigurationError
 from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.values import MAX_POINTS
-from projections.battles.imported import BattleTable
+from projections.battles.imported import BattlesOfSet
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.tournament import FEATURES
@@ -228,7 +228,7 @@ class SoftOptions(NamedTuple):
             return self._replace(prefs=chosen)
         return self._replace(prefs=chosen, made_at=TEMPERATURE)
 
-    def applied_to(self, battles: BattleTable) -> BattleTable:
+    def applied_to(self, battles: BattlesOfSet) -> BattlesOfSet:
         """Return battles with their preferences at the temperature."""
         if self.temperature is None or self.made_at is None:
             return battles

@@ -4,11 +4,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from commands.cli.shared.views import rated_view
+from commands.cli.shared.views import ratings_view
 from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import RatedSource
+from commands.runs.judged_tournament import OutcomeSource
 from commands.runs.parameters import elo_parameters
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
@@ -30,8 +30,8 @@ class EloOptions(NamedTuple):
     ] = None
 
 
-@rated_view
-def elo(source: RatedSource, options: EloOptions) -> Table:
+@ratings_view
+def elo(source: OutcomeSource, options: EloOptions) -> Table:
     """Compute Elo ratings. Options override the recorded settings.
 
     [elo] and TOURNEY_ELO_K change nothing here until the next `tourney run` or `tourney apply`.
@@ -41,8 +41,8 @@ def elo(source: RatedSource, options: EloOptions) -> Table:
     chosen = {**options._asdict(), "k_sweep": numbers_of(options.k_sweep)}
     parameters = elo_parameters(source.settings("elo"), chosen)
     rated = [
-        standings(dimension, comparisons, source.roster, parameters)
-        for dimension, comparisons in source.comparisons.items()
+        standings(dimension, battles, source.roster, parameters)
+        for dimension, battles in source.columns.items()
     ]
     return elo_table(rated, parameters, *source.judges)
 

@@ -56,7 +56,7 @@ _Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
 
 @battles_view
 def agreement(
-    source: OutcomeSource,
+    source: JudgedTournament | SelectedSet,
     truth: Annotated[
         str | None, options.of_set("Compare the judges with the human votes of this imported set.")
     ] = None,

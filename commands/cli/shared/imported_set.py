@@ -8,16 +8,16 @@ import typer
 
 from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at
-from commands.cli.shared.reading import Selection, read_rated, read_verdicts
+from commands.cli.shared.reading import Selection, read_verdicts
 from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
-from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, RatedSource
+from commands.runs.judged_tournament import JudgedTournament
 from ledger.events.imports import BattlesImported
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
-from projections.battles.imported import BattleTable, table_of
+from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.battles.selection import COLUMNS, Unread, Where
 from projections.verdicts.policies import RECORDED
 
@@ -68,7 +68,7 @@ class SetOptions(NamedTuple):
 
 def read_outcomes(
     selection: Selection, chosen: SetOptions, *, settles_only: bool = False
-) -> OutcomeSource:
+) -> JudgedTournament | SelectedSet:
     """Read the chosen set of battles, or without one the selected tournament.
 
     Of a tournament no more is read, if wished, than what settles by recorded outcomes.
@@ -83,21 +83,6 @@ def read_outcomes(
         return read_verdicts(selection, settles_only=settles_only)
     require_no_tournament(selection)
     return read_set(selection, chosen.name, where, chosen.unread)
-
-
-def read_rated_outcomes(selection: Selection, chosen: SetOptions) -> RatedSource:
-    """Read of the chosen set of battles, or of the selected tournament, what is rated.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: An option names something unknown, or contradicts another.
-        NothingRecorded: There is no such tournament.
-    """
-    return (
-        read_rated(selection)
-        if chosen.name is None and not chosen.kept
-        else read_outcomes(selection, chosen)
-    )
 
 
 def read_set(
@@ -124,8 +109,8 @@ def votes_of(selection: Selection, name: str, option: str) -> Battles:
     return _by_people(human_set(selection, name, option).battles)
 
 
-def _by_people(table: BattleTable) -> Battles:
-    return table.where(table.is_human).battles(soft=False)
+def _by_people(battles: BattlesOfSet) -> Battles:
+    return battles.take(battles.is_human).rated(soft=False)
 
 
 class VotesOnRecord(NamedTuple):
@@ -136,7 +121,7 @@ class VotesOnRecord(NamedTuple):
 
     def battles(self, dimension: Dimension) -> Battles:
         """Return the votes on a dimension as battles."""
-        return _by_people(table_of(self.on[dimension]))
+        return _by_people(battles_of_set(self.on[dimension]))
 
 
 def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:

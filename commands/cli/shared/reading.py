@@ -13,20 +13,17 @@ from commands.cli.shared.ledger import (
     ledger_path,
     position_of,
     read_tournament,
-    stream_of,
 )
 from commands.cli.tables.table import judged_by
 from commands.runs.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
     Perspective,
-    RatedTournament,
     judged_tournament,
-    rated_tournament,
 )
 from commands.runs.resolve import rule_of
 from ledger.store import Ledger
-from projections.tournament.compared import Account, account_of
+from projections.tournament.compared import Account
 from projections.verdicts import policies
 from projections.verdicts.parsers import PARSERS
 
@@ -95,8 +92,8 @@ _TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
 
 def _doubts(source: OutcomeSource) -> Iterator[str]:
     """Yield how inconsistent pairs count, and warn where the verdicts hardly rank anybody."""
-    for dimension, group in source.compared.items():
-        account = account_of(group)
+    for dimension, battles in source.columns.items():
+        account = battles.account
         if account.inconsistent:
             warning = "WARNING: " if account.inconsistent_share > _TOO_MANY else ""
             yield f"{warning}{dimension}: {_disagreement(account, len(source.judges))}"
@@ -133,24 +130,6 @@ def read_verdicts(selection: Selection, *, settles_only: bool = False) -> Judged
         )
         until = position_of(opened, selection.as_of)
     return judged_tournament(state, selection.path, until, perspective)
-
-
-def read_rated(selection: Selection) -> JudgedTournament | RatedTournament:
-    """Read of the selected tournament what is rated.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-        ConfigurationError: An option names something unknown, or contradicts another.
-        NothingRecorded: There is no such tournament.
-    """
-    found = None
-    if selection.rule.is_recorded:
-        with Ledger.read_only(selection.path) as opened:
-            stream = stream_of(opened, selection.tournament, selection.config)
-            until = position_of(opened, selection.as_of)
-            perspective = Perspective(selection.judge, selection.dimension)
-            found = rated_tournament(opened, stream, until, perspective)
-    return found or read_verdicts(selection, settles_only=True)
 
 
 def pinned(selection: Selection) -> Selection:

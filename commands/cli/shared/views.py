@@ -6,16 +6,16 @@ from dataclasses import replace
 from functools import partial, wraps
 from inspect import Parameter
 from types import MappingProxyType
-from typing import Concatenate, Final, TypeAlias, TypeVar
+from typing import Concatenate, Final, TypeAlias
 
 from commands.cli.shared.command import Command, command_with, parameters_of
-from commands.cli.shared.imported_set import SetOptions, read_outcomes, read_rated_outcomes
+from commands.cli.shared.imported_set import SetOptions, read_outcomes
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import Selection, note_of, read_verdicts
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.judged_tournament import JudgedTournament, OutcomeSource, RatedSource
+from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.resolve import position_at
 from commands.settings.toml import variable
 from ledger.events.ratings import EloParameters
@@ -23,8 +23,7 @@ from ledger.store import Ledger
 from projections.verdicts.policies import MAJORITY, RECORDED
 
 View: TypeAlias = Callable[Concatenate[JudgedTournament, ...], Table]
-BattlesView: TypeAlias = Callable[Concatenate[OutcomeSource, ...], Table]
-Source = TypeVar("Source", bound=RatedSource)
+BattlesView: TypeAlias = Callable[Concatenate[JudgedTournament | SelectedSet, ...], Table]
 TableOf: TypeAlias = Callable[Concatenate[Selection, ...], Table]
 _RATED_BY: Final = {
     "elo": ("elo", EloParameters.__struct_fields__, {"k", "k_sweep", "ties", "bootstraps"}),
@@ -61,11 +60,6 @@ def ratings_view(view: BattlesView) -> Command:
     """
     read = partial(read_outcomes, settles_only=True)
     return table_command(_read_either(view, read), more=_OF_SETS)
-
-
-def rated_view(view: Callable[Concatenate[RatedSource, ...], Table]) -> Command:
-    """Turn a view of ratings alone into such a command: as a rule no response is read, either."""
-    return table_command(_read_either(view, read_rated_outcomes), more=_OF_SETS)
 
 
 def table_command(
@@ -136,7 +130,7 @@ def _read_first(view: View) -> TableOf:
 
 
 def _read_either(
-    view: Callable[Concatenate[Source, ...], Table], read: Callable[[Selection, SetOptions], Source]
+    view: BattlesView, read: Callable[[Selection, SetOptions], JudgedTournament | SelectedSet]
 ) -> TableOf:
     """Return a function that reads the chosen set or tournament, and returns a view of it."""
 
@@ -158,7 +152,7 @@ def _difference(then: Table, now: Table) -> Table:
     return difference_table(then, now)
 
 
-def with_source(table: Table, source: RatedSource) -> Table:
+def with_source(table: Table, source: OutcomeSource) -> Table:
     """Add to a table what it is of, and the rule unless it is the recorded one."""
     if isinstance(source, SelectedSet):
         notes = (source.judged, *source.selected_by, *table.notes)

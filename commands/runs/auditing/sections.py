@@ -29,7 +29,7 @@ from projections.artifacts.results import (
     rated_run,
     settlements_of,
 )
-from projections.battles.comparisons import Comparisons, joined
+from projections.battles.columns import Battles, joined
 from projections.tournament.folding import advance, with_answers
 from projections.tournament.matches import keep_matches, known_matches, planned_responses
 from projections.tournament.settlement import by_dimension
@@ -83,7 +83,7 @@ class RunSection(NamedTuple):
     """What some prompts add to the files of a run, and to its ratings."""
 
     lines: Mapping[str, Pieces]  # by path
-    comparisons: Mapping[Dimension, Comparisons]
+    comparisons: Mapping[Dimension, Battles]
 
 
 class SectionedTournament:
@@ -148,7 +148,7 @@ class SectionedTournament:
         maker = SectionMaker(self.state, publication, self._places, self._read_at)
         nothing = BankSection(self.state, judge, by_dimension(self.state, ()))
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
-        parts: defaultdict[Dimension, list[Comparisons]] = defaultdict(list)
+        parts: defaultdict[Dimension, list[Battles]] = defaultdict(list)
         for prompts in self._divided(terms.prompts):
             section = maker.section(prompts)
             for path, pieces in section.lines.items():
@@ -156,7 +156,8 @@ class SectionedTournament:
                     hashes[path].update(piece)
             for dimension, comparisons in section.comparisons.items():
                 parts[dimension].append(comparisons)
-        compared = {dimension: joined(each) for dimension, each in parts.items()}
+        same = self.state.same_texts if terms.rated_by == "verdicts" else {}
+        compared = {dimension: joined(each).grouped(same) for dimension, each in parts.items()}
         files = rating_files(rated_run(self.state, publication, judge, compared))
         whole = {path: digest_of_bytes(content) for path, content in files.items()}
         return whole | {path: Digest(each.hexdigest()) for path, each in hashes.items()}

@@ -92,8 +92,8 @@ def elo_rows(source: OutcomeSource, chosen: Mapping[str, object]) -> Iterator[El
         CannotRate: A battle has a weight.
     """
     parameters = elo_parameters(source.settings("elo"), chosen, str)
-    for dimension, group in source.compared.items():
-        yield from standings(dimension, group, source.roster, parameters).rows
+    for dimension, battles in source.columns.items():
+        yield from standings(dimension, battles, source.roster, parameters).rows
 
 
 def bradley_terry_rows(

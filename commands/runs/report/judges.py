@@ -9,7 +9,6 @@ from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import CannotRate
-from projections.battles.settled import settled_battles
 from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
 from projections.reliability.agreement import Measure, agreement
@@ -158,7 +157,7 @@ def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
     """Return the fragility of each gap between neighbours; none where it cannot be computed."""
     parameters = BradleyTerryParameters(prior_sd=rated.board.ratings.parameters.prior_sd)
     try:
-        return fragility(rated.name, settled_battles(rated.comparisons), parameters)
+        return fragility(rated.name, rated.comparisons.by_verdicts("half"), parameters)
     except CannotRate:
         return ()
 

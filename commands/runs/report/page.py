@@ -34,7 +34,6 @@ from commands.runs.report.text import decimal, interval, points
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
-from projections.battles.settled import settled_battles
 from projections.ratings.elo.rate import prompts_met
 from projections.results.ratings import FragilityRow
 from projections.tournament.matches import planned_responses, response_status
@@ -143,7 +142,7 @@ def _view(
             account,
             fragile,
             [subject.results.judge.judge_id],
-            n_prompts=int(prompts_met(settled_battles(rated.comparisons)).max(initial=0)),
+            n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
             failed=failed,
         ),

@@ -10,7 +10,7 @@ from ledger.chain import Head
 from ledger.identity import Digest, Dimension
 from ledger.store import Ledger
 from projections.artifacts.results import Results
-from projections.battles.comparisons import Comparisons
+from projections.battles.columns import Battles
 from projections.evaluations.metrics import RunMetrics, metrics_of
 from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
 from projections.fold import fold
@@ -34,7 +34,7 @@ class RatedDimension(NamedTuple):
     board: Leaderboard
 
     @property
-    def comparisons(self) -> Comparisons:
+    def comparisons(self) -> Battles:
         """Its settlements in columns."""
         return self.results.comparisons[self.name]
 

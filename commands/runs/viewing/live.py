@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,7 +26,7 @@ from projections.fold import Projection, fold
 from projections.tournament.compared import Account, account_of
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import keep_matches, planned_responses, response_status
-from projections.tournament.settlement import Settlement, by_dimension, settle_verdicts
+from projections.tournament.settlement import Settlement
 from projections.tournament.spend import Spend, spend_of
 from projections.tournament.state import Tournament
 
@@ -76,16 +75,6 @@ def _advance(state: LiveReading, events: Iterable[Recorded]) -> LiveReading:
     return state
 
 
-class LiveTournament(JudgedTournament):
-    """A tournament as its verdicts say now; pairs are recorded as reconciled only at the end."""
-
-    @cached_property
-    def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
-        """The settlement of every pairing, by dimension."""
-        prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
-        return by_dimension(self.state, settle_verdicts(self.state, prompts, self.judge))
-
-
 class Step(NamedTuple):
     """How far something has come."""
 
@@ -101,7 +90,7 @@ class LiveView:
 
     head: Head
     reading: LiveReading
-    source: LiveTournament
+    source: JudgedTournament
     index: BattleIndex
     content: dict[str, object] | None
     why_not: str  # nobody can be rated
@@ -120,7 +109,7 @@ def view_of(
     state = reading.tournament
     if before is not None:
         keep_matches(before.reading.tournament, state)
-    source = LiveTournament(state, judge_of(state, None), ledger, head.position)
+    source = JudgedTournament(state, judge_of(state, None), ledger, head.position, is_live=True)
     index = index_of(state, chain.from_iterable(source.settlements.values()), source.judge)
     content, why_not = None, ""
     try:

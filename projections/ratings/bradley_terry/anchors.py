@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
-from projections.battles.imported import BattleTable
+from projections.battles.imported import BattlesOfSet
 from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Rating, rate
 
@@ -85,7 +85,7 @@ class AnchoredRatings:
 
 
 def rate_with_anchors(
-    others: BattleTable,
+    others: BattlesOfSet,
     parameters: BradleyTerryParameters,
     battles: Battles | None = None,
     *,
@@ -104,10 +104,10 @@ def rate_with_anchors(
     Raises:
         CannotRate: As for `bradley_terry.rate.rate`.
     """
-    imported = others.battles(soft=soft)
-    human = others.where(others.is_human).battles(soft=soft)
+    imported = others.rated(soft=soft)
+    human = others.take(others.is_human).rated(soft=soft)
     together = imported if battles is None else join_battles(battles, imported, same)
-    judged = others.where(~others.is_human).battles(soft=soft)
+    judged = others.take(~others.is_human).rated(soft=soft)
     all_judged = judged if battles is None else join_battles(battles, judged)
     point_only = replace(parameters, anchor=None, interval="sandwich")
     return AnchoredRatings(
@@ -137,7 +137,7 @@ def join_battles(
         np.array([place[name] for name in each.entrants], dtype=np.intp)
         for each in (battles, others)
     )
-    return Battles(
+    return Battles.by_score(
         entrants,
         a=np.concatenate((ours[battles.a], theirs[others.a])),
         b=np.concatenate((ours[battles.b], theirs[others.b])),

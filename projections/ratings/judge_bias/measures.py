@@ -7,8 +7,7 @@ import numpy as np
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import JudgeSettings
-from projections.battles.columns import Battles, CannotRate
-from projections.battles.settled import settled_battles
+from projections.battles.columns import Battles, CannotRate, battles_of
 from projections.intervals import FEWEST_CLUSTERS, Estimate
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.families import family_of
@@ -111,10 +110,10 @@ def _effect(feature: Kind, found: Coefficient, n: int) -> Figure:
 
 def _of_ratings(group: Sequence[Settlement]) -> Iterator[Figure]:
     """Yield what outcomes say of the ratings by one judge."""
-    battles, shown = settled_battles(group), with_texts(group)
+    battles, shown = battles_of(group).by_verdicts("half"), with_texts(group)
     yield _transitivity(battles)
     if len(shown) < len(battles):  # some responses were redacted
-        battles = settled_battles(shown)
+        battles = battles_of(shown).by_verdicts("half")
     yield _length_control(battles, shown)
 
 

@@ -87,7 +87,7 @@ class JudgedPairs:
 
     def orders(self) -> Battles:
         """Return each order as a battle, (2 n,): first all that show a first, then the others."""
-        return Battles(
+        return Battles.by_score(
             self.entrants,
             a=np.tile(self.a, 2),
             b=np.tile(self.b, 2),

@@ -32,7 +32,7 @@ def decided(battles: Battles) -> Battles:
     """Leave the ties out."""
     kept = battles.score != 0.5  # a tie
     columns = (battles.a, battles.b, battles.score, battles.cluster, battles.weight)
-    return Battles(battles.entrants, *(column[kept] for column in columns))
+    return Battles.by_score(battles.entrants, *(column[kept] for column in columns))
 
 
 def _fought(
@@ -43,4 +43,4 @@ def _fought(
     a_wins = rng.random(len(a)) < 1 / (1 + 10 ** ((strengths[b] - strengths[a]) / 400))
     score = np.where(rng.random(len(a)) < TIES, 0.5, a_wins)
     names = tuple(f"e{n:03}" for n in range(n_entrants))
-    return Battles(names, a, b, score, prompt, np.ones(len(a)))
+    return Battles.by_score(names, a, b, score, prompt, np.ones(len(a)))

@@ -12,6 +12,7 @@ from ledger.events.imports import (
     RatingsImported,
     battles_stream,
 )
+from ledger.identity import Dimension
 from ledger.store import Ledger
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import STREAM, key, verdicts
@@ -65,7 +66,9 @@ def test_several_judges_are_not_one() -> None:
 
 def test_preferences_are_rated_unless_a_tie_is_an_outcome() -> None:
     """As `project bt` does: Davidson's model takes whole outcomes only."""
-    by_ties = [selected(JUDGED).rated_battles(ties)["arena"] for ties in ("half", "davidson")]
+    by_ties = [
+        selected(JUDGED).rated_battles(ties)[Dimension("arena")] for ties in ("half", "davidson")
+    ]
 
     np.testing.assert_array_equal([each.score[0] for each in by_ties], [0.75, 1.0])
 

@@ -8,11 +8,10 @@ from ledger.events.imports import CodedColumn, JurorVote
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Fields, PromptId
 from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.tournament.settlement import settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
-from tests.support.builders.battles import Pair, imported_battles, played
+from tests.support.builders.battles import Battle, Pair, imported_battles, in_columns, played
 from tests.support.builders.events import judge, known
 from tests.support.builders.worlds import Fate, cup, history
 
@@ -150,7 +149,7 @@ FOUGHT = [
 
 def records(parameters: BradleyTerryParameters = PLAIN) -> Fields:
     """Return what is said of two entrants, of one undefeated, and of one that fought nothing."""
-    board = leaderboard("factuality", battles_of(FOUGHT), parameters, ["dan"])
+    board = leaderboard("factuality", in_columns(FOUGHT), parameters, ["dan"])
     return rating_records(
         [board], parameters, arena="main", judge_model=None, sources={"bob": "human"}
     )
@@ -183,7 +182,7 @@ def test_who_lost_every_battle_to_a_group_stands_below_it() -> None:
     """Its rating is about another mean: the higher number would make the loser the winner."""
     strong, weak = ("ann", "bob"), ("kim", "zoe")
     games: dict[Pair, tuple[int, int, int]] = dict.fromkeys(product(strong, weak), (1, 0, 0))
-    fought = battles_of(played({strong: (2, 2, 0), weak: (3, 1, 0), **games}))
+    fought = in_columns(played({strong: (2, 2, 0), weak: (3, 1, 0), **games}))
     board = leaderboard("factuality", fought, PLAIN)
 
     found = rating_records([board], PLAIN, arena="main", judge_model=None)
@@ -226,7 +225,7 @@ def test_what_the_interval_is_of_is_said_beside() -> None:
 def test_a_single_prompt_has_a_rating_and_no_interval() -> None:
     """One piece of evidence says nothing of how far the next would be off."""
     fought = [Battle("ann", "bob", 1.0, 1), Battle("bob", "ann", 1.0, 1)]
-    board = leaderboard("factuality", battles_of(fought), PLAIN)
+    board = leaderboard("factuality", in_columns(fought), PLAIN)
 
     rows = rating_records([board], PLAIN, arena="main", judge_model="m")["ratings"]
 

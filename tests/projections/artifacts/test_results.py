@@ -12,7 +12,7 @@ from ledger.identity import JudgeId, PromptId
 from projections.artifacts._ratings import pairwise_winrates
 from projections.artifacts.lines import PairLines
 from projections.artifacts.results import results_of
-from projections.battles.imported import table_of
+from projections.battles.imported import battles_of_set
 from projections.ratings.bradley_terry.rate import rate
 from tests.support.builders.events import (
     entrant,
@@ -101,8 +101,8 @@ def test_a_run_of_an_earlier_version_is_rated_as_it_was() -> None:
 
     [verdicts] = by_verdicts.comparisons.values()
     [outcomes] = by_outcomes.comparisons.values()
-    assert verdicts.share.tolist() == [1.0, 0.5, 0.0]
-    assert outcomes.share.tolist() == pytest.approx([1.0, float("nan"), 0.0], nan_ok=True)
+    assert verdicts.score.tolist() == [1.0, 0.5, 0.0]
+    assert outcomes.score.tolist() == pytest.approx([1.0, float("nan"), 0.0], nan_ok=True)
     assert (verdicts.prompts, outcomes.prompts) == (("p0",), ("p0", "p1", "p2"))
     assert len([*PairLines(by_verdicts).battles()]) == 3
     assert len([*PairLines(by_outcomes).battles()]) == 2
@@ -128,7 +128,7 @@ def test_the_exported_battles_give_the_same_ratings_again() -> None:
     event = BattlesImported.of(
         read, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
     )
-    again = rate(table_of([event]).battles(soft=True), BradleyTerryParameters())
+    again = rate(battles_of_set([event]).rated(soft=True), BradleyTerryParameters())
 
     [board] = run.boards
     for name in ("rating", "lower", "upper", "covariance"):

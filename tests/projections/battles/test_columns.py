@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from projections.battles.columns import Battle, Battles, NotABattle, battles_of
+from projections.battles.columns import Battles, NotABattle
+from tests.support.builders.battles import Battle, in_columns
 
 
 def columns(**given: list[float]) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def columns(**given: list[float]) -> dict[str, Any]:
 
 def test_rows_become_columns() -> None:
     """Names are sorted so that equal battles are equal tables; prompts are numbered as met."""
-    battles = battles_of(
+    battles = in_columns(
         [("zoe", "amy", 1.0, "p7"), Battle("amy", "kim", 0.5, "p2"), ("kim", "zoe", 0.2, "p7", 3.0)]
     )
 
@@ -37,7 +38,7 @@ def test_rows_become_columns() -> None:
 
 def test_some_battles_are_taken_by_a_mask_or_by_place() -> None:
     """Names and numbers stay what they are, so that parts of a table can be compared."""
-    battles = battles_of([("zoe", "amy", 1.0, "p7"), ("amy", "kim", 0.5, "p2")])
+    battles = in_columns([("zoe", "amy", 1.0, "p7"), ("amy", "kim", 0.5, "p2")])
 
     masked, placed = battles.take(np.array([False, True])), battles.take(np.array([1, 1]))
 
@@ -48,7 +49,7 @@ def test_some_battles_are_taken_by_a_mask_or_by_place() -> None:
 
 def test_no_rows_are_no_battles() -> None:
     """A tournament is looked at before its first verdict, and that is no error."""
-    battles = battles_of([])
+    battles = in_columns([])
 
     assert (battles.entrants, len(battles)) == ((), 0)
 
@@ -68,7 +69,7 @@ def test_no_rows_are_no_battles() -> None:
 def test_what_is_no_battle_is_refused_by_its_number(row: Battle, why: str) -> None:
     """A wrong row among thousands must be found by who has to correct it."""
     with pytest.raises(NotABattle, match=rf"^battle 1, counted from 0: .*{why}; .*") as refusal:
-        battles_of([("amy", "zoe", 1.0, "p0"), row])
+        in_columns([("amy", "zoe", 1.0, "p0"), row])
 
     assert refusal.value.number == 1
 
@@ -80,25 +81,25 @@ def test_what_is_no_battle_is_refused_by_its_number(row: Battle, why: str) -> No
 def test_numbers_that_lead_nowhere_are_refused(wrong: dict[str, list[float]], why: str) -> None:
     """NumPy takes -1 for the last, and would rate somebody else."""
     with pytest.raises(NotABattle, match=why):
-        Battles(("amy", "zoe"), **columns(**wrong))
+        Battles.by_score(("amy", "zoe"), **columns(**wrong))
 
 
 def test_columns_that_are_no_table_are_refused() -> None:
     """A shorter column would be stretched over the others in silence."""
     with pytest.raises(ValueError, match="differ in length"):
-        Battles(("amy", "zoe"), **columns(weight=[1]))
+        Battles.by_score(("amy", "zoe"), **columns(weight=[1]))
 
 
 @pytest.mark.parametrize("names", [("zoe", "amy"), ("amy", "amy")])
 def test_names_that_are_unsorted_or_repeated_are_refused(names: tuple[str, ...]) -> None:
     """The same entrant twice would be two."""
     with pytest.raises(ValueError, match="not sorted, or one is named twice"):
-        Battles(names, **columns())
+        Battles.by_score(names, **columns())
 
 
 def test_prompts_that_are_the_same_are_one_cluster() -> None:
     """Under the name of the first; prompts without an id stay apart."""
-    battles = battles_of([("amy", "zoe", 1.0, name) for name in ("p1", "p2", "p3", "p4")])
+    battles = in_columns([("amy", "zoe", 1.0, name) for name in ("p1", "p2", "p3", "p4")])
     nameless = replace(battles, prompts=("p1", "p2"))
 
     same: dict[Hashable, Hashable] = {"p1": "p1", "p2": "p1", "p3": "p3"}
@@ -111,7 +112,7 @@ def test_prompts_that_are_the_same_are_one_cluster() -> None:
 
 def test_battles_without_a_prompt_id_keep_their_clusters() -> None:
     """They need not be of the same prompt."""
-    battles = battles_of([("amy", "zoe", 1.0, name) for name in ("p1", "p2", "p3")])
+    battles = in_columns([("amy", "zoe", 1.0, name) for name in ("p1", "p2", "p3")])
     nameless = replace(battles, prompts=(None, "p2", None))
 
     found = nameless.grouped({})

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from ledger.events.ratings import TieRule
 from ledger.events.registry import Event
-from projections.battles.columns import TIE, Battles, battles_of
-from projections.battles.comparisons import CODES, STATUSES, comparisons_of, joined
+from projections.battles.columns import STATUSES, TIE, Battles, battles_of, joined
 from projections.tournament.compared import Compared, ComparedBattle, account_of
 from projections.tournament.settlement import settle
 from projections.verdicts.policies import CONCATENATE, Rule
+from tests.support.builders.battles import in_columns
 from tests.support.builders.events import known
 from tests.support.builders.worlds import everything
 from tests.support.strategies.tournaments import tournament_histories
@@ -24,7 +24,7 @@ RULES: tuple[TieRule, ...] = ("drop", "half")
 def one_by_one(compared: list[Compared], ties: TieRule) -> Battles:
     """Return the battles that count, as their definition says; prompts by the first's id."""
     names = {each.cluster: each.prompt_id for each in reversed(compared)}
-    found = battles_of(
+    found = in_columns(
         (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
         for each in compared
         if (score := each.score) is not None and (score != TIE or ties == "half")
@@ -49,19 +49,18 @@ def test_the_battles_and_the_account_are_those_of_the_pairings(
     rule = Rule(CONCATENATE) if by_order else Rule()
     compared: list[Compared] = [*settle(state, everything(state), state.panel[0], rule)]
 
-    found = comparisons_of(compared)
+    found = battles_of(compared)
 
-    require_equal(found.battles(ties=ties), one_by_one(compared, ties))
+    require_equal(found.by_outcome(ties), one_by_one(compared, ties))
     assert found.account == account_of(compared)
     assert found.n_judged_prompts == len(
         {each.cluster for each in compared if each.score is not None}
     )
-    assert comparisons_of(found) is found
 
 
 battles = st.builds(
     lambda cluster, pair, status, weight: ComparedBattle(
-        "set", None, cluster, pair[0], pair[1], status, weight
+        "set", f"p{cluster}", cluster, pair[0], pair[1], status, weight
     ),
     st.integers(0, 9),
     st.permutations(["zoe", "amy", "kim"]),
@@ -74,9 +73,9 @@ battles = st.builds(
 @given(compared=st.lists(battles))
 def test_imported_battles_keep_their_weights(ties: TieRule, compared: list[ComparedBattle]) -> None:
     """Their prompts have numbers of their own, in any order."""
-    found = comparisons_of(compared)
+    found = battles_of(compared)
 
-    require_equal(found.battles(ties=ties), one_by_one([*compared], ties))
+    require_equal(found.by_outcome(ties), one_by_one([*compared], ties))
     assert found.account == account_of(compared)
 
 
@@ -85,21 +84,16 @@ def test_parts_are_joined_in_order(parts: list[list[ComparedBattle]]) -> None:
     """A long tournament is gone through in sections, and rated whole."""
     every = [each for part in parts for each in part]
 
-    found = joined([comparisons_of(part) for part in parts])
+    found = joined([battles_of(part) for part in parts])
 
     assert found.account == account_of(every)
-    require_equal(found.battles(ties="half"), one_by_one([*every], "half"))
+    require_equal(found.by_outcome("half"), one_by_one([*every], "half"))
     columns = found.a.tolist(), found.b.tolist(), found.status.tolist(), found.weight.tolist()
     rows = [
         (found.entrants[a], found.entrants[b], STATUSES[status], weight)
         for a, b, status, weight in zip(*columns, strict=True)
     ]
     shares = [np.nan if each.share is None else each.share for each in every]
-    assert found.share.tolist() == pytest.approx(shares, nan_ok=True)
+    assert found.score.tolist() == pytest.approx(shares, nan_ok=True)
     assert rows == [(each.entrant_a, each.entrant_b, each.status, each.weight) for each in every]
     assert len(np.unique(found.cluster)) == len({each.cluster for each in every})
-
-
-def test_every_status_has_a_code_of_one_byte() -> None:
-    """The highest is left free: it says that nothing is known."""
-    assert max(CODES.values()) < np.iinfo(np.uint8).max

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from ledger.events.imports import MAX_BATTLES, SIGNS, BattlesImported, CodedColumn, battles_stream
 from ledger.store import Ledger
-from projections.battles.imported import WINNERS, table_of
+from projections.battles.columns import STATUSES
+from projections.battles.imported import battles_of_set
 from projections.battles.imported_sets import IMPORTED_BATTLES, ImportedBattles
 from projections.fold import fold
 from tests.support.builders.battles import imported_battles
@@ -28,14 +29,14 @@ JUDGED = imported_battles(
 
 def test_columns_say_what_the_battles_say() -> None:
     """Entrants by name, so that the order of a file changes nothing."""
-    table = table_of([JUDGED])
+    table = battles_of_set([JUDGED])
 
     assert table.entrants == ("x", "y", "z")
     assert table.a.tolist() == [1, 0, 1, 2]
     assert table.b.tolist() == [0, 1, 2, 0]
-    assert [WINNERS[place] for place in table.winner] == list(JUDGED.winners.cells(4))
+    assert [STATUSES[code] for code in table.status] == ["a", "tie", "no verdict", "tie"]
     np.testing.assert_array_equal(table.pref, [0.25, np.nan, np.nan, np.nan])
-    assert table.prompt.tolist() == [0, 1, 0, 0]
+    assert table.cluster.tolist() == [0, 1, 0, 0]
     assert table.weight.tolist() == [1, 3, 1, 1]
     assert table.is_human.tolist() == [False, True, False, True]
 
@@ -43,7 +44,7 @@ def test_columns_say_what_the_battles_say() -> None:
 @pytest.mark.parametrize(("soft", "first"), [(True, 0.75), (False, 1.0)])
 def test_a_score_is_what_a_took(*, soft: bool, first: float) -> None:
     """A preference is told of b, a score of a; without a verdict there is none of either."""
-    rated = table_of([JUDGED]).battles(soft=soft)
+    rated = battles_of_set([JUDGED]).rated(soft=soft)
 
     assert rated.score.tolist() == [first, 0.5, 0.5]
     assert rated.cluster.tolist() == [0, 1, 0]
@@ -52,16 +53,16 @@ def test_a_score_is_what_a_took(*, soft: bool, first: float) -> None:
 
 def test_no_verdict_is_no_tie() -> None:
     """JudgeArena's hard mode counts replies that it could not read as half a win for each."""
-    table = table_of([JUDGED])
+    table = battles_of_set([JUDGED])
 
     assert table.has_verdict.tolist() == [True, True, False, True]
 
 
 def test_some_of_the_battles_are_rated_among_all_the_names() -> None:
     """What people said alone is compared with what judges say, entrant by entrant."""
-    table = table_of([JUDGED])
+    table = battles_of_set([JUDGED])
 
-    by_people = table.where(table.is_human).battles(soft=True)
+    by_people = table.take(table.is_human).rated(soft=True)
 
     assert by_people.entrants == table.entrants
     assert by_people.a.tolist() == [0, 2]
@@ -72,17 +73,17 @@ def test_battles_of_one_id_are_of_one_prompt_in_all_files() -> None:
     asked = imported_battles(file_digest=key("more"), prompts=CodedColumn(("q2",)))
     unnamed = imported_battles(("x", "x"), ("y", "z"))
 
-    table = table_of([JUDGED, unnamed, asked])
+    table = battles_of_set([JUDGED, unnamed, asked])
 
-    assert table.prompt.tolist() == [0, 1, 0, 0, 2, 3, 1]
-    assert table.prompts == table.battles(soft=True).prompts == ("q1", "q2")
+    assert table.cluster.tolist() == [0, 1, 0, 0, 2, 3, 1]
+    assert table.prompts == table.rated(soft=True).prompts == ("q1", "q2")
 
 
 def test_battles_of_a_set_are_compared_as_pairings_are() -> None:
     """One battle without a prompt's id is not on the prompt of another."""
     unnamed = imported_battles(("x", "z"), ("y", "y"), weights=CodedColumn((2.0,)))
 
-    found = table_of([JUDGED, unnamed]).compared("arena")
+    found = battles_of_set([JUDGED, unnamed]).compared("arena")
 
     assert [tuple(each) for each in found] == [
         ("arena", "q1", 0, "y", "x", "a", 1.0, 0.25),
@@ -107,7 +108,7 @@ def test_judges_preferences_can_be_read_more_steeply() -> None:
         sources=CodedColumn.of(["llm-judge"] * 5 + ["human"]),
     )
 
-    read = table_of([said]).at_temperature(0.5, made_at=0.3).pref
+    read = battles_of_set([said]).at_temperature(0.5, made_at=0.3).pref
 
     expected = [1 / (1 + exp(3)), 1 / (1 + exp(-3)), 0.5, 1.0, np.nan, 0.2]
     assert read.tolist() == pytest.approx(expected, abs=1e-12, nan_ok=True)
@@ -117,7 +118,7 @@ def test_more_entrants_than_signs_of_one_byte_are_told_apart() -> None:
     """The ninety-second sign is the first of two bytes."""
     names = [f"{n:04}" for n in range(MAX_BATTLES + 1)]
 
-    table = table_of([imported_battles(names[:-1], names[1:])])
+    table = battles_of_set([imported_battles(names[:-1], names[1:])])
 
     assert table.a.tolist() == [*range(len(names) - 1)]
     assert table.b.tolist() == [*range(1, len(names))]
@@ -126,13 +127,13 @@ def test_more_entrants_than_signs_of_one_byte_are_told_apart() -> None:
 @given(event=battles_imported())
 def test_every_battle_has_its_row(event: BattlesImported) -> None:
     """Whatever is on a ledger can be rated."""
-    table = table_of([event, event])
+    table = battles_of_set([event, event])
 
     n = event.n_battles
     places = dict(zip(SIGNS, event.entrants, strict=False))
     assert [table.entrants[place] for place in table.a] == 2 * [places[sign] for sign in event.a]
     assert table.weight.tolist() == 2 * list(event.weights.cells(n))
-    assert len(table.battles(soft=True)) == table.has_verdict.sum()
+    assert len(table.rated(soft=True)) == table.has_verdict.sum()
 
 
 FIRST, SECOND = imported_battles(chunk=1), imported_battles(chunk=2)

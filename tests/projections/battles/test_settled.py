@@ -13,15 +13,13 @@ from ledger.events.imports import CodedColumn
 from ledger.events.judging import PairReconciled
 from ledger.events.ratings import BradleyTerryParameters, TieModel, TieRule
 from ledger.events.registry import Event
-from projections.battles.columns import Battle, battles_of
-from projections.battles.comparisons import comparisons_of
-from projections.battles.imported import table_of
+from projections.battles.columns import battles_of
+from projections.battles.imported import battles_of_set
 from projections.battles.settled import (
     BY_SCORES,
     calibrate_judge,
     scored_orders,
     scored_preferences,
-    settled_battles,
     votes_with_margins,
 )
 from projections.battles.soft_scores import CannotCalibrate, ScoredBattles, calibrate
@@ -29,7 +27,7 @@ from projections.ratings.bradley_terry.rate import rate_points
 from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.parsers import JudgeScores
 from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, Rule
-from tests.support.builders.battles import imported_battles
+from tests.support.builders.battles import Battle, imported_battles, in_columns
 from tests.support.builders.events import known, opened, responses, verdict
 from tests.support.builders.worlds import (
     JURORS,
@@ -105,7 +103,7 @@ def test_identical_responses_are_a_tie_at_any_temperature() -> None:
 
 def test_preferences_of_judges_are_marks_again() -> None:
     """A tie of 0.5 is a margin of 0; people and replies that were not read gave no marks."""
-    table = table_of(
+    table = battles_of_set(
         [
             imported_battles(
                 ("x",) * 4,
@@ -130,7 +128,7 @@ def test_ties_count_as_the_rule_says(ties: TieRule, counted: list[float]) -> Non
     """The customer drops ties; counting them as halves is a choice that the terms record."""
     tournament = known(*history(cup(), "a", "tie", "b", "inconsistent", "refused", "pending"))
 
-    played = comparisons_of(settled(tournament)).battles(ties=ties)
+    played = battles_of(settled(tournament)).by_outcome(ties)
 
     assert played.score.tolist() == counted
     assert [played.entrants[side[0]] for side in (played.a, played.b)] == ["zoe", "amy"]
@@ -146,7 +144,7 @@ def in_all_ways() -> tuple[Settlement, ...]:
 
 def test_each_verdict_counts_by_itself() -> None:
     """Agreement is 1, a tie beside a win 3/4 of it, opposite winners and two ties are 1/2."""
-    played = settled_battles(in_all_ways())
+    played = battles_of(in_all_ways()).by_verdicts("half")
 
     assert played.score.tolist() == [1.0, 0.5, 0.0, 0.5, 0.75, 0.25, 1.0]
     assert played.weight.tolist() == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5]
@@ -154,7 +152,7 @@ def test_each_verdict_counts_by_itself() -> None:
 
 def test_where_a_tie_is_an_outcome_verdicts_that_differ_are_two_battles() -> None:
     """Davidson's model knows wins and ties, and nothing between."""
-    played = settled_battles(in_all_ways(), "davidson")
+    played = battles_of(in_all_ways()).by_verdicts("davidson")
 
     assert played.score.tolist() == [1.0, 0.5, 0.0, 1.0, 0.0, 1.0, 0.5, 0.5, 0.0, 1.0]
     assert played.weight.tolist() == [1.0, 1.0, 1.0, *[0.5] * 7]
@@ -170,8 +168,8 @@ def test_ratings_are_those_of_every_order_as_a_game(ties: TieModel, seed: int) -
     orders = settle(state, everything(state), state.panel[0], Rule(CONCATENATE))
     parameters = BradleyTerryParameters(ties=ties)
 
-    found = rate_points(settled_battles(settled(state), ties), parameters)
-    expected = rate_points(settled_battles(orders, ties), parameters)
+    found = rate_points(battles_of(settled(state)).by_verdicts(ties), parameters)
+    expected = rate_points(battles_of(orders).by_verdicts(ties), parameters)
 
     assert found.rating == pytest.approx(expected.rating, nan_ok=True)
 
@@ -180,7 +178,7 @@ def test_battles_of_one_prompt_are_one_cluster_in_all_dimensions() -> None:
     """They share its peculiarities, and no interval may count them as independent."""
     tournament = known(*history(opened(rubrics=RUBRICS), "a", "b"))
 
-    played = settled_battles(settled(tournament))
+    played = battles_of(settled(tournament)).by_verdicts("half")
 
     assert played.cluster.tolist() == [0, 0]
 
@@ -188,12 +186,12 @@ def test_battles_of_one_prompt_are_one_cluster_in_all_dimensions() -> None:
 def judged(*rows: tuple[str, str, str, float]) -> ScoredBattles:
     """Return battles of a and b on a prompt, by how much the mark of a is above that of b."""
     margin = np.array([margin for *_, margin in rows], dtype=np.float64)
-    return ScoredBattles(battles_of(Battle(a, b, 0.5, prompt) for a, b, prompt, _ in rows), margin)
+    return ScoredBattles(in_columns(Battle(a, b, 0.5, prompt) for a, b, prompt, _ in rows), margin)
 
 
 def test_a_vote_meets_the_marks_of_the_same_two_on_the_same_prompt() -> None:
     """Whichever of them either source calls a; what only one of them has is left out."""
-    votes = battles_of(
+    votes = in_columns(
         [
             Battle("zoe", "amy", 1.0, "p1"),
             Battle("amy", "zoe", 0.0, "p2"),
@@ -212,7 +210,7 @@ def test_a_vote_meets_the_marks_of_the_same_two_on_the_same_prompt() -> None:
 
 def test_each_order_is_held_against_each_vote() -> None:
     """Two orders and three votes make six pairs, all of one prompt."""
-    votes = battles_of(Battle("zoe", "amy", score, "p1") for score in (1.0, 0.0, 0.5))
+    votes = in_columns(Battle("zoe", "amy", score, "p1") for score in (1.0, 0.0, 0.5))
     marked = judged(("zoe", "amy", "p1", 2.0), ("amy", "zoe", "p1", 1.0))
 
     shared = votes_with_margins(marked, votes)
@@ -226,9 +224,9 @@ def test_what_is_calibrated_is_what_both_have() -> None:
     rows = [Battle("zoe", "amy", float(n % 3 > 0), f"p{n}") for n in range(12)]
     marked = judged(*(("zoe", "amy", f"p{n}", 1.0) for n in range(20)))
 
-    found = calibrate_judge("utility", marked, battles_of(rows))
+    found = calibrate_judge("utility", marked, in_columns(rows))
 
-    assert found.found == calibrate(battles_of(rows), np.ones(12))
+    assert found.found == calibrate(in_columns(rows), np.ones(12))
     assert found.name == "utility"
     assert found.log_likelihood > found.log_likelihood_usual
 
@@ -242,7 +240,7 @@ def test_what_is_calibrated_is_what_both_have() -> None:
 )
 def test_what_cannot_be_held_against_votes_is_refused(margin: float, prompt: str, why: str) -> None:
     """Sets that name prompts in two ways meet nowhere; wins without marks say nothing of T."""
-    votes = battles_of([Battle("zoe", "amy", 1.0, "p1")])
+    votes = in_columns([Battle("zoe", "amy", 1.0, "p1")])
 
     with pytest.raises(CannotCalibrate, match=why):
         votes_with_margins(judged(("zoe", "amy", prompt, margin)), votes)
@@ -254,4 +252,4 @@ def test_battles_on_prompts_without_a_name_meet_no_vote() -> None:
     nameless = ScoredBattles(replace_field(battles, prompts=()), margin)
 
     with pytest.raises(CannotCalibrate, match="no human vote"):
-        votes_with_margins(nameless, battles_of([Battle("zoe", "amy", 1.0, "p1")]))
+        votes_with_margins(nameless, in_columns([Battle("zoe", "amy", 1.0, "p1")]))

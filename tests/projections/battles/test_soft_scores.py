@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import Battles
 from projections.battles.soft_scores import (
     CannotCalibrate,
     Temperature,
@@ -18,6 +18,7 @@ from projections.battles.soft_scores import (
     soft_scores,
 )
 from projections.intervals import Floats
+from tests.support.builders.battles import Battle, in_columns
 
 Numbers = Sequence[float] | Floats
 
@@ -27,7 +28,7 @@ MARKS = st.floats(min_value=-1e6, max_value=1e6)
 def human(scores: Numbers, prompts: Sequence[int] | None = None) -> Battles:
     """Return what people said of a and b, each time on another prompt unless told."""
     numbers = range(len(scores)) if prompts is None else prompts
-    return battles_of(
+    return in_columns(
         Battle("a", "b", float(score), prompt)
         for score, prompt in zip(scores, numbers, strict=True)
     )
@@ -190,9 +191,9 @@ def test_a_weight_counts_as_so_many_pairs() -> None:
     rows = [Battle("a", "b", float(n % 3 > 0), n, 2.0) for n in range(12)]
     margins = np.tile([1.0, 2.0, -1.0], 4)
 
-    twice = battles_of([*(row._replace(weight=1.0) for row in rows)] * 2)
+    twice = in_columns([*(row._replace(weight=1.0) for row in rows)] * 2)
 
-    assert calibrate(battles_of(rows), margins)[:2] == pytest.approx(
+    assert calibrate(in_columns(rows), margins)[:2] == pytest.approx(
         calibrate(twice, np.tile(margins, 2))[:2]
     )
 

@@ -36,7 +36,7 @@ class Judged:
         human = np.full(len(self.prompt), np.nan)
         human[chosen] = 1.0
         weight = np.ones(len(self.prompt))
-        judged = Battles(ENTRANTS, self.a, self.b, self.score, self.prompt, weight)
+        judged = Battles.by_score(ENTRANTS, self.a, self.b, self.score, self.prompt, weight)
         return VotedBattles(judged, human, len(chosen), n_unmatched=0)
 
     def sample(self) -> NDArray[np.intp]:
@@ -114,7 +114,7 @@ def test_prompts_that_come_early_are_noticed_where_each_has_one_battle() -> None
     """Of two entrants the first ten prompts are not covered otherwise than any ten."""
     n, n_votes = 80, 20
     scores: Floats = np.tile((0.0, 1.0), n // 2)
-    judged = Battles(
+    judged = Battles.by_score(
         ("ann", "bob"), np.zeros(n, int), np.ones(n, int), scores, np.arange(n), np.ones(n)
     )
     human = np.where(np.arange(n) < n_votes, 1.0, np.nan)
@@ -128,7 +128,7 @@ def test_both_orders_of_a_pair_are_one_that_was_drawn() -> None:
     once = drawn.voted_on(drawn.sample())
     orders = once.judged
     twice = VotedBattles(
-        Battles(
+        Battles.by_score(
             ENTRANTS,
             np.concatenate((orders.a, orders.b)),
             np.concatenate((orders.b, orders.a)),

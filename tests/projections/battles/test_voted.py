@@ -1,14 +1,17 @@
 """People's votes beside what a judge said of the same battles."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import Battles
 from projections.battles.voted import judged_battles, with_votes
+from tests.support.builders.battles import Battle, in_columns
 from tests.support.builders.events import entrant, known, opened, prompt, responses
 from tests.support.builders.worlds import SLOT_A, TIE, A, B, court, heard, settled
 
-JUDGED = battles_of(
+JUDGED = in_columns(
     [
         Battle("ann", "bob", 1.0, "p1"),
         Battle("ann", "bob", 0.0, "p2"),
@@ -20,7 +23,7 @@ JUDGED = battles_of(
 
 def votes(*rows: Battle) -> Battles:
     """Return people's votes."""
-    return battles_of(rows)
+    return in_columns(rows)
 
 
 def test_a_vote_is_on_the_battle_of_the_same_prompt_and_entrants_in_any_order() -> None:
@@ -47,8 +50,7 @@ def test_several_votes_are_their_mean_by_weight() -> None:
 
 def test_votes_on_what_was_not_judged_are_counted_and_not_used() -> None:
     """Another prompt, another pair, or no prompt at all."""
-    nameless = battles_of([Battle("ann", "bob", 1.0, "p1")])
-    nameless = Battles(*(getattr(nameless, name) for name in nameless.__match_args__[:-1]))
+    nameless = replace(in_columns([Battle("ann", "bob", 1.0, "p1")]), prompts=())
 
     found = with_votes(
         JUDGED, votes(Battle("ann", "bob", 1.0, "p9"), Battle("ann", "cat", 1.0, "p2"))
@@ -64,10 +66,10 @@ def test_correlation_does_not_depend_on_who_is_named_first() -> None:
     rows = [Battle("ann", "bob", 1.0, "p1"), Battle("ann", "bob", 0.0, "p2")]
     swapped = [Battle("bob", "ann", 1 - row.score, row.prompt) for row in rows]
     said = votes(Battle("ann", "bob", 1.0, "p1"), Battle("ann", "bob", 0.5, "p2"))
-    tied = battles_of(row._replace(score=0.5) for row in rows)
+    tied = in_columns(row._replace(score=0.5) for row in rows)
 
-    assert with_votes(battles_of(rows), said).correlation == pytest.approx(0.5**0.5)
-    assert with_votes(battles_of(swapped), said).correlation == pytest.approx(0.5**0.5)
+    assert with_votes(in_columns(rows), said).correlation == pytest.approx(0.5**0.5)
+    assert with_votes(in_columns(swapped), said).correlation == pytest.approx(0.5**0.5)
     assert np.isnan(with_votes(tied, said).correlation)
 
 

@@ -1,6 +1,7 @@
 """How few prompts decide who is ahead: each set is checked by rating the battles without it."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace as changed
 
 import numpy as np
 import pytest
@@ -8,11 +9,11 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.fragility import fragility
 from projections.results.ratings import FragilityRow
-from tests.support.builders.battles import tournaments
+from tests.support.builders.battles import Battle, in_columns, tournaments
 from tests.support.strategies.battles import comparable
 
 PLAIN = BradleyTerryParameters()
@@ -70,7 +71,7 @@ def assert_exact(
 
 def test_the_wins_that_decide_are_counted_and_named() -> None:
     """Five wins and two losses: level without three wins, behind without four."""
-    [found] = fragility("wit", battles_of(series("+-+=+-++")), PLAIN)
+    [found] = fragility("wit", in_columns(series("+-+=+-++")), PLAIN)
 
     assert (found.ahead, found.behind) == ("ann", "bob")
     assert found.gap == pytest.approx(400 * np.log10(5.5 / 2.5))
@@ -82,28 +83,28 @@ def test_each_neighbour_in_the_ratings_is_compared_with_the_next() -> None:
     """Best first, and not everybody with everybody."""
     rows = [*series("+++-"), *series("++-", "bob", "cat"), *series("+++-", "ann", "cat")]
 
-    found = fragility("wit", battles_of(rows), PLAIN)
+    found = fragility("wit", in_columns(rows), PLAIN)
 
     assert [(each.ahead, each.behind) for each in found] == [("ann", "bob"), ("bob", "cat")]
-    assert_exact(found, battles_of(rows))
+    assert_exact(found, in_columns(rows))
 
 
 def test_a_prompt_counts_with_all_of_its_battles() -> None:
     """Whoever drops a prompt drops what everybody did there."""
     rows = [*series("+++++--"), Battle("ann", "bob", 1.0, "annbob1"), *series("-", "bob", "ann")]
 
-    [found] = fragility("wit", battles_of(rows), PLAIN)
+    [found] = fragility("wit", in_columns(rows), PLAIN)
 
     assert found.decisive is not None
     assert found.decisive[0] == "annbob1"
-    assert_exact([found], battles_of(rows))
+    assert_exact([found], in_columns(rows))
 
 
 def test_the_gap_is_counted_where_a_third_is_undefeated_without_the_prompts_left_out() -> None:
     """Of all together there is no fit then, and of those two there is one."""
     beaten = Battle("ann", "zoe", 1.0, "annbob0")  # nobody else beats zoe
     wins = [*series("++++++", "zoe", "ann"), *series("++++++", "zoe", "bob")]
-    battles = battles_of([*series("+++++++--"), beaten, *wins])
+    battles = in_columns([*series("+++++++--"), beaten, *wins])
 
     found = {(each.ahead, each.behind): each for each in fragility("wit", battles, PLAIN)}
 
@@ -116,14 +117,14 @@ def test_the_gap_is_counted_where_a_third_is_undefeated_without_the_prompts_left
 
 def test_level_entrants_are_decided_by_no_prompt() -> None:
     """Nothing need be left out where nobody is ahead."""
-    [found] = fragility("wit", battles_of(series("+-+-")), PLAIN)
+    [found] = fragility("wit", in_columns(series("+-+-")), PLAIN)
 
     assert found.decisive == ()
 
 
 def test_who_never_lost_is_compared_under_a_prior_only() -> None:
     """Without one there is no gap; with one, no prompt speaks for the other."""
-    undefeated = battles_of(series("+++"))
+    undefeated = in_columns(series("+++"))
 
     assert fragility("wit", undefeated, PLAIN) == ()
     [found] = fragility("wit", undefeated, replace(PLAIN, prior_sd=200.0))
@@ -140,15 +141,14 @@ def test_a_prompt_that_holds_the_board_together_is_decisive() -> None:
         Battle("dan", "ann", 1.0, "both"),
     ]
 
-    found = fragility("wit", battles_of(rows), PLAIN)
+    found = fragility("wit", in_columns(rows), PLAIN)
 
-    assert_exact(found, battles_of(rows))
+    assert_exact(found, in_columns(rows))
 
 
 def test_battles_without_a_prompt_count_each_and_have_no_name() -> None:
     """As in an arena, where a person asks once."""
-    battles = battles_of(series("+++--"))
-    unnamed = Battles(*(getattr(battles, name) for name in Battles.__match_args__[:-1]))
+    unnamed = changed(in_columns(series("+++--")), prompts=())
 
     [found] = fragility("wit", unnamed, PLAIN)
 
@@ -166,7 +166,7 @@ def test_davidson_turns_at_other_prompts_exactly_too() -> None:
 @given(rows=comparable())
 def test_what_decides_turns_the_gap_and_one_prompt_less_does_not(rows: list[Battle]) -> None:
     """Of any battles at all."""
-    battles = battles_of(rows)
+    battles = in_columns(rows)
 
     found = fragility("wit", battles, PLAIN)
 
@@ -190,7 +190,4 @@ def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
 def named(drawn: Sequence[Battles]) -> list[Battles]:
     """Give the prompts of simulated tournaments names."""
     names = tuple(range(max(int(each.cluster.max()) for each in drawn) + 1))
-    return [
-        Battles(each.entrants, each.a, each.b, each.score, each.cluster, each.weight, names)
-        for each in drawn
-    ]
+    return [changed(battles, prompts=names) for battles in drawn]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
 from ledger.identity import Dimension
-from projections.battles.comparisons import comparisons_of
+from projections.battles.columns import battles_of
 from projections.intervals import wilson
 from projections.ratings.standings import (
     Standings,
@@ -42,7 +42,9 @@ def table(*fates: Fate, elo: EloParameters = ELO, n_prompts: int = 2) -> Standin
     """Return the cup's standings after its matches met their fates."""
     tournament = known(*history(cup(n_prompts), *fates))
     roster = [entrant.entrant_id for entrant in tournament.roster]
-    return standings(tournament.dimensions[0].dimension, settled(tournament), roster, elo)
+    return standings(
+        tournament.dimensions[0].dimension, battles_of(settled(tournament)), roster, elo
+    )
 
 
 def test_the_best_entrant_stands_first() -> None:
@@ -237,10 +239,10 @@ def test_entrants_that_never_met_are_groups_of_their_own() -> None:
         for n, (a, b) in enumerate(met * 8)
     ]
 
-    found = standings(Dimension("set"), battles, [], ELO)
+    found = standings(Dimension("set"), battles_of(battles), [], ELO)
 
     assert {*found.groups} == {("s1", "s2"), ("w1", "w2", "x", "y")}
-    assert standings(Dimension("set"), [], ["s1"], ELO).groups == ()
+    assert standings(Dimension("set"), battles_of([]), ["s1"], ELO).groups == ()
 
 
 def test_each_dimension_has_standings_of_its_own() -> None:
@@ -406,10 +408,10 @@ def test_win_rates_are_the_same_in_columns(events: list[Event]) -> None:
 
     for dimension, group in groups.items():
         rates = win_rates(group)
-        by_outcome = win_rates_by_outcome(dimension, comparisons_of(group))
+        by_outcome = win_rates_by_outcome(dimension, battles_of(group))
         assert [each[:8] for each in by_outcome] == [each[:8] for each in rates]
         assert by_outcome == win_rates(each._replace(said=()) for each in group)
-        assert win_rates_of(dimension, comparisons_of(group)) == rates
+        assert win_rates_of(dimension, battles_of(group)) == rates
 
 
 def test_opposite_winners_are_half_a_win_for_each() -> None:
@@ -431,7 +433,10 @@ def test_prompts_of_one_text_are_one_piece_of_evidence() -> None:
 
     (rates,) = win_rates(found)
     rated = standings(
-        tournament.dimensions[0].dimension, found, ["base", "poe"], replace(ELO, bootstraps=40)
+        tournament.dimensions[0].dimension,
+        battles_of(found),
+        ["base", "poe"],
+        replace(ELO, bootstraps=40),
     )
 
     assert rates.win_rate == pytest.approx(0.6)

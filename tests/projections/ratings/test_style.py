@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, Battles, CannotRate, battles_of
+from projections.battles.columns import Battles, CannotRate
 from projections.battles.soft_scores import soft_scores
 from projections.intervals import Floats
 from projections.ratings._style_fit import AdjustedLikelihood, Design
@@ -19,7 +19,7 @@ from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.style import AdjustedRatings, rate_adjusted
-from tests.support.builders.battles import RING
+from tests.support.builders.battles import RING, Battle, in_columns
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import SOFT, any_battles, comparable
 
@@ -36,7 +36,7 @@ def adjusted(
 ) -> AdjustedRatings:
     """Rate battles by parameters that are as usual but for those given."""
     parameters = valid(BradleyTerryParameters, fields)
-    those = rows if isinstance(rows, Battles) else battles_of(rows)
+    those = rows if isinstance(rows, Battles) else in_columns(rows)
     return rate_adjusted(those, features, parameters)
 
 
@@ -66,7 +66,7 @@ def simulated(rng: np.random.Generator, beta: float, n_prompts: int) -> tuple[Ba
     longer = habit[a] - habit[b] + rng.normal(size=n_prompts)[prompt]
     won = rng.random(n_prompts)[prompt] < soft_scores(beta * longer, 0.0, temperature=1.0)
     weight = np.ones(len(a))
-    return Battles(("a", "b", "c"), a, b, won.astype(float), prompt, weight), longer
+    return Battles.by_score(("a", "b", "c"), a, b, won.astype(float), prompt, weight), longer
 
 
 def test_a_worked_example() -> None:
@@ -88,7 +88,7 @@ def test_a_worked_example() -> None:
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], seed: int) -> None:
     """That is what it means to be likeliest; the penalty takes its beta off a feature."""
-    those, features = battles_of(rows * 3), drawn(seed, 3 * len(rows), "length", "bold")
+    those, features = in_columns(rows * 3), drawn(seed, 3 * len(rows), "length", "bold")
 
     found = adjusted(those, features)
 
@@ -106,7 +106,7 @@ def test_everybody_and_every_feature_took_what_is_expected(rows: list[Battle], s
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
 def test_which_entrant_is_a_is_arbitrary(rows: list[Battle], seed: int) -> None:
     """Told the other way round, a battle has the opposite features, and is the same."""
-    those, features = battles_of(rows * 3), drawn(seed, 3 * len(rows), "length", "bold")
+    those, features = in_columns(rows * 3), drawn(seed, 3 * len(rows), "length", "bold")
     turned = np.random.default_rng(seed).random(len(those)) < 0.5
     again = replace(
         those,
@@ -150,7 +150,7 @@ def test_no_features_make_plain_bradley_terry(
 
     found = adjusted(rows, {}, fields)
 
-    plain = rate(battles_of(rows), found.ratings.parameters)
+    plain = rate(in_columns(rows), found.ratings.parameters)
     assert found.coefficients == ()
     for name in ("rating", "lower", "upper", "covariance"):
         expected = pytest.approx(getattr(plain, name), abs=1e-6, nan_ok=True)
@@ -161,7 +161,7 @@ def test_no_features_make_plain_bradley_terry(
 @given(rows=any_battles(scores=st.sampled_from((0.0, 0.25, 0.5, 1.0))))
 def test_nobody_is_rated_who_would_not_be_without_features(rows: list[Battle]) -> None:
     """An undefeated entrant has no finite strength, however it writes."""
-    plain = rate(battles_of(rows), BradleyTerryParameters())
+    plain = rate(in_columns(rows), BradleyTerryParameters())
     assume(not np.isnan(plain.rating).all())
 
     found = adjusted(rows, {}).ratings
@@ -299,7 +299,7 @@ def test_without_anybody_to_compare_there_is_no_coefficient() -> None:
 def test_strengths_out_of_reach_are_not_made_up(weights: tuple[float, float]) -> None:
     """A climb that ends because patience does would leave a number that looks like a rating."""
     rows = [Battle("a", "b", 1.0, 1, weights[0]), Battle("a", "b", 0.0, 2, weights[1])]
-    units = single_battles(battles_of(rows), np.array([True, True]))
+    units = single_battles(in_columns(rows), np.array([True, True]))
     design = Design(2, units.a, units.b, np.empty((2, 0)))
     likelihood = AdjustedLikelihood(design, units, penalty=np.zeros(2), held=np.array([0]))
 

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
-from projections.battles.columns import CannotRate
+from ledger.identity import Dimension
+from projections.battles.columns import Battles, CannotRate, battles_of
 from projections.ratings.tournament import FEATURES, Groups, by_dimension, overall, style_controlled
 from projections.tournament.settlement import by_dimension as grouped
 from tests.support.builders.events import entrant, known, opened, prompt
@@ -33,10 +34,15 @@ def groups(*fates: Fate) -> Groups:
     return grouped(tournament, settled(tournament))
 
 
+def columns(groups: Groups) -> dict[Dimension, Battles]:
+    """Return settlements in columns."""
+    return {dimension: battles_of(group) for dimension, group in groups.items()}
+
+
 def test_each_dimension_has_a_leaderboard_of_the_whole_roster() -> None:
     """Before the first verdict, too: everybody who competes is named, and nobody rated."""
-    boards = by_dimension(groups(*DECIDED), PLAIN, ROSTER)
-    before = by_dimension(groups(), PLAIN, ROSTER)
+    boards = by_dimension(columns(groups(*DECIDED)), PLAIN, ROSTER)
+    before = by_dimension(columns(groups()), PLAIN, ROSTER)
 
     assert [board.name for board in boards] == ["factuality", "utility"]
     for board in (*boards, *before):

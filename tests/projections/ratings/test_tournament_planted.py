@@ -15,6 +15,7 @@ import pytest
 from ledger.events.judging import Verdict
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension
+from projections.battles.columns import battles_of
 from projections.ratings.bradley_terry.comparisons import Pair, pairs
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.tournament import by_dimension
@@ -67,7 +68,8 @@ def rated(seed: int, preference: float, n_prompts: int) -> Pair:
         judged(pair, "A" if first else "B", "B" if second else "A")
         for pair, (first, second) in zip(unjudged(n_prompts), won, strict=True)
     ]
-    [board] = by_dimension({Dimension("factuality"): group}, BradleyTerryParameters(), ())
+    columns = {Dimension("factuality"): battles_of(group)}
+    [board] = by_dimension(columns, BradleyTerryParameters(), ())
     [found] = pairs(board.ratings, "holm")  # of one pair: Student's t, as by max-t
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from ledger.events.imports import CodedColumn, Winner
-from projections.battles.imported import table_of
+from projections.battles.imported import battles_of_set
 from projections.tournament.compared import (
     Account,
     ComparedBattle,
@@ -22,7 +22,7 @@ def battles(winners: Sequence[Winner]) -> tuple[ComparedBattle, ...]:
     """Return battles of x and y."""
     n = len(winners)
     event = imported_battles(("x",) * n, ("y",) * n, winners=CodedColumn.of(winners))
-    return table_of([event]).compared("arena")
+    return battles_of_set([event]).compared("arena")
 
 
 def test_every_imported_battle_is_in_the_account() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ledger.events.judging import Outcome, PairReconciled, Verdict
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
-from projections.battles.settled import settled_battles
+from projections.battles.columns import battles_of
 from projections.tournament.compared import account_of
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import planned_responses, recorded_pilot
@@ -180,7 +180,7 @@ def test_concatenated_orders_are_games_of_their_own() -> None:
         *("pending", "pending"),
     ]
     assert [each.order for each in found[:4]] == ["forward", "swapped"] * 2
-    assert len(settled_battles(found)) == 6
+    assert len(battles_of(found).by_verdicts("half")) == 6
 
 
 def test_the_account_of_concatenated_orders_says_that_it_counts_orders() -> None:

@@ -6,8 +6,8 @@ chances are averaged over prompts, Bradley-Terry strengths come out nearer to ea
 is put in.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,12 +15,43 @@ from numpy.typing import NDArray
 
 from ledger.events.imports import BattlesImported, CodedColumn, encode_cells
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, Battles
+from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.bradley_terry.sandwich import sandwich
 from tests.support.builders.events import key
+
+BattleRow: TypeAlias = (
+    tuple[str, str, float, Hashable] | tuple[str, str, float, Hashable, float]
+)  # the fields of a Battle
+
+
+class Battle(NamedTuple):
+    """A comparison of two entrants; score is a's: 1 won, 0 lost, 1/2 tied, or between."""
+
+    a: str
+    b: str
+    score: float
+    prompt: Hashable
+    weight: float = 1.0
+
+
+def in_columns(rows: Iterable[BattleRow]) -> Battles:
+    """Return battles in columns; entrants are sorted, prompts numbered in order."""
+    whole = [Battle(*row) for row in rows]
+    names = sorted({name for row in whole for name in (row.a, row.b)})
+    prompts = [*dict.fromkeys(row.prompt for row in whole)]
+    numbers = {prompt: number for number, prompt in enumerate(prompts)}
+    return Battles.by_score(
+        tuple(names),
+        a=np.array([names.index(row.a) for row in whole], dtype=np.intp),
+        b=np.array([names.index(row.b) for row in whole], dtype=np.intp),
+        score=np.array([row.score for row in whole], dtype=np.float64),
+        cluster=np.array([numbers[row.prompt] for row in whole], dtype=np.intp),
+        weight=np.array([row.weight for row in whole], dtype=np.float64),
+        prompts=tuple(prompts),
+    )
 
 
 def imported_battles(
@@ -183,4 +214,4 @@ def _battles(strengths: Floats, scores: Floats) -> Battles:
     a, b = (np.tile(each, n_prompts) for each in _pairs(strengths))
     prompt = np.repeat(np.arange(n_prompts), n_pairs)
     names = tuple(f"e{number:02}" for number in range(len(strengths)))
-    return Battles(names, a, b, scores.ravel(), prompt, np.ones(scores.size))
+    return Battles.by_score(names, a, b, scores.ravel(), prompt, np.ones(scores.size))

@@ -62,7 +62,7 @@ def true_ratings() -> Floats:
     nodes, weights = np.polynomial.hermite.hermgauss(80)
     usual = _STRENGTHS[_A] - _STRENGTHS[_B]
     scores = _win(usual[:, None] + 2 * _OWN * nodes) @ (weights / weights.sum())
-    pairs = Battles(ENTRANTS, _A, _B, scores, np.arange(len(_A)), np.ones(len(_A)))
+    pairs = Battles.by_score(ENTRANTS, _A, _B, scores, np.arange(len(_A)), np.ones(len(_A)))
     return rate(pairs, BradleyTerryParameters()).rating
 
 
@@ -79,4 +79,4 @@ def _battles(scores: Floats) -> Battles:
     a, b = np.tile(_A, N_PROMPTS), np.tile(_B, N_PROMPTS)
     prompt = np.repeat(np.arange(N_PROMPTS), len(_A))
     names = tuple(f"p{number}" for number in range(N_PROMPTS))
-    return Battles(ENTRANTS, a, b, scores, prompt, np.ones(scores.size), names)
+    return Battles.by_score(ENTRANTS, a, b, scores, prompt, np.ones(scores.size), names)

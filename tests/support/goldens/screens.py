@@ -47,7 +47,7 @@ from ledger.identity import EntrantId
 from ledger.recorded import StoredEvent
 from ledger.storage.writer import Conflict
 from ledger.store import Ledger
-from projections.battles.columns import Battle, battles_of
+from projections.battles.columns import battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
@@ -57,6 +57,7 @@ from projections.tournament.remaining import AskingRules, progress
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, PairQuery
+from tests.support.builders.battles import Battle, in_columns
 from tests.support.builders.commands import JUDGE, echo, open_tournament
 from tests.support.builders.events import NOON, STREAM, entrant, key, opened, prompt
 from tests.support.scripted import ScriptedGenerator, ScriptedJudge
@@ -155,7 +156,7 @@ SURE: Final = Calibration(
 
 STRENGTHS: Final = leaderboard(
     "utility",
-    battles_of(
+    in_columns(
         [
             *(Battle("tuned", "base", score, n) for n, score in enumerate((1, 1, 0.5, 1, 0, 1, 1))),
             *(Battle("base", "small", score, n) for n, score in enumerate((1, 0, 1, 0.5, 1, 1))),
@@ -184,8 +185,9 @@ def _judge(query: JudgeQuery) -> str:
 def _readings(state: Tournament) -> dict[str, Table]:
     groups = by_dimension(state, settle(state, PROMPTS, JUDGE))
     roster = [each.entrant_id for each in state.roster]
-    rated = [standings(name, group, roster, ELO) for name, group in groups.items()]
-    early = [standings(name, group[:0], roster, ELO) for name, group in groups.items()]
+    columns = {name: battles_of(group) for name, group in groups.items()}
+    rated = [standings(name, battles_of(group), roster, ELO) for name, group in groups.items()]
+    early = [standings(name, battles_of(group[:0]), roster, ELO) for name, group in groups.items()]
     now = _as_of(9, elo_table(rated, ELO, JUDGE))
     settled = [each for group in groups.values() for each in group]
     accounts = [each.account.sentence() for each in rated]
@@ -193,7 +195,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "elo": elo_table(rated, ELO, JUDGE),
         "elo_diff": difference_table(_as_of(4, elo_table(early, ELO, JUDGE)), now),
         "bt": bt_table([STRENGTHS], STRENGTHS.ratings.parameters),
-        "bt_early": bt_table(by_strength(groups, BT, roster), BT, notes=accounts),
+        "bt_early": bt_table(by_strength(columns, BT, roster), BT, notes=accounts),
         "winrates": winrates_table(win_rates(settled)),
         "matches": matches_table(settled),
         "responses": responses_table(state),

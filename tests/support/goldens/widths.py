@@ -31,6 +31,7 @@ from ledger.events.ratings import BradleyTerryParameters, EloParameters
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.store import Ledger
+from projections.battles.columns import battles_of
 from projections.battles.details import battle_details
 from projections.ratings.standings import standings, win_rates
 from projections.ratings.tournament import by_dimension as by_strength
@@ -123,8 +124,9 @@ def _readings(state: Tournament) -> dict[str, Table]:
     settled = settle(state, prompts, judge)
     groups = by_dimension(state, settled)
     roster = [each.entrant_id for each in state.roster]
-    rated = [standings(name, group, roster, ELO) for name, group in groups.items()]
-    strengths = by_strength(groups, BradleyTerryParameters(), roster)
+    columns = {name: battles_of(group) for name, group in groups.items()}
+    rated = [standings(name, battles_of(group), roster, ELO) for name, group in groups.items()]
+    strengths = by_strength(columns, BradleyTerryParameters(), roster)
     one = rated[:1]
     rules = AskingRules(retries=1)
     return {

@@ -5,7 +5,7 @@ from typing import Final
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from projections.battles.columns import Battle
+from tests.support.builders.battles import Battle
 
 NAMES: Final = ("zoe", "amy", "kim", "Bob", "élan")
 WHOLE: Final = st.sampled_from((0.0, 0.5, 1.0))

@@ -8,9 +8,8 @@ from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.rows import Fields
 from ledger.events.imports import BattlesImported, ImportedBattle
 from projections.artifacts.files import files_of
-from projections.battles.columns import Battles
-from projections.battles.imported import table_of
-from projections.battles.settled import settled_battles
+from projections.battles.columns import Battles, battles_of
+from projections.battles.imported import battles_of_set
 from tests.support.builders.events import key
 from tests.support.builders.formats import battles_of_rows, read_file, why_not
 from tests.support.builders.worlds import SLOT_A, TIE, A, B, answered, cup, heard, results
@@ -43,9 +42,9 @@ def test_a_runs_verdicts_come_back_as_the_battles_that_it_rated(tmp_path: Path) 
     event = BattlesImported.of(
         battles, file_digest=key("found"), mapping=("verdicts", 1), chunk=1, n_skipped=0
     )
-    rated = settled_battles(RUN.settlements[dimension])
+    rated = battles_of(RUN.settlements[dimension]).by_verdicts("half")
     assert len(read) == len(battles) == len(rated) > 0
-    assert sides(table_of([event]).battles(soft=True)) == sides(rated)
+    assert sides(battles_of_set([event]).rated(soft=True)) == sides(rated)
 
 
 def test_the_judge_the_source_and_the_lengths_of_both_responses_are_kept() -> None:

@@ -6,11 +6,10 @@ from msgspec.structs import replace
 
 from commands.runs.report.finding import caveats_of, finding_of
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboard
 from projections.results.ratings import FragilityRow
 from projections.tournament.compared import Account
-from tests.support.builders.battles import beaten, draw_tournaments, played
+from tests.support.builders.battles import Battle, beaten, draw_tournaments, in_columns, played
 
 PLAIN = BradleyTerryParameters()
 ACCOUNT = Account(planned=100, decided=100, tie=0, inconsistent=0, failed=(), pending=0)
@@ -18,7 +17,7 @@ ACCOUNT = Account(planned=100, decided=100, tie=0, inconsistent=0, failed=(), pe
 
 def board(battles: list[Battle], *roster: str) -> Leaderboard:
     """Return the leaderboard of battles."""
-    return leaderboard("utility", battles_of(battles), PLAIN, roster)
+    return leaderboard("utility", in_columns(battles), PLAIN, roster)
 
 
 CLEAR = {("ann", "bob"): (60, 20, 0), ("ann", "cleo"): (60, 20, 0), ("bob", "cleo"): (40, 40, 0)}
@@ -290,6 +289,6 @@ def test_a_wider_level_makes_more_ties() -> None:
 
     assert finding_of(board(played(games)), ACCOUNT).verdict == "leads"
     assert (
-        finding_of(leaderboard("", battles_of(played(games)), strict), ACCOUNT).verdict
+        finding_of(leaderboard("", in_columns(played(games)), strict), ACCOUNT).verdict
         == "not shown"
     )

@@ -13,7 +13,7 @@ from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
 from ledger.identity import Dimension
 from projections.artifacts.results import results_of
-from projections.battles.comparisons import comparisons_of
+from projections.battles.columns import battles_of
 from projections.evaluations.samples import ITEMS
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.standings import standings
@@ -147,7 +147,7 @@ def test_it_is_said_whether_another_k_orders_the_entrants_otherwise(
     def rated(kim: float) -> EloRatings:
         return EloRatings(("amy", "kim"), 1, np.array([[1400.0, kim]]))
 
-    nobody = comparisons_of([])
+    nobody = battles_of([])
     found = dataclasses.replace(
         standings(Dimension("utility"), nobody, (), ELO),
         k=16.0,

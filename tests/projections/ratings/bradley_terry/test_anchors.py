@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from ledger.events.imports import BattlesImported, CodedColumn
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, battles_of
-from projections.battles.imported import BattleTable, table_of
+from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.ratings.bradley_terry.anchors import join_battles, rate_with_anchors
 from projections.ratings.bradley_terry.rate import rate
-from tests.support.builders.battles import imported_battles
+from tests.support.builders.battles import Battle, imported_battles, in_columns
 from tests.support.strategies.battles import any_battles
 
 PLAIN = BradleyTerryParameters()
@@ -20,9 +19,9 @@ ROUND = ("ann", "ann", "bob", "bob", "cleo", "cleo", "ann")  # each took somethi
 AGAINST = ("bob", "cleo", "cleo", "ann", "ann", "bob", "bob")
 
 
-def by_people(*more: BattlesImported) -> BattleTable:
+def by_people(*more: BattlesImported) -> BattlesOfSet:
     """Return battles of three anchors before people, and more."""
-    return table_of([imported_battles(ROUND, AGAINST), *more])
+    return battles_of_set([imported_battles(ROUND, AGAINST), *more])
 
 
 def by_judges(a: tuple[str, ...], b: tuple[str, ...], **fields: object) -> BattlesImported:
@@ -85,11 +84,11 @@ def test_a_group_that_judges_do_not_link_is_not_in_the_mean_difference() -> None
 @pytest.mark.parametrize(
     "others",
     [
-        table_of([by_judges(("ann", "bob"), ("bob", "ann"))]),
-        table_of([imported_battles(("ann",), ("bob",))]),
+        battles_of_set([by_judges(("ann", "bob"), ("bob", "ann"))]),
+        battles_of_set([imported_battles(("ann",), ("bob",))]),
     ],
 )
-def test_without_two_comparable_anchors_there_is_no_difference(others: BattleTable) -> None:
+def test_without_two_comparable_anchors_there_is_no_difference(others: BattlesOfSet) -> None:
     """Zero would say that all is well."""
     found = rate_with_anchors(others, PLAIN, soft=True)
 
@@ -108,7 +107,7 @@ def test_the_scale_may_hang_from_the_evaluated() -> None:
 
 def test_a_tournament_joins_the_anchors() -> None:
     """Its entrants stand in the same table; one that people know is an anchor there, too."""
-    ours = battles_of([Battle("new", "ann", 1.0, "p1"), Battle("ann", "new", 1.0, "p2")])
+    ours = in_columns([Battle("new", "ann", 1.0, "p1"), Battle("ann", "new", 1.0, "p2")])
 
     found = rate_with_anchors(by_people(), PLAIN, ours, soft=True)
 
@@ -131,8 +130,8 @@ def test_preferences_count_as_such_or_as_who_won() -> None:
 def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
     """What is said twice of the same prompts is no more certain for coming from two sources."""
     ring = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c"), ("b", "a"), ("c", "b"), ("a", "b")]
-    told = battles_of(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(6 * ring))
-    elsewhere = battles_of(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(6 * ring))
+    told = in_columns(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(6 * ring))
+    elsewhere = in_columns(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(6 * ring))
 
     both = (told, join_battles(told, told), join_battles(told, elsewhere))
     once, same, other = (rate(each, PLAIN) for each in both)
@@ -146,8 +145,10 @@ def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
 
 def test_battles_of_no_known_prompt_join_no_other() -> None:
     """Two that nobody named are two, though both have the number that follows the named ones."""
-    named = table_of([imported_battles(("a", "b"), ("b", "a"), prompts=CodedColumn(("q1", None)))])
-    nameless = named.battles(soft=True)
+    named = battles_of_set(
+        [imported_battles(("a", "b"), ("b", "a"), prompts=CodedColumn(("q1", None)))]
+    )
+    nameless = named.rated(soft=True)
 
     both = join_battles(nameless, nameless)
 
@@ -159,7 +160,7 @@ def test_joining_loses_no_battle_and_mixes_no_prompts(
     ours: list[Battle], theirs: list[Battle]
 ) -> None:
     """Battles move together by prompt, whoever judged them; different ids are different prompts."""
-    both = join_battles(battles_of(ours), battles_of(theirs))
+    both = join_battles(in_columns(ours), in_columns(theirs))
 
     told = [*ours, *theirs]
     names = [(both.entrants[a], both.entrants[b]) for a, b in zip(both.a, both.b, strict=True)]
@@ -171,8 +172,8 @@ def test_joining_loses_no_battle_and_mixes_no_prompts(
 def test_a_prompt_that_has_another_ones_text_is_one_with_it() -> None:
     """Ours under one id, theirs under another."""
     both = join_battles(
-        battles_of([("ann", "bob", 1.0, "p1"), ("ann", "bob", 1.0, "p3")]),
-        battles_of([("ann", "cat", 1.0, "p2"), ("ann", "cat", 1.0, "q")]),
+        in_columns([("ann", "bob", 1.0, "p1"), ("ann", "bob", 1.0, "p3")]),
+        in_columns([("ann", "cat", 1.0, "p2"), ("ann", "cat", 1.0, "q")]),
         {"p1": "p1", "p2": "p1", "p3": "p3"},
     )
 

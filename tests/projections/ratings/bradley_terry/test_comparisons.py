@@ -8,11 +8,10 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.comparisons import differences, p_better, pairs, ranks
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.student import two_sided_p
-from tests.support.builders.battles import played, tournaments
+from tests.support.builders.battles import Battle, in_columns, played, tournaments
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import any_battles
 
@@ -20,7 +19,7 @@ from tests.support.strategies.battles import any_battles
 def fought(**games: tuple[int, int]) -> BradleyTerryRatings:
     """Rate by games, given how often the first and how often the second of a pair won."""
     rows = played({(pair[0], pair[1]): (won, lost, 0) for pair, (won, lost) in games.items()})
-    return rate(battles_of(rows), BradleyTerryParameters())
+    return rate(in_columns(rows), BradleyTerryParameters())
 
 
 def test_a_rank_counts_those_who_are_surely_better() -> None:
@@ -36,7 +35,7 @@ def test_a_rank_counts_those_who_are_surely_better() -> None:
 def test_a_difference_may_be_sure_where_intervals_overlap() -> None:
     """Both hang from the same others: what is unsure of those is unsure of both alike."""
     games = {("a", "b"): (66, 34, 0), ("b", "c"): (9, 9, 0), ("a", "c"): (9, 9, 0)}
-    ratings = rate(battles_of(played(games)), valid(BradleyTerryParameters, {"anchor": "c"}))
+    ratings = rate(in_columns(played(games)), valid(BradleyTerryParameters, {"anchor": "c"}))
 
     assert ratings.lower[0] < ratings.upper[1]
     assert ranks(ratings).high[0] < ranks(ratings).high[1]
@@ -71,7 +70,7 @@ def test_ranks_are_those_within_a_component() -> None:
 def test_equals_without_error_are_no_better_than_each_other() -> None:
     """Rounding must not rank: prompts that all say the same leave a standard error of 0."""
     rows = [(a, b, 1.0, prompt) for prompt in range(6) for a, b in ("ab", "bc", "ca")]
-    ratings = rate(battles_of(rows), BradleyTerryParameters())
+    ratings = rate(in_columns(rows), BradleyTerryParameters())
 
     assert ranks(ratings).low.tolist() == [0, 0, 0]
     assert np.isnan(p_better(ratings)).all()
@@ -85,7 +84,7 @@ def test_two_of_which_no_prompt_differs_are_no_better_than_each_other() -> None:
         for prompt, won in enumerate([1.0, 0.0, 1.0, 1.0, 0.5, 0.0])
         for a in "ab"
     ]
-    ratings = rate(battles_of(rows), BradleyTerryParameters())
+    ratings = rate(in_columns(rows), BradleyTerryParameters())
 
     assert np.isnan(p_better(ratings)[0, 1])
     found = {(pair.entrant_a, pair.entrant_b): pair.p for pair in pairs(ratings, "max-t")}
@@ -96,7 +95,7 @@ def test_two_of_which_no_prompt_differs_are_no_better_than_each_other() -> None:
 @given(rows=any_battles())
 def test_ranks_lie_among_those_who_can_be_compared(rows: list[Battle]) -> None:
     """And where one chance is known, the other is what is missing from 1."""
-    ratings = rate(battles_of(rows), BradleyTerryParameters())
+    ratings = rate(in_columns(rows), BradleyTerryParameters())
 
     low, high = ranks(ratings)
     p = p_better(ratings)

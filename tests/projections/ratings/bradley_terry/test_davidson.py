@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind
-from projections.battles.columns import Battle, CannotRate, battles_of
+from projections.battles.columns import CannotRate
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
-from tests.support.builders.battles import played
+from tests.support.builders.battles import Battle, in_columns, played
 from tests.support.strategies.battles import comparable
 
 GAMES = {("a", "b"): (5, 2, 4), ("b", "c"): (3, 3, 1), ("a", "c"): (4, 1, 2)}  # won, lost, tied
@@ -18,7 +18,7 @@ GAMES = {("a", "b"): (5, 2, 4), ("b", "c"): (3, 3, 1), ("a", "c"): (4, 1, 2)}  #
 
 def davidson(rows: Sequence[Battle], *, prior_sd: float | None = None) -> BradleyTerryRatings:
     """Rate with ties as an outcome of their own."""
-    return rate(battles_of(rows), BradleyTerryParameters(ties="davidson", prior_sd=prior_sd))
+    return rate(in_columns(rows), BradleyTerryParameters(ties="davidson", prior_sd=prior_sd))
 
 
 def highest(height: Callable[[list[float]], float], place: list[float]) -> list[float]:
@@ -72,7 +72,7 @@ def test_without_ties_it_is_bradley_and_terrys_model() -> None:
 
     ratings = davidson(games)
 
-    half = rate(battles_of(games), BradleyTerryParameters())
+    half = rate(in_columns(games), BradleyTerryParameters())
     assert ratings.rating.tolist() == half.rating.tolist()
     assert ratings.nu.tolist() == [0.0]
 
@@ -112,7 +112,7 @@ def test_resamples_without_a_finite_fit_are_found_out(interval: IntervalKind) ->
     rows = played({("a", "b"): (10, 1, 5)})
     parameters = BradleyTerryParameters(ties="davidson", interval=interval, resamples=200)
 
-    ratings = rate(battles_of(rows), parameters)
+    ratings = rate(in_columns(rows), parameters)
 
     some = interval == "multinomial"
     assert (bool(ratings.n_without_fit.all()), bool(ratings.upper[0] == inf)) == (some, some)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ledger.events.ratings import IntervalUnit
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
     Components,
@@ -19,6 +18,7 @@ from projections.ratings.bradley_terry.evidence import (
     one_component,
     strongly_connected,
 )
+from tests.support.builders.battles import Battle, in_columns
 from tests.support.strategies.battles import any_battles
 
 N = 6
@@ -117,7 +117,7 @@ def test_a_battle_is_kept_once_whoever_is_named_first() -> None:
     """Millions of battles are a few cells, which is what makes a bootstrap quick."""
     rows = [("a", "b", 1.0, 1), ("b", "a", 0.0, 2), ("b", "a", 1.0, 3)]
 
-    units = clustered_battles(battles_of([*rows, ("a", "b", 1.0, 4, 2.0)]), "battles")
+    units = clustered_battles(in_columns([*rows, ("a", "b", 1.0, 4, 2.0)]), "battles")
 
     assert listed(units) == {
         frozenset({(0, 1, 1.0, 1.0)}): 2,
@@ -130,7 +130,7 @@ def test_the_battles_of_a_prompt_stay_together() -> None:
     """They are no independent evidence; a prompt of one battle is like any other such."""
     rows = [("a", "b", 1.0, "p1"), ("b", "c", 1.0, "p1"), ("a", "b", 1.0, "p2")]
 
-    units = clustered_battles(battles_of([*rows, ("a", "b", 1.0, "p3")]), "prompts")
+    units = clustered_battles(in_columns([*rows, ("a", "b", 1.0, "p3")]), "prompts")
 
     assert listed(units) == {
         frozenset({(0, 1, 1.0, 1.0), (1, 2, 1.0, 1.0)}): 1,
@@ -142,7 +142,7 @@ def test_within_some_entrants_all_is_numbered_anew() -> None:
     """A component is fitted as if there were no others."""
     rows = [("a", "b", 1.0, 1), ("b", "d", 0.0, 2), ("d", "b", 0.5, 2), ("c", "d", 1.0, 2)]
 
-    within = clustered_battles(battles_of(rows), "prompts").within(battles_of(rows).b[[0, 1]])
+    within = clustered_battles(in_columns(rows), "prompts").within(in_columns(rows).b[[0, 1]])
 
     assert within.n_entrants == 2
     assert listed(within) == {frozenset({(0, 1, 0.0, 1.0), (0, 1, 0.5, 1.0)}): 1}
@@ -154,8 +154,8 @@ def test_no_battle_is_lost(kind: IntervalUnit, rows: list[Battle], data: st.Data
     """What counts is the same whatever is one piece of evidence, and in any order."""
     shuffled = data.draw(st.permutations(rows))
 
-    units = clustered_battles(battles_of(rows), kind)
+    units = clustered_battles(in_columns(rows), kind)
 
     weight = (units.weight * units.count[units.unit]).sum()
     assert weight == pytest.approx(sum(row.weight for row in rows))
-    assert listed(clustered_battles(battles_of(shuffled), kind)) == listed(units)
+    assert listed(clustered_battles(in_columns(shuffled), kind)) == listed(units)

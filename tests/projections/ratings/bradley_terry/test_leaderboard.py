@@ -7,13 +7,12 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import (
     Leaderboard,
     leaderboard,
 )
 from projections.results.ratings import BradleyTerryRow
-from tests.support.builders.battles import played
+from tests.support.builders.battles import Battle, in_columns, played
 from tests.support.strategies.battles import any_battles
 
 PLAIN = BradleyTerryParameters()
@@ -30,7 +29,7 @@ AMONG = [  # each of ann, bob and cleo took something off each
 
 def board(*more: Battle, parameters: BradleyTerryParameters = PLAIN) -> Leaderboard:
     """Return a leaderboard of three entrants, of more battles, and of dan, who fought none."""
-    return leaderboard("factuality", battles_of([*AMONG, *more]), parameters, ["dan", "ann"])
+    return leaderboard("factuality", in_columns([*AMONG, *more]), parameters, ["dan", "ann"])
 
 
 def places(found: Leaderboard) -> dict[str, BradleyTerryRow]:
@@ -89,7 +88,7 @@ def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
     few = [Battle("ann", "bob", 1.0, n) for n in range(5)] + [Battle("bob", "ann", 1.0, 6)]
     parameters = replace(PLAIN, interval="multinomial", resamples=50)
 
-    found = leaderboard("factuality", battles_of(few), parameters)
+    found = leaderboard("factuality", in_columns(few), parameters)
 
     assert found.ratings.n_without_fit.tolist() > [5]
     assert {place.no_interval for place in found.rows} == {
@@ -102,7 +101,7 @@ def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:
 @given(any_battles())
 def test_every_entrant_stands_once_with_a_number_or_the_reason(rows: list[Battle]) -> None:
     """Nobody is dropped, and nobody is without a word."""
-    found = leaderboard("factuality", battles_of(rows), PLAIN, ["nobody"])
+    found = leaderboard("factuality", in_columns(rows), PLAIN, ["nobody"])
 
     names = {name for row in rows for name in (row.a, row.b)} | {"nobody"}
     assert sorted(place.entrant for place in found.rows) == sorted(names)
@@ -117,8 +116,8 @@ def test_one_win_over_the_weakest_ranks_nobody_first() -> None:
     old = played(MANY)
     new = [*old, Battle("zoe", "cleo", 1.0, 1_000)]
 
-    before = leaderboard("factuality", battles_of(old), PLAIN)
-    after = leaderboard("factuality", battles_of(new), PLAIN)
+    before = leaderboard("factuality", in_columns(old), PLAIN)
+    after = leaderboard("factuality", in_columns(new), PLAIN)
 
     assert places(after)["zoe"].rank is None
     assert {name: (each.rating, each.rank) for name, each in places(before).items()} == {
@@ -132,8 +131,8 @@ def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
     scores = [1.0, 1.0, 1.0, 0.0, 0.0]
     games = [Battle("zoe", "ann", score, 1_000 + n) for n, score in enumerate(scores)]
 
-    before = places(leaderboard("factuality", battles_of(old), PLAIN))
-    after = places(leaderboard("factuality", battles_of([*old, *games]), PLAIN))
+    before = places(leaderboard("factuality", in_columns(old), PLAIN))
+    after = places(leaderboard("factuality", in_columns([*old, *games]), PLAIN))
 
     zoe = after.pop("zoe")
     assert zoe.rating is not None
@@ -150,7 +149,7 @@ def test_ranks_are_a_range_where_two_are_too_near_each_other() -> None:
     """A reader sees which order is not known."""
     found = leaderboard(
         "factuality",
-        battles_of(
+        in_columns(
             played(
                 {
                     ("ann", "cleo"): (80, 20, 0),

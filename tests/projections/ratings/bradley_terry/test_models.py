@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.battles.columns import Battle, battles_of
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
+from tests.support.builders.battles import Battle, in_columns
 from tests.support.strategies.battles import any_battles, comparable
 
 STEP = 1e-4
@@ -49,7 +49,7 @@ def test_derivatives_are_those_of_the_log_likelihood(
     kind: type[BradleyTerry] | type[Davidson], rows: list[Battle], drawn: Floats
 ) -> None:
     """A wrong gradient rates wrongly; a wrong second derivative gives wrong intervals only."""
-    units = clustered_battles(battles_of(rows), "battles")
+    units = clustered_battles(in_columns(rows), "battles")
     model = kind(units.n_entrants)
     at = drawn[-model.n_parameters :]
     differentiate = model.derivatives(counted(model, units))
@@ -72,7 +72,7 @@ def test_the_scores_of_battles_add_up_to_the_gradient(
     kind: type[BradleyTerry] | type[Davidson], rows: list[Battle], drawn: Floats
 ) -> None:
     """Intervals are made of single battles' scores, ratings of counts: both must be one model."""
-    units = clustered_battles(battles_of(rows), "battles")
+    units = clustered_battles(in_columns(rows), "battles")
     model = kind(units.n_entrants)
     at = drawn[-model.n_parameters :]
     counts = counted(model, units)
@@ -104,7 +104,7 @@ def test_several_counts_have_fits_or_not_each_by_itself(
     prior: bool,
 ) -> None:
     """Resamples are tried many at a time, and one without a fit must not spoil its neighbours."""
-    units = clustered_battles(battles_of(rows), "battles")
+    units = clustered_battles(in_columns(rows), "battles")
     numbers = st.lists(st.integers(0, 1), min_size=len(units.count), max_size=len(units.count))
     drawn = np.array(data.draw(st.lists(numbers, min_size=1, max_size=5)), dtype=np.float64)
     model = kind(units.n_entrants)
@@ -118,7 +118,7 @@ def test_several_counts_have_fits_or_not_each_by_itself(
 @given(rows=comparable())
 def test_a_prior_and_davidsons_ties_ask_no_more_than_bradley_and_terry(rows: list[Battle]) -> None:
     """A prior always gives a fit to who has wins; ties as an outcome can only take one away."""
-    units = clustered_battles(battles_of(rows), "battles")
+    units = clustered_battles(in_columns(rows), "battles")
     half, davidson = BradleyTerry(units.n_entrants), Davidson(units.n_entrants)
 
     assert half.has_fit(counted(half, units), prior=False).all()

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, Battles, CannotRate, battles_of
+from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.comparisons import ranks
 from projections.ratings.bradley_terry.overall import Missing, OverallRatings, rate_overall
 from projections.ratings.bradley_terry.rate import rate
-from tests.support.builders.battles import RING
+from tests.support.builders.battles import RING, Battle, in_columns
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import any_battles, comparable
 
@@ -24,7 +24,7 @@ def overall(
 ) -> OverallRatings:
     """Rate battles, by dimension, by parameters that are as usual but for those given."""
     return rate_overall(
-        battles_of(row for group in rows.values() for row in group),
+        in_columns(row for group in rows.values() for row in group),
         [dimension for dimension, group in rows.items() for _ in group],
         weights,
         valid(BradleyTerryParameters, fields),
@@ -48,7 +48,7 @@ def simulated(rng: np.random.Generator, n_prompts: int) -> tuple[Battles, list[s
     chance = 1 / (1 + np.exp(suits[prompt, b] - suits[prompt, a]))
     score = (rng.random((2, len(a))) < chance).astype(float).ravel()
     a, b, prompt = (np.tile(each, 2) for each in (a, b, prompt))
-    battled = Battles(("a", "b", "c"), a, b, score, prompt, weight=np.ones(len(score)))
+    battled = Battles.by_score(("a", "b", "c"), a, b, score, prompt, weight=np.ones(len(score)))
     return battled, np.repeat(["style", "truth"], len(a) // 2).tolist()
 
 
@@ -71,7 +71,7 @@ def test_a_single_dimension_is_rated_as_it_is(fields: dict[str, object]) -> None
 
     found = overall({"truth": rows}, {"truth": 3.0}, **fields).ratings
 
-    plain = rate(battles_of(rows), found.parameters)
+    plain = rate(in_columns(rows), found.parameters)
     for name in ("rating", "lower", "upper", "covariance", "n_battles"):
         assert getattr(found, name) == pytest.approx(getattr(plain, name))
     assert ranks(found).low.tolist() == ranks(plain).low.tolist()
@@ -214,7 +214,7 @@ def test_weights_are_stated_for_every_dimension(weights: dict[str, float], why: 
 def test_dimensions_are_given_battle_by_battle() -> None:
     """A column of another length belongs to other battles."""
     with pytest.raises(ValueError, match="one for each battle"):
-        rate_overall(battles_of(RING), ["truth"], {"truth": 1.0}, BradleyTerryParameters())
+        rate_overall(in_columns(RING), ["truth"], {"truth": 1.0}, BradleyTerryParameters())
 
 
 def test_resamples_are_refused() -> None:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit, TieModel
-from projections.battles.columns import Battle, BattleRow, Battles, CannotRate, battles_of
+from projections.battles.columns import Battles, CannotRate
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from tests.support.builders.battles import Battle, BattleRow, in_columns
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import NAMES, SOFT, any_battles, comparable
 
@@ -30,7 +31,7 @@ def drawn(seed: int, *, n: int = 8, n_battles: int = 600) -> Battles:
     score = (rng.random(n_battles) < 1 / (1 + np.exp((b - a) / 4))).astype(np.float64)
     score[rng.random(n_battles) < 0.2] = 0.5
     names = tuple(f"e{i}" for i in range(n))
-    return Battles(names, a, b, score, np.arange(n_battles), np.ones(n_battles))
+    return Battles.by_score(names, a, b, score, np.arange(n_battles), np.ones(n_battles))
 
 
 def points(strengths: NDArray[np.float64]) -> list[float]:
@@ -86,7 +87,7 @@ MORE_UPSETS = [(a, b, 1.0, n) for n in range(6) for a, b, _, which in UPSETS if 
 
 def rated(rows: Iterable[BattleRow], **parameters: object) -> BradleyTerryRatings:
     """Rate battles by parameters that are as usual but for those given."""
-    return rate(battles_of(rows), valid(BradleyTerryParameters, parameters))
+    return rate(in_columns(rows), valid(BradleyTerryParameters, parameters))
 
 
 def reasons(ratings: BradleyTerryRatings) -> dict[str, str | None]:
@@ -300,7 +301,7 @@ def test_a_chain_of_wins_orders_and_rates_nobody() -> None:
 
 def test_who_fought_nobody_cannot_be_compared() -> None:
     """Columns may name an entrant of whom there is no battle yet."""
-    fought = battles_of([("a", "b", 1.0, 1), ("b", "a", 1.0, 2)])
+    fought = in_columns([("a", "b", 1.0, 1), ("b", "a", 1.0, 2)])
     named = replace(fought, entrants=("a", "b", "c"))
 
     ratings = rate(named, BradleyTerryParameters())

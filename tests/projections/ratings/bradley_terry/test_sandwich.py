@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 
 from ledger.events.ratings import IntervalUnit
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson
 from projections.ratings.bradley_terry.evidence import clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
-from tests.support.builders.battles import fitted, strengths_covariance
+from tests.support.builders.battles import Battle, fitted, in_columns, strengths_covariance
 from tests.support.strategies.battles import SOFT, comparable
 
 
@@ -63,7 +63,7 @@ def by_the_textbook(battles: Battles, unit: IntervalUnit, theta: Floats) -> Floa
 @given(rows=comparable(scores=SOFT))
 def test_it_is_that_of_the_textbook(unit: IntervalUnit, rows: list[Battle]) -> None:
     """Counting what is alike once, what is alone apart, and a power series only save time."""
-    battles = battles_of(
+    battles = in_columns(
         row._replace(prompt=f"{copy} {row.prompt}") for copy in range(3) for row in rows
     )
     likelihood = likelihood_of(battles, unit)
@@ -83,7 +83,7 @@ def test_many_prompts_of_many_entrants_add_up(monkeypatch: pytest.MonkeyPatch) -
     b = (a + rng.integers(1, n, size=n_battles)) % n
     score, prompt = rng.integers(2, size=n_battles).astype(np.float64), np.arange(n_battles) // 2
     names = tuple(f"{i:03}" for i in range(n))
-    battles = Battles(names, a, b, score, prompt, np.ones(n_battles))
+    battles = Battles.by_score(names, a, b, score, prompt, np.ones(n_battles))
     likelihood = likelihood_of(battles, "prompts")
     fit = fitted(likelihood)
 
@@ -100,7 +100,7 @@ def test_prompts_that_move_together_leave_less_evidence() -> None:
     variance = {
         unit: of_differences(strengths_covariance(each, fitted(each)))[0, 0]
         for unit in ("prompts", "battles")
-        for each in [likelihood_of(battles_of(rows), unit)]
+        for each in [likelihood_of(in_columns(rows), unit)]
     }
 
     allowances = (5 / 4) / (50 / 49)
@@ -110,7 +110,7 @@ def test_prompts_that_move_together_leave_less_evidence() -> None:
 def test_the_error_of_a_log_odds_is_that_of_its_counts() -> None:
     """Worked by hand: 1 / won + 1 / lost, and C / (C - 1) for C battles that inform alike."""
     rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20)]
-    likelihood = likelihood_of(battles_of(rows), "battles")
+    likelihood = likelihood_of(in_columns(rows), "battles")
 
     found = strengths_covariance(likelihood, fitted(likelihood))
 
@@ -121,7 +121,7 @@ def test_the_error_of_a_log_odds_is_that_of_its_counts() -> None:
 def test_ties_inform_of_their_number_and_not_of_the_difference() -> None:
     """Worked by hand: Davidson's log odds are of the decided; leverage is a little less than 1."""
     rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5] * 10)]
-    likelihood = Likelihood(Davidson(2), clustered_battles(battles_of(rows), "battles"))
+    likelihood = Likelihood(Davidson(2), clustered_battles(in_columns(rows), "battles"))
 
     found = strengths_covariance(likelihood, fitted(likelihood))
 
@@ -138,7 +138,7 @@ def test_clusters_that_inform_alike_leave_one_degree_of_freedom_less(
     pairs = [("a", "b"), ("b", "c"), ("c", "a")]
     scores = [1.0, 0.0, 0.5, 1.0, 0.0, 1.0, 0.5, 0.0]
     rows = [(a, b, score, n) for n, score in enumerate(scores) for a, b in pairs]
-    found = sandwich_of(Likelihood(model, clustered_battles(battles_of(rows), "prompts")))
+    found = sandwich_of(Likelihood(model, clustered_battles(in_columns(rows), "prompts")))
 
     freedom = found.freedom((np.eye(3) - 1 / 3) @ found.inverse[:3])
 
@@ -149,7 +149,7 @@ def test_who_fought_on_few_prompts_has_few_degrees_of_freedom() -> None:
     """A newcomer of 6 prompts, among those of 60."""
     rows = [("a", "b", float(n % 2), n) for n in range(60)]
     rows += [("new", "a", float(n % 2), n) for n in range(6)]
-    found = sandwich_of(likelihood_of(battles_of(rows), "prompts"))
+    found = sandwich_of(likelihood_of(in_columns(rows), "prompts"))
 
     _, _, new = found.freedom((np.eye(3) - np.array([0.5, 0.5, 0.0])) @ found.inverse)
 
@@ -159,6 +159,6 @@ def test_who_fought_on_few_prompts_has_few_degrees_of_freedom() -> None:
 def test_a_figure_that_is_fixed_has_no_degrees_of_freedom() -> None:
     """An anchor's rating does not vary."""
     rows = [("a", "b", float(n % 2), n) for n in range(6)]
-    found = sandwich_of(likelihood_of(battles_of(rows), "prompts"))
+    found = sandwich_of(likelihood_of(in_columns(rows), "prompts"))
 
     assert np.isnan(found.freedom(np.zeros((1, 2)))).all()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit
-from projections.battles.columns import battles_of
 from projections.intervals import Floats
 from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import clustered_battles
@@ -26,6 +25,7 @@ from tests.support.builders.battles import (
     bradley_terry,
     coverage,
     fitted,
+    in_columns,
     strengths_covariance,
     tournaments,
     truth,
@@ -50,7 +50,7 @@ def test_its_spread_is_that_of_the_closed_form(
     kind: Bootstrap, unit: IntervalUnit, model: PairModel
 ) -> None:
     """Two ways to the same errors: each is the other's check, to what 2,000 draws can say."""
-    likelihood = Likelihood(model, clustered_battles(battles_of(ROWS), unit))
+    likelihood = Likelihood(model, clustered_battles(in_columns(ROWS), unit))
     centred = np.eye(3) - 1 / 3
 
     errors = draws_of(likelihood, kind).std(axis=0)
@@ -63,7 +63,7 @@ def test_its_spread_is_that_of_the_closed_form(
 def test_a_prior_is_drawn_too(kind: Bootstrap) -> None:
     """An entrant of whom there is next to no battle must be as unsure as the prior is."""
     rows = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2)]
-    units = clustered_battles(battles_of([*rows, ("c", "a", 1.0, 3, 1e-6)]), "battles")
+    units = clustered_battles(in_columns([*rows, ("c", "a", 1.0, 3, 1e-6)]), "battles")
     likelihood = Likelihood(BradleyTerry(3), units, precision=1 / 0.5**2)
     centred = np.eye(3) - 1 / 3
 
@@ -77,7 +77,7 @@ def test_a_prior_is_drawn_too(kind: Bootstrap) -> None:
 def test_bayesian_resamples_always_have_a_fit() -> None:
     """No weight is 0, so nobody loses a last win; of multinomial resamples many have none."""
     rows = [("a", "b", 1.0, 1), ("b", "a", 1.0, 2), ("b", "c", 1.0, 3), ("c", "a", 0.5, 4)]
-    likelihood = Likelihood(BradleyTerry(3), clustered_battles(battles_of(rows), "prompts"))
+    likelihood = Likelihood(BradleyTerry(3), clustered_battles(in_columns(rows), "prompts"))
 
     bayesian = draws_of(likelihood, "bayesian", resamples=200)
     multinomial = draws_of(likelihood, "multinomial", resamples=200)
@@ -90,7 +90,7 @@ def test_bayesian_resamples_always_have_a_fit() -> None:
 def test_a_resample_that_lost_all_ties_still_rates() -> None:
     """Davidson's nu is 0 then, which no step of log nu reaches; strengths do not wait for it."""
     rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5])]
-    likelihood = Likelihood(Davidson(2), clustered_battles(battles_of(rows), "battles"))
+    likelihood = Likelihood(Davidson(2), clustered_battles(in_columns(rows), "battles"))
 
     draws = draws_of(likelihood, "multinomial", resamples=100)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ledger.events.ratings import EloParameters
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.elo.influence import n_remembered, variances
 from projections.ratings.elo.rate import rate
 from projections.ratings.elo.season import numbered, play
 from projections.ratings.elo.uncertainty import bootstrap
-from tests.support.builders.battles import draw_tournaments
+from tests.support.builders.battles import Battle, draw_tournaments, in_columns
 
 
 def errors(battles: Battles, k: float, n_prompts: int | None = None) -> Floats:
@@ -36,7 +36,7 @@ def test_the_bootstrap_finds_the_same(k: float) -> None:
 
 def test_two_entrants_differ_by_the_odds_of_their_share() -> None:
     """By hand: 60 of 100 prompts; the share's error over p (1 - p), of which each takes half."""
-    battles = battles_of(Battle("A", "B", float(n < 60), n) for n in range(100))
+    battles = in_columns(Battle("A", "B", float(n < 60), n) for n in range(100))
     gap = 400 / np.log(10) * np.sqrt(0.6 * 0.4 / 99) / (0.6 * 0.4)
 
     found = errors(battles.take(np.repeat(np.arange(100), 100)), 0.5)
@@ -46,7 +46,7 @@ def test_two_entrants_differ_by_the_odds_of_their_share() -> None:
 
 def test_a_rating_that_has_just_begun_moves_by_k_for_each_win() -> None:
     """By hand: nothing decays yet, so it is K times the error of the number of wins."""
-    battles = battles_of(Battle("A", "B", float(n < 60), n) for n in range(100))
+    battles = in_columns(Battle("A", "B", float(n < 60), n) for n in range(100))
     wins = np.sqrt(100 * 100 / 99 * 0.6 * 0.4)
 
     assert errors(battles, 1e-4) == pytest.approx([1e-4 * wins] * 2, rel=1e-4)
@@ -54,7 +54,7 @@ def test_a_rating_that_has_just_begun_moves_by_k_for_each_win() -> None:
 
 def test_prompts_on_which_all_tied_count() -> None:
     """Ties are dropped: another bank would have more such prompts, or fewer."""
-    battles = battles_of(Battle("A", "B", 1.0, n) for n in range(50))
+    battles = in_columns(Battle("A", "B", 1.0, n) for n in range(50))
 
     alone, beside = errors(battles, 16.0), errors(battles, 16.0, n_prompts=100)
 
@@ -69,7 +69,9 @@ def test_battles_of_one_prompt_are_no_further_evidence() -> None:
     new = np.arange(4 * len(once)) // (len(once) // 60)
 
     same = errors(four, 16.0)
-    surer = errors(Battles(four.entrants, four.a, four.b, four.score, new, four.weight), 16.0)
+    surer = errors(
+        Battles.by_score(four.entrants, four.a, four.b, four.score, new, four.weight), 16.0
+    )
 
     assert same == pytest.approx(errors(once, 16.0), rel=0.05)
     assert same / surer == pytest.approx(np.full(len(same), 2.0), rel=0.05)
@@ -80,7 +82,7 @@ def test_groups_that_never_met_do_not_move_each_other() -> None:
     rows = [Battle("A", "B", float(n % 3 > 0), n) for n in range(60)]
     other = [Battle("C", "D", float(n % 2), 60 + n) for n in range(20)]
 
-    both, alone = errors(battles_of([*rows, *other]), 16.0), errors(battles_of(rows), 16.0, 80)
+    both, alone = errors(in_columns([*rows, *other]), 16.0), errors(in_columns(rows), 16.0, 80)
 
     assert both[:2] == pytest.approx(alone, rel=0.02)
 
@@ -130,4 +132,4 @@ def test_no_battle_is_left_out_where_ratings_still_grow() -> None:
     [battles] = draw_tournaments(1, n_prompts=60)
 
     assert n_remembered(battles, 0.01) == len(battles)
-    assert n_remembered(battles_of([Battle("A", "B", 1.0, "p")]), 0.01) == 1
+    assert n_remembered(in_columns([Battle("A", "B", 1.0, "p")]), 0.01) == 1

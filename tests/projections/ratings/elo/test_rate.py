@@ -15,8 +15,8 @@ from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.elo.rate import EloRatings, rate
+from tests.support.builders.battles import Battle, in_columns
 from tests.support.builders.events import valid
 from tests.support.strategies.battles import SOFT, WHOLE, any_battles
 from tests.support.strategies.tournaments import elo_parameters
@@ -35,7 +35,7 @@ def played() -> SearchStrategy[list[Battle]]:
 def rated(rows: Sequence[Battle], parameters: EloParameters, k: float | None = None) -> EloRatings:
     """Return the ratings under one K."""
     k = parameters.k if k is None else k
-    return rate(battles_of(rows), parameters, [k])[k]
+    return rate(in_columns(rows), parameters, [k])[k]
 
 
 def won(*pairs: str) -> list[Battle]:
@@ -100,7 +100,7 @@ def test_every_k_is_rated_as_if_it_were_alone(
     rows: list[Battle], parameters: EloParameters
 ) -> None:
     """A sweep says what K does: the same bits, whatever other K stand beside."""
-    together = rate(battles_of(rows), parameters, KS)
+    together = rate(in_columns(rows), parameters, KS)
 
     assert list(together) == list(KS)
     for k in KS:
@@ -111,8 +111,8 @@ def test_orders_that_do_not_fit_at_once_are_the_same_orders() -> None:
     """Memory bounds how many orders are held, and must not decide about ratings."""
     rows, parameters = won(*["AB", "BC", "CA"] * 4), EloParameters(permutations=7)
 
-    whole = rate(battles_of(rows), parameters, KS)
-    in_parts = rate(battles_of(rows), parameters, KS, most_bytes=6 * len(rows))
+    whole = rate(in_columns(rows), parameters, KS)
+    in_parts = rate(in_columns(rows), parameters, KS, most_bytes=6 * len(rows))
 
     assert whole[16.0].traces.tobytes() == in_parts[16.0].traces.tobytes()
 
@@ -230,17 +230,17 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
     """NumPy's own exponential differs in the last bit there, and a replay would cry forgery."""
     code = (
         "from ledger.events.ratings import EloParameters\n"
-        "from projections.battles.columns import Battle, battles_of\n"
+        "from projections.battles.columns import battles_of\n"
         "from projections.ratings.elo.rate import rate\n"
         "from projections.ratings.elo.uncertainty import bootstrap, uncertainty\n"
         "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"
         "rows = [Battle(f'e{n % 5}', f'e{n % 7 + 5}', s, n // 4) for n, s in enumerate(scores)]\n"
         "elo = EloParameters(permutations=20, bootstraps=20)\n"
-        "rated = rate(battles_of(rows), elo, [elo.k])[elo.k]\n"
-        "computed = uncertainty(battles_of(rows), rated, elo, most_resampled=0)\n"
+        "rated = rate(in_columns(rows), elo, [elo.k])[elo.k]\n"
+        "computed = uncertainty(in_columns(rows), rated, elo, most_resampled=0)\n"
         "print(computed.standard_error.tobytes().hex())\n"
-        "print(rate(battles_of(rows), elo, [32.0])[32.0].traces.tobytes().hex())\n"
-        "print(bootstrap(battles_of(rows), elo, k=32.0).standard_error.tobytes().hex())\n"
+        "print(rate(in_columns(rows), elo, [32.0])[32.0].traces.tobytes().hex())\n"
+        "print(bootstrap(in_columns(rows), elo, k=32.0).standard_error.tobytes().hex())\n"
     )
 
     def bits(**environment: str) -> str:

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.battles.columns import Battle, Battles, CannotRate, battles_of
+from projections.battles.columns import Battles, CannotRate
 from projections.ratings.elo.season import numbered, play
+from tests.support.builders.battles import Battle, in_columns
 
-BATTLES = battles_of(
+BATTLES = in_columns(
     [("A", "B", 1.0, 1), ("A", "B", 0.0, 2), ("A", "B", 0.3, 3), ("B", "C", 0.5, 4)]
 )
 NONE = len(BATTLES)  # the number of no battle
@@ -31,7 +32,7 @@ def test_a_soft_score_moves_by_its_share() -> None:
 
 def test_400_points_are_odds_of_ten_to_one() -> None:
     """Worked by hand: K = 400 parts equals by 400 points; the next win moves 400 x 1 / 11."""
-    battles = battles_of([("A", "B", 1.0, 1), ("A", "B", 1.0, 2)])
+    battles = in_columns([("A", "B", 1.0, 1), ("A", "B", 1.0, 2)])
 
     assert gained(battles, [0, 1], k=400.0) == [pytest.approx([200 + 400 / 11, -200 - 400 / 11])]
 
@@ -39,7 +40,7 @@ def test_400_points_are_odds_of_ten_to_one() -> None:
 @given(k=st.floats(min_value=0.01, max_value=50_000.0), a_wins=st.booleans())
 def test_a_score_is_expected_as_precisely_as_a_power_tells(k: float, *, a_wins: bool) -> None:
     """However far apart they are: it is the formula, without its power."""
-    battles = battles_of([("A", "B", 1.0, 1), ("A", "B", float(a_wins), 2)])
+    battles = in_columns([("A", "B", 1.0, 1), ("A", "B", float(a_wins), 2)])
     expected = 1 / (1 + 10 ** min(-k / 400, 300))
 
     [(of_a, of_b)] = gained(battles, [0, 1], k=k)
@@ -77,9 +78,9 @@ def test_a_battle_may_weigh_more_than_another() -> None:
 def test_battles_and_entrants_beyond_a_byte_are_kept_apart() -> None:
     """Numbers are kept in the shortest type that holds them, that of no battle included."""
     rows = [Battle(f"e{n:03}", f"e{n + 1:03}", 1.0, n) for n in range(0, 512, 2)]
-    numbers = numbered(battles_of(rows))
+    numbers = numbered(in_columns(rows))
 
-    points = play(battles_of(rows), np.append(numbers, len(numbers))[None, :], ks=[16.0])
+    points = play(in_columns(rows), np.append(numbers, len(numbers))[None, :], ks=[16.0])
 
     assert numbers.dtype.itemsize == 2
     assert points[0, :, 0] == pytest.approx([8.0, -8.0] * 256)
@@ -98,4 +99,4 @@ def test_each_k_moves_ratings_as_it_does_alone() -> None:
 def test_weights_are_refused() -> None:
     """A battle that counts three times is played once: to leave that unsaid would be a lie."""
     with pytest.raises(CannotRate, match="these battles have some; use Bradley-Terry"):
-        numbered(battles_of([("A", "Z", 1.0, 1, 3.0)]))
+        numbered(in_columns([("A", "Z", 1.0, 1, 3.0)]))

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
-from projections.battles.columns import Battle, Battles, battles_of
+from projections.battles.columns import Battles
 from projections.ratings.elo.rate import rate
 from projections.ratings.elo.uncertainty import EloBootstrap, bootstrap, uncertainty
+from tests.support.builders.battles import Battle, in_columns
 from tests.support.strategies.battles import comparable
 
 FEW: Final = EloParameters(permutations=10, bootstraps=20)
@@ -29,13 +30,15 @@ def tournament(rng: np.random.Generator, n_prompts: int) -> Battles:
     prompt = np.repeat(np.arange(n_prompts), 6)
     chance = 1 / (1 + np.exp(own[prompt, b] - own[prompt, a]))
     score = (rng.random(len(a)) < chance).astype(np.float64)
-    return Battles(tuple("abcd"), a, b, score, prompt, np.ones(len(a)))
+    return Battles.by_score(tuple("abcd"), a, b, score, prompt, np.ones(len(a)))
 
 
 def told_four_times(battles: Battles, prompt: NDArray[np.intp]) -> Battles:
     """Return the battles four times over, on these prompts."""
     a, b = (np.tile(side, 4) for side in (battles.a, battles.b))
-    return Battles(battles.entrants, a, b, np.tile(battles.score, 4), prompt, np.ones(len(a)))
+    return Battles.by_score(
+        battles.entrants, a, b, np.tile(battles.score, 4), prompt, np.ones(len(a))
+    )
 
 
 def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]:
@@ -83,7 +86,7 @@ def test_battles_of_one_prompt_are_no_further_evidence() -> None:
 @given(rows=comparable(), seed=st.integers(0, 2**32))
 def test_the_same_seed_gives_the_same_interval(rows: list[Battle], seed: int) -> None:
     """It is published, and a replay must find its bytes again, however much memory there is."""
-    battles = battles_of(row._replace(weight=1.0) for row in rows)
+    battles = in_columns(row._replace(weight=1.0) for row in rows)
     elo = replace(FEW, seed=seed)
 
     whole = bootstrap(battles, elo, k=16.0)
@@ -98,7 +101,7 @@ def test_a_resample_does_not_depend_on_those_beside_it() -> None:
     """Where one prompt has nearly all battles, resamples without it are far shorter."""
     many = [Battle("A", "B", float(n % 3 > 0), "long") for n in range(40)]
     few = [Battle("B", "A", 1.0, "short"), Battle("A", "B", 1.0, "shorter")]
-    battles = battles_of([*many, *few])
+    battles = in_columns([*many, *few])
 
     together = bootstrap(battles, FEW, k=16.0)
     alone = bootstrap(battles, FEW, k=16.0, most_bytes=1)
@@ -111,10 +114,10 @@ def test_a_resample_does_not_depend_on_those_beside_it() -> None:
 @given(rows=comparable(), data=st.data())
 def test_a_name_changes_no_interval(rows: list[Battle], data: st.DataObject) -> None:
     """Neither an entrant's nor a prompt's."""
-    battles = battles_of(row._replace(weight=1.0) for row in rows)
+    battles = in_columns(row._replace(weight=1.0) for row in rows)
     turned = data.draw(st.permutations(range(len(battles.entrants))))
     places = np.array(turned)
-    renamed = Battles(
+    renamed = Battles.by_score(
         battles.entrants,
         places[battles.a],
         places[battles.b],
@@ -139,14 +142,14 @@ def test_a_name_changes_no_interval(rows: list[Battle], data: st.DataObject) -> 
 )
 def test_where_nothing_can_vary_there_is_no_interval(rows: list[Battle], bootstraps: int) -> None:
     """One prompt, or one resample, would give an interval of no width: certainty."""
-    assert bootstrap(battles_of(rows), replace(FEW, bootstraps=bootstraps), k=16.0) is None
+    assert bootstrap(in_columns(rows), replace(FEW, bootstraps=bootstraps), k=16.0) is None
 
 
 def test_an_entrant_that_won_all_has_no_interval() -> None:
     """Every resample is the same, which says nothing of other prompts."""
     rows = [Battle("A", "B", 1.0, prompt) for prompt in range(5)]
 
-    assert np.isnan(errors(battles_of(rows), FEW)).all()
+    assert np.isnan(errors(in_columns(rows), FEW)).all()
 
 
 def test_an_interval_is_students_over_the_prompts_that_an_entrant_met_on() -> None:

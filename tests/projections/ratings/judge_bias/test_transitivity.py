@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from projections.battles.columns import Battles, battles_of
+from projections.battles.columns import Battles
 from projections.ratings.judge_bias.transitivity import transitivity
-from tests.support.builders.battles import RING, beaten
+from tests.support.builders.battles import RING, beaten, in_columns
 from tests.support.builders.juries import Juror, judged
 
 
@@ -20,7 +20,7 @@ def test_a_circle_is_not_explained() -> None:
     pairs = [("ann", "bob"), ("bob", "cat"), ("cat", "ann")]
     rows = [each._replace(prompt=n) for n in range(20) for each in beaten(*pairs)]
 
-    found = transitivity(battles_of(rows))
+    found = transitivity(in_columns(rows))
 
     assert found is not None
     assert found.chi_square == pytest.approx(3 * 10**2 / (20 / 4))
@@ -41,7 +41,7 @@ def test_as_many_pairs_as_ratings_are_always_explained() -> None:
     """Nothing is left to test with; nor on one prompt, nor where nobody can be compared."""
     two = beaten(("ann", "bob"), ("bob", "ann"))
 
-    assert transitivity(battles_of(two * 3)) is None
-    assert transitivity(battles_of([each._replace(prompt=1) for each in RING])) is None
-    assert transitivity(battles_of(beaten(("ann", "bob")))) is None
-    assert transitivity(battles_of([])) is None
+    assert transitivity(in_columns(two * 3)) is None
+    assert transitivity(in_columns([each._replace(prompt=1) for each in RING])) is None
+    assert transitivity(in_columns(beaten(("ann", "bob")))) is None
+    assert transitivity(in_columns([])) is None

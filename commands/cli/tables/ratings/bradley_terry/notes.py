@@ -7,7 +7,7 @@ import numpy as np
 
 from commands.errors import MOST_NAMES, counted, joined_names
 from ledger.identity import Json
-from projections.battles.imported import WINNERS, BattleTable
+from projections.battles.imported import BattlesOfSet
 from projections.battles.vote_sampling import VoteSampling
 from projections.intervals import known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
@@ -71,15 +71,9 @@ def left_out_note(board: Leaderboard, ratings: AdjustedRatings) -> str:
     return f"{board.name}: left out, since they are the same in all pairs of responses: {names}."
 
 
-def imported_note(name: str, battles: BattleTable, *, soft: bool) -> str:
+def imported_note(name: str, battles: BattlesOfSet, *, soft: bool) -> str:
     """Return the note on how many imported battles have which outcome, and on preferences."""
-    counts = [int((battles.winner == place).sum()) for place in range(len(WINNERS))]
-    n = dict(zip(WINNERS, counts, strict=True))
-    decided, tied = n["model_a"] + n["model_b"], n["tie"] + n["tie (bothbad)"]
-    said = (
-        f"{name}: {len(battles.winner)} battles = {decided} decided + {tied} tied"
-        f" + {n['no verdict']} without a verdict"
-    )
+    said = f"{name}: {battles.account.sentence()}"
     n_prefs = int((~np.isnan(battles.pref)).sum())
     if not n_prefs:
         return said

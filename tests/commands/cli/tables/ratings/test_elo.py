@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from commands.cli.tables.ratings.elo import elo_table
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension, JudgeId
+from projections.battles.columns import battles_of
 from projections.ratings.standings import standings
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import settle
@@ -17,7 +18,7 @@ from tests.support.specification import after
 TIE_RULES: tuple[TieRule, ...] = ("drop", "half")
 NOBODY_PLAYED = standings(
     Dimension("factuality"),
-    settle(after(*opened()), [P1], JUDGE),
+    battles_of(settle(after(*opened()), [P1], JUDGE)),
     [each.entrant_id for each in after(*opened()).roster],
     EloParameters(permutations=2, k_sweep=(4.0, 0.5)),
 )
@@ -45,8 +46,10 @@ def test_groups_that_never_met_are_told() -> None:
         ComparedBattle("set", f"p{n}", n, a, b, "a" if n % 3 else "b")
         for n, (a, b) in enumerate([("s1", "s2"), ("w1", "w2")] * 8)
     ]
-    rated = standings(Dimension("set"), battles, [], EloParameters(permutations=2))
-    linked = standings(Dimension("set"), battles[::2], [], EloParameters(permutations=2))
+    rated = standings(Dimension("set"), battles_of(battles), [], EloParameters(permutations=2))
+    linked = standings(
+        Dimension("set"), battles_of(battles[::2]), [], EloParameters(permutations=2)
+    )
 
     said = "WARNING: set: 2 groups that never met; ratings compare only within a group: "
     table = elo_table([rated], EloParameters())
@@ -88,7 +91,7 @@ def test_an_interval_is_named_by_what_was_resampled() -> None:
     fates: list[Fate] = ["b", "b", "b", "a", "a", "a"] * 5
     state = after(*history(cup(10), *fates))
     roster = [each.entrant_id for each in state.roster]
-    rated = standings(Dimension("factuality"), settled(state), roster, elo)
+    rated = standings(Dimension("factuality"), battles_of(settled(state)), roster, elo)
 
     table = elo_table([rated], elo, JUDGE)
 
@@ -113,7 +116,9 @@ def test_no_interval_is_announced_where_nobody_has_one() -> None:
     state = after(*history(cup(), "b", "b", "b", "a", "a", "a"))
     roster = [each.entrant_id for each in state.roster]
 
-    table = elo_table([standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE)
+    table = elo_table(
+        [standings(Dimension("factuality"), battles_of(settled(state)), roster, elo)], elo, JUDGE
+    )
 
     assert not any("95 % interval" in note for note in table.notes)
 
@@ -127,7 +132,7 @@ def test_it_is_said_why_there_is_no_interval() -> None:
     roster = [each.entrant_id for each in state.roster]
 
     unmoved = elo_table(
-        [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+        [standings(Dimension("factuality"), battles_of(settled(state)), roster, elo)], elo, JUDGE
     )
 
     assert (
@@ -136,7 +141,7 @@ def test_it_is_said_why_there_is_no_interval() -> None:
     )
     few = after(*history(cup(), "a", "pending", "pending", "a"))
     met_twice = elo_table(
-        [standings(Dimension("factuality"), settled(few), roster, elo)], elo, JUDGE
+        [standings(Dimension("factuality"), battles_of(settled(few)), roster, elo)], elo, JUDGE
     )
     assert "zoe: no interval on factuality (2 prompts: at least 6 are needed)." in met_twice.notes
     assert (
@@ -153,7 +158,9 @@ def test_ties_that_do_not_count_are_told() -> None:
 
     notes = {
         ties: elo_table(
-            [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+            [standings(Dimension("factuality"), battles_of(settled(state)), roster, elo)],
+            elo,
+            JUDGE,
         ).notes
         for ties in TIE_RULES
         for elo in [EloParameters(permutations=2, ties=ties)]
@@ -182,7 +189,7 @@ def test_pairs_that_are_left_out_are_told(fates: list[Fate], said: str | None) -
     roster = [each.entrant_id for each in state.roster]
     elo = EloParameters(permutations=2)
 
-    rated = standings(Dimension("factuality"), settled(state), roster, elo)
+    rated = standings(Dimension("factuality"), battles_of(settled(state)), roster, elo)
     by_judge, by_jury = (elo_table([rated], elo, *[JUDGE] * n).notes for n in (1, 2))
 
     if said is None:
@@ -205,7 +212,9 @@ def test_many_ties_bring_both_ratings(n_ties: int, is_shown: bool) -> None:
     roster = [each.entrant_id for each in state.roster]
     tables = {
         ties: elo_table(
-            [standings(Dimension("factuality"), settled(state), roster, elo)], elo, JUDGE
+            [standings(Dimension("factuality"), battles_of(settled(state)), roster, elo)],
+            elo,
+            JUDGE,
         )
         for ties in TIE_RULES
         for elo in [EloParameters(permutations=2, k_sweep=(), ties=ties)]

@@ -9,16 +9,15 @@ from commands.cli.tables.ratings.bradley_terry.pairs import pairs_table
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import battles_of
 from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.results.ratings import BradleyTerryPair
-from tests.support.builders.battles import played
+from tests.support.builders.battles import in_columns, played
 from tests.support.goldens.screens import rendered
 
 PLAIN = BradleyTerryParameters()
 GAMES = {("ann", "bob"): (60, 20, 5), ("bob", "cleo"): (30, 28, 0), ("ann", "cleo"): (55, 25, 0)}
-BOARD = leaderboard("utility", battles_of(played({**GAMES, ("zoe", "ann"): (1, 1, 0)})), PLAIN)
+BOARD = leaderboard("utility", in_columns(played({**GAMES, ("zoe", "ann"): (1, 1, 0)})), PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_each_pair_is_a_row_the_largest_difference_first(adjustment: Adjustment,
 
 def test_json_has_the_matrices_of_all_pairs() -> None:
     """Who tests a difference needs the covariance; null stands where nothing is known."""
-    fought = battles_of(played({**GAMES, ("zoe", "ann"): (5, 0, 0)}))
+    fought = in_columns(played({**GAMES, ("zoe", "ann"): (5, 0, 0)}))
     table = pairs_table([leaderboard("utility", fought, PLAIN)], PLAIN, "max-t")
 
     fit = json.loads(rendered(table, Format.JSON))["fits"]["utility"]

@@ -10,10 +10,9 @@ from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import difference_table
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battle, battles_of
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.style import Coefficient
-from tests.support.builders.battles import beaten
+from tests.support.builders.battles import Battle, beaten, in_columns
 from tests.support.goldens.screens import rendered
 
 PLAIN = BradleyTerryParameters()
@@ -22,13 +21,13 @@ RING = (("ann", "bob"), ("bob", "cleo"), ("cleo", "ann"), ("ann", "bob")) * 3
 
 def notes(*pairs: tuple[str, str], parameters: BradleyTerryParameters = PLAIN) -> str:
     """Return what is said beside ratings after the first of each pair beat the second."""
-    board = leaderboard("utility", battles_of(beaten(*pairs)), parameters)
+    board = leaderboard("utility", in_columns(beaten(*pairs)), parameters)
     return "\n".join(bt_table([board], parameters).notes)
 
 
 def test_json_has_what_the_rows_cannot_say() -> None:
     """How the groups stand to each other; matrices of all pairs are left to `--pairs`."""
-    fought = battles_of(beaten(*RING, ("zoe", "ann")))
+    fought = in_columns(beaten(*RING, ("zoe", "ann")))
     table = bt_table([leaderboard("utility", fought, PLAIN)], PLAIN)
 
     found = json.loads(rendered(table, Format.JSON))
@@ -104,7 +103,7 @@ def test_resamples_without_a_fit_are_counted_by_group() -> None:
     """Added up they were more than there are resamples."""
     parameters = replace(PLAIN, interval="multinomial", resamples=40)
     twos = (("ann", "bob"), ("bob", "ann"), ("cleo", "dan"), ("dan", "cleo"))
-    board = leaderboard("utility", battles_of(beaten(*twos)), parameters)
+    board = leaderboard("utility", in_columns(beaten(*twos)), parameters)
     table = bt_table([board], parameters)
 
     found = json.loads(rendered(table, Format.JSON))["fits"]["utility"]["n_without_fit"]
@@ -133,7 +132,7 @@ def test_whom_the_anchor_does_not_hold_is_told() -> None:
 def test_prompts_that_all_say_the_same_are_said_to_tell_nothing() -> None:
     """Bounds from 1000 to 1000 would be certainty, by a judge that always picks one slot."""
     alike = [Battle(a, b, 1.0, prompt) for prompt in "pqrstu" for a, b in (("x", "y"), ("y", "x"))]
-    table = bt_table([leaderboard("utility", battles_of(alike), PLAIN)], PLAIN)
+    table = bt_table([leaderboard("utility", in_columns(alike), PLAIN)], PLAIN)
 
     assert "utility: x, y have no interval (all prompts agree)." in "\n".join(table.notes)
     assert {(row["rating"], row["low"], row["high"]) for row in table.rows} == {
@@ -151,7 +150,7 @@ def test_a_change_is_told_of_who_hangs_from_the_same(anchor: str | None, told: s
     islands = [*RING, *[("x", "y"), ("y", "x")] * 3]
     then, now = (
         bt_table(
-            [leaderboard("utility", battles_of(beaten(*those)), parameters)],
+            [leaderboard("utility", in_columns(beaten(*those)), parameters)],
             parameters,
             facts={"as_of": len(those)},
         )
@@ -169,7 +168,7 @@ def test_the_title_says_the_model() -> None:
     """A prior is knowledge from elsewhere, and is never silent."""
     parameters = replace(PLAIN, ties="davidson", prior_sd=200.0)
 
-    table = bt_table([leaderboard("utility", battles_of([]), parameters)], parameters)
+    table = bt_table([leaderboard("utility", in_columns([]), parameters)], parameters)
 
     assert table.title == "Bradley-Terry, ties by Davidson, prior of sd 200"
 
@@ -179,7 +178,7 @@ def test_a_style_of_each_entrants_own_is_told_to_be_no_effect(
     between: float, *, is_told: bool
 ) -> None:
     """Controlled for it, the longest may rise or fall by any number of points."""
-    board = leaderboard("utility", battles_of(beaten(*RING)), PLAIN)
+    board = leaderboard("utility", in_columns(beaten(*RING)), PLAIN)
     for lower, upper in ((None, None), (0.0, 0.2)):
         effect = Coefficient("length", 0.1, lower, upper, 0.3, between_entrants=between)
 
