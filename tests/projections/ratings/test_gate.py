@@ -96,7 +96,7 @@ def test_exchanging_the_two_mirrors_the_interval() -> None:
 def test_what_cannot_be_known_is_told(scores: list[float], why: str) -> None:
     """It is not enough, and no number of prompts is promised."""
     n = len(scores)
-    battles = Battles(
+    battles = Battles.by_score(
         entrants=("a", "b"),
         a=np.zeros(n, dtype=np.intp),
         b=np.ones(n, dtype=np.intp),
