@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from commands.runs.auditing.sections import KeyPlaces, SectionedTournament, SectionMaker
-from ledger.events.ratings import Publication
+from ledger.events.ratings import Publication, RatedBy
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -19,8 +20,16 @@ from projections.artifacts.results import results_of
 from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from projections.tournament.state import Tournament
-from tests.support.builders.events import STREAM, key, known, opened, prompt, recorded
-from tests.support.builders.worlds import RUBRICS, cup, history, publication
+from tests.support.builders.events import (
+    STREAM,
+    entrant,
+    key,
+    known,
+    opened,
+    prompt,
+    recorded,
+)
+from tests.support.builders.worlds import RUBRICS, Fate, cup, history, publication
 from tests.support.strategies.tournaments import tournament_histories
 
 OTHER = StreamId("other")
@@ -65,6 +74,26 @@ def test_sections_together_are_the_run(
         found = gone_through(ledger, prompts_at_once=prompts_at_once).digests(claim)
 
         assert found == digests(whole(ledger), claim)
+
+
+@pytest.mark.parametrize("rated_by", ["verdicts", "outcomes"])
+@pytest.mark.parametrize("chosen", [slice(None), slice(1, None)])
+def test_prompts_of_one_text_are_one_across_sections(
+    ledger: Ledger, rated_by: RatedBy, chosen: slice
+) -> None:
+    """Two sections hold the text of a third prompt, which the run may leave out."""
+    texts = ["Why?", "How?", "Why?", "When?", "Why?", "Where?", "Whence?", "Who?"]
+    prompts = [prompt(f"p{n}", text=text) for n, text in enumerate(texts)]
+    entrants = [entrant(name, temperature=0.7) for name in ("zoe", "amy", "kim")]
+    fates: list[Fate] = ["a", "inconsistent", "b", "a", "tie"]
+    ledger.append(STREAM, history(opened(prompts=prompts, entrants=entrants), *fates * 5))
+    claim = publication(whole(ledger))
+    terms = replace(claim.terms, rated_by=rated_by, prompts=claim.terms.prompts[chosen])
+    run = replace(claim, terms=terms)
+
+    found = gone_through(ledger).digests(run)
+
+    assert found == digests(whole(ledger), run)
 
 
 @pytest.mark.parametrize("kind", ["ResponseGenerated", "VerdictReceived", "JudgeQueryFailed"])
