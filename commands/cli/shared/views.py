@@ -15,7 +15,7 @@ from commands.cli.shared.reading import Selection, note_of, read_verdicts
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.resolve import position_at
 from commands.settings.toml import variable
 from ledger.events.ratings import EloParameters
@@ -152,7 +152,7 @@ def _difference(then: Table, now: Table) -> Table:
     return difference_table(then, now)
 
 
-def with_source(table: Table, source: OutcomeSource) -> Table:
+def with_source(table: Table, source: JudgedTournament | SelectedSet) -> Table:
     """Add to a table what it is of, and the rule unless it is the recorded one."""
     if isinstance(source, SelectedSet):
         notes = (source.judged, *source.selected_by, *table.notes)
