@@ -71,7 +71,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         *_misplaced(source, settings),
         *_duplicates(source, settings),
         *_same_entrant(source, settings),
-        *_unknown_anchor(source, settings),
+        *_unknown_entrants(source, settings),
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -265,10 +265,14 @@ def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
                 )
 
 
-def _unknown_anchor(source: _Source, settings: Settings) -> Iterator[str]:
-    """Yield a fault if the anchor is not an entrant."""
-    anchor, known = settings.bradley_terry.anchor, [entrant.id for entrant in settings.entrants]
-    if anchor is not None and anchor not in known:
-        place = source.place(("bradley_terry", "anchor"))
-        names = ", ".join(known)
-        yield f"{place}: 'bradley_terry.anchor' is {anchor!r}: not an entrant; known: {names}"
+def _unknown_entrants(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield a fault if the anchor or the baseline is not an entrant."""
+    names = {
+        ("bradley_terry", "anchor"): settings.bradley_terry.anchor,
+        ("judging", "baseline"): settings.judging.baseline,
+    }
+    known = [entrant.id for entrant in settings.entrants]
+    for (section, key), name in names.items():
+        if name is not None and name not in known:
+            place, there = source.place((section, key)), ", ".join(known)
+            yield f"{place}: '{section}.{key}' is {name!r}: not an entrant; known: {there}"

@@ -182,6 +182,18 @@ class JudgeSection(Section):
         return adds_to_query(body)
 
 
+class JudgingSection(Section):
+    """Say which pairs of entrants are compared.
+
+    If it changes, nothing is paid again: what was asked stays on record, and only new pairs are
+    owed.
+    """
+
+    baseline: str | None = None
+    """Entrant that every other one is compared with. Default: all pairs of entrants are
+    compared."""
+
+
 OF_ALL_JUDGES: Final = (
     "pilot_model",
     "instructions",
@@ -278,6 +290,7 @@ class Settings(Section):
     rubrics: tuple[RubricSection, ...] = Field(min_length=1)
     judge: JudgeSection = JudgeSection()
     jury: tuple[JudgeSection, ...] = ()
+    judging: JudgingSection = JudgingSection()
     elo: EloSection = EloSection()
     bradley_terry: BradleyTerrySection = BradleyTerrySection()
     evaluations: tuple[EvaluationSection, ...] = ()

@@ -204,7 +204,11 @@ def response_status(
 
 
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
-    """Return every planned pairing; a needed gold answer that is missing leaves a prompt out."""
+    """Return every planned pairing; a needed gold answer that is missing leaves a prompt out.
+
+    Where the settings name a baseline, the others meet it alone.
+    """
+    baseline = recorded_baseline(tournament.opening.configuration) if tournament.opening else None
     by_prompt: dict[PromptId, list[PlannedResponse]] = {}
     for cell in planned_responses(tournament, prompts):
         by_prompt.setdefault(cell.prompt.prompt_id, []).append(cell)
@@ -214,7 +218,15 @@ def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pai
         for rubric in tournament.dimensions
         if is_eligible(rubric, row[0].prompt)
         for a, b in combinations(row, 2)
+        if baseline in {None, a.entrant.entrant_id, b.entrant.entrant_id}
     )
+
+
+@cache
+def recorded_baseline(configuration: str) -> EntrantId | None:
+    """Return the entrant of a recorded configuration that all others meet; None: all pairs meet."""
+    baseline: EntrantId | None = json.loads(configuration).get("judging", {}).get("baseline")
+    return baseline
 
 
 def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:

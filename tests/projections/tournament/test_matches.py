@@ -1,5 +1,6 @@
 """The match list, the pilot's prompts, and seeds of responses."""
 
+import dataclasses
 import json
 from collections import Counter
 from fractions import Fraction
@@ -70,6 +71,29 @@ def of_sizes(sizes: tuple[tuple[str, int], ...]) -> Tournament:
     ]
     roster = [entrant(name) for name in ("base", "security", "robust", "poe")]
     return known(*opened(prompts=prompts, rubrics=rubrics, entrants=roster))
+
+
+def with_baseline(tournament: Tournament, name: str | None) -> Tournament:
+    """Return a tournament whose settings name a baseline."""
+    assert tournament.opening is not None
+    configuration = json.dumps({"judging": {"baseline": name}})
+    return dataclasses.replace(
+        tournament, opening=replace(tournament.opening, configuration=configuration)
+    )
+
+
+@given(st.sampled_from(("base", "security", "robust", "poe")))
+def test_with_a_baseline_the_others_meet_it_alone(name: str) -> None:
+    """Three pairs instead of six; those that are planned are the same as without it."""
+    tournament = of_sizes((("recall", 2), ("curated", 1)))
+    prompts = [each.prompt_id for each in tournament.bank]
+
+    planned = pairings(with_baseline(tournament, name), prompts)
+
+    everybody = pairings(tournament, prompts)
+    assert planned == tuple(each for each in everybody if name in each.entrants)
+    assert 2 * len(planned) == len(everybody)
+    assert pairings(with_baseline(tournament, None), prompts) == everybody
 
 
 def place(pairing: Pairing) -> tuple[str, str, str, str]:
