@@ -1,5 +1,6 @@
 """Fixtures for tests that need a ledger's file."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,17 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.ledger"
 
 
-@pytest.fixture
-def filed(path: Path) -> Path:
-    """Give a closed ledger's file with three events of one stream."""
-    with Ledger.open(path) as ledger:
+@pytest.fixture(scope="session")
+def filed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a closed ledger, to be copied."""
+    folder = tmp_path_factory.mktemp("filed")
+    with Ledger.open(folder / "run.ledger") as ledger:
         ledger.append(STREAM, verdicts(N_FILED))
+    return folder
+
+
+@pytest.fixture
+def filed(path: Path, filed_once: Path) -> Path:
+    """Give a closed ledger's file with three events of one stream."""
+    shutil.copytree(filed_once, path.parent, dirs_exist_ok=True)
     return path

@@ -144,10 +144,11 @@ def n_bytes_of(event: BattlesImported) -> int:
     return n_a_battle * event.n_battles + n_lines
 
 
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize(("digits", "per_prompt"), [(32, 1), (8, 1), (8, 6)])
+@pytest.mark.parametrize(
+    ("digits", "per_prompt", "soft"), [(32, 1, False), (8, 1, True), (8, 6, False)]
+)
 def test_a_ledger_of_battles_takes_little_more_than_their_columns(
-    tmp_path: Path, digits: int, per_prompt: int, *, soft: bool
+    tmp_path: Path, digits: int, per_prompt: int, soft: bool
 ) -> None:
     """A fifth more, at most: all of an arena fits where its file did."""
     event = arena(MAX_BATTLES, digits=digits, per_prompt=per_prompt, soft=soft)

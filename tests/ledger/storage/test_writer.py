@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.auditing.audit import audit
@@ -153,7 +153,6 @@ def test_a_last_row_that_is_damaged_takes_no_event_after_it(path: Path) -> None:
             ledger.append(STREAM, verdicts(1, after=2))
 
 
-@settings(max_examples=40)
 @given(batches=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 40), max_size=12))))
 def test_two_writers_record_each_fact_once(batches: list[tuple[bool, list[int]]]) -> None:
     """Whatever each of them has read: a fact that is not found is paid for twice."""

@@ -28,7 +28,7 @@ from tests.support.patience import PATIENCE_S as RACE_PATIENCE_S
 ROOT = Path(__file__).parents[3]
 
 
-BY_DAY: Final = (12, 4, 4)  # rounds with one writer, with four, and of a ledger's beginning
+BY_DAY: Final = (5, 2, 2)  # rounds with one writer, with four, and of a ledger's beginning
 BY_NIGHT: Final = (40, 10, 5)
 
 
@@ -108,12 +108,12 @@ def test_another_process_reads_while_one_appends(path: Path) -> None:
         steps = [heard_from(process) for _ in range(3)]
 
         with Ledger.read_only(path) as ledger:
-            looks = [audit(ledger) for _ in range(5)]
+            looks = [audit(ledger) for _ in range(2)]
             n_events = ledger.head.position
         still_appending = process.poll() is None
 
     assert steps[0] == READY
-    assert looks == [()] * 5
+    assert looks == [()] * 2
     assert n_events >= len(steps[2].places) > 0
     assert still_appending
 
@@ -161,9 +161,9 @@ def test_the_witness_of_the_kills_notices_what_was_recorded_twice(ledger: Ledger
     assert witness.ask_again(ledger).n_doubled == 1
 
 
-N_WRITERS = 8
-N_EACH = 100
-N_RACES = 25
+N_WRITERS = 4
+N_EACH = 25
+N_RACES = 10
 
 Process = subprocess.Popen[bytes]
 
@@ -223,9 +223,7 @@ def run_to_the_end(writers: Sequence[Process]) -> list[list[Told]]:
 
 
 @pytest.mark.parametrize("streams", [[STREAM] * N_WRITERS, [f"s{n}" for n in range(N_WRITERS)]])
-def test_eight_processes_append_at_once_and_every_receipt_is_true(
-    path: Path, streams: list[str]
-) -> None:
+def test_processes_append_at_once_and_every_receipt_is_true(path: Path, streams: list[str]) -> None:
     """A tournament's judges may run side by side, on one machine's ledger."""
     with processes("singles", path, *streams, n_batches=N_EACH) as writers:
         for writer in writers:
