@@ -14,6 +14,8 @@ from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
 from ledger.store import Ledger
 from tests.benchmarks.ledger.rivals import STREAM, fill
 
+ROOT: Final = Path(__file__).parents[2]
+CORPUS: Final = ROOT / "data" / "quickstart" / "corpus.txt"
 EVENTS_A_PAIR: Final = 5
 _PAIRS_AT_ONCE: Final = 2_000
 _ENTRANTS: Final = (EntrantId("base"), EntrantId("tuned"))

@@ -19,7 +19,7 @@ from tests.benchmarks.commands import (
     status,
     viewing,
 )
-from tests.benchmarks.ledger import batches, growth, processes, replay, single, verify
+from tests.benchmarks.ledger import batches, growth, single, verify
 from tests.benchmarks.ratings import (
     bradley_terry,
     coverage,
@@ -37,8 +37,6 @@ Benchmark: TypeAlias = Callable[[Bench], Iterator[Row]]
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "single": single.measure,
     "batches": batches.measure,
-    "processes": processes.measure,
-    "replay": replay.measure,
     "verify": verify.measure,
     "status": status.measure,
     "growth": growth.measure,

@@ -229,14 +229,14 @@ def outcomes_of(place: Path, judge: str) -> dict[str, list[str]]:
     }
 
 
-N_BEFORE_THE_LIMIT = 40
-N_IN_ALL = 172  # 2 entrants, both orders: 28 prompts in 3 dimensions, and one in 2, without gold
+N_BEFORE_THE_LIMIT = 20
+N_IN_ALL = 52  # 2 entrants, both orders: 8 prompts in 3 dimensions, and one in 2, without gold
 _BANK = Path(__file__).parents[2] / "data" / "bank.jsonl"
 
 
-def lay_out_172(folder: Path, jury: str = "", head: str = paid.SETTINGS, **judge: object) -> Path:
-    """Lay out a tournament that two entrants have answered, to be judged by 172 queries."""
-    place = paid.lay_out(folder, n_prompts=28)
+def lay_out_52(folder: Path, jury: str = "", head: str = paid.SETTINGS, **judge: object) -> Path:
+    """Lay out a tournament that two entrants have answered, to be judged by 52 queries."""
+    place = paid.lay_out(folder, n_prompts=8)
     *_, without_gold = _BANK.read_text(encoding="utf-8").splitlines(keepends=True)
     with (place / "bank.jsonl").open("a", encoding="utf-8") as bank:
         bank.write(without_gold)
@@ -259,7 +259,7 @@ def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> No
     """It comes as an invalid request; lifted, the same command asks the rest, and nothing twice."""
     with FakeOpenAI() as server:
         juror = f'provider = "endpoint"\nmodel = "large"\nbase_url = "{server.url}"'
-        place = lay_out_172(tmp_path / "paid", f'\n[[jury]]\nid = "mine"\n{juror}\n')
+        place = lay_out_52(tmp_path / "paid", f'\n[[jury]]\nid = "mine"\n{juror}\n')
         server.traffic.models = None
         server.inject(*[None] * N_BEFORE_THE_LIMIT, *[Fault("usage_limit")] * N_IN_ALL)
 
@@ -278,9 +278,9 @@ def test_a_usage_limit_of_a_server_costs_no_query_its_turn(tmp_path: Path) -> No
 def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
-    """One by one it comes after 40 replies; in batches after two of them, of 20 each."""
-    monkeypatch.setenv(MOST_QUERIES, "20")
-    place = lay_out_172(tmp_path / "paid", cache="off")
+    """One by one it comes after 20 replies; in batches after two of them, of 10 each."""
+    monkeypatch.setenv(MOST_QUERIES, "10")
+    place = lay_out_52(tmp_path / "paid", cache="off")
     how = ("apply", "judge", "--yes", "--provider", provider)
     is_batched = provider == "anthropic-batch"
     with FakeAnthropic() as fake:
@@ -306,11 +306,11 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
 def test_a_usage_limit_of_openai_costs_no_batch_its_turn(
     tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes after two batches of 20 queries; lifted, the rest is ordered, and nothing twice."""
+    """It comes after two batches of 10 queries; lifted, the rest is ordered, and nothing twice."""
     head = paid.SETTINGS.replace("anthropic-batch", "openai-batch")
     own = {"model": MODEL, "pilot_model": MODEL, "base_url": fake.url}
-    monkeypatch.setenv(MOST_QUERIES, "20")
-    place = lay_out_172(tmp_path / "paid", head=head, **own)
+    monkeypatch.setenv(MOST_QUERIES, "10")
+    place = lay_out_52(tmp_path / "paid", head=head, **own)
     fake.inject(*[Trouble("order", "nothing")] * 2, *[Trouble("order", "usage_limit")] * 9)
 
     stopped = tourney(place, "apply", "judge", "--yes")

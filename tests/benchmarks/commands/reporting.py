@@ -27,46 +27,11 @@ _N_ENTRANTS: Final = 20  # and so 190 pairs a prompt
 _N_PROMPTS: Final = 527
 _SHARES: Final = (0.12, 0.2)  # of inconsistent pairs, and with the ties
 _AT_ONCE: Final = 10_000  # events of an append
-_WORDS: Final = [
-    "the",
-    "a",
-    "of",
-    "drug",
-    "dose",
-    "daily",
-    "reduces",
-    "pain",
-    "fever",
-    "blood",
-    "pressure",
-    "because",
-    "patients",
-    "should",
-    "not",
-    "take",
-    "with",
-    "food",
-    "water",
-    "aspirin",
-    "ibuprofen",
-    "inhibits",
-    "enzyme",
-    "kidney",
-    "liver",
-    "risk",
-    "bleeding",
-    "stomach",
-    "children",
-    "adults",
-    "tablet",
-    "orally",
-    "hours",
-    "maximum",
-    "milligrams",
-    "evidence",
-    "trial",
-    "suggests",
-]
+_WORDS: Final = """\
+the a of drug dose daily reduces pain fever blood pressure because patients should not
+take with food water aspirin ibuprofen inhibits enzyme kidney liver risk bleeding stomach
+children adults tablet orally hours maximum milligrams evidence trial suggests
+"""
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -126,7 +91,7 @@ def _append(ledger: Ledger, events: Iterable[Event]) -> None:
 
 
 def _text(rng: np.random.Generator, n_words: int) -> str:
-    return " ".join(rng.choice(_WORDS, n_words))
+    return " ".join(rng.choice(_WORDS.split(), n_words))
 
 
 def _judged(match: Match, rng: np.random.Generator) -> Iterator[Event]:

@@ -29,6 +29,8 @@ from tests.benchmarks.heads.speculation import acceptance
 from tests.benchmarks.heads.traffic import bytes_read
 from tests.support.weights.accelerators import accelerators
 
+pytestmark = pytest.mark.nightly  # what it tests is measured with, not used
+
 N_LAYERS: Final = 5
 SHAPE: Final = Shape(N_LAYERS, 2, 16, 48, 300)
 GREEDILY: Final = Work(n_prompts=3, n_tokens=12, temperature=None)

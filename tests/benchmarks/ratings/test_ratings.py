@@ -17,8 +17,9 @@ from tests.benchmarks.ratings.arena import round_robin
 from tests.benchmarks.ratings.coverage import measure
 from tests.benchmarks.ratings.logistic import fit
 
+pytestmark = pytest.mark.nightly  # what it tests is measured with, not used
 
-@pytest.mark.nightly
+
 def test_intervals_over_prompts_are_honest_and_others_are_not(tmp_path: Path) -> None:
     """93 to 97 % is what is promised of 95 %; an interval that says too much is worse than none."""
     rows = {row.benchmark.partition(": ")[2]: row for row in measure(Bench(tmp_path))}

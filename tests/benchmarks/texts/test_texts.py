@@ -19,6 +19,8 @@ from tests.benchmarks.texts.ways import (
     weigh,
 )
 
+pytestmark = pytest.mark.nightly  # what it tests is measured with, not used
+
 
 @pytest.fixture
 def model() -> Iterator[Olmo2ForCausalLM]:

@@ -124,7 +124,7 @@ def adapters(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 def hydra_files(
     tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathFactory
 ) -> HydraFiles:
-    """Give the files of a Hydra of nine heads and one for uncertainty."""
+    """Give the files of a Hydra's heads and one for uncertainty."""
     return save_hydra(tmp_path_factory.mktemp("hydra"), tokenizer)
 
 

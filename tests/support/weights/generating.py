@@ -12,9 +12,9 @@ from commands.backends.huggingface.worker import Load, Loaded, load_entrant
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 
-PROMPTS: Final = ["dose " * (1 + 5 * n % 16) + "?" for n in range(16)]
+PROMPTS: Final = ["dose " * (1 + 5 * n % 16) + "?" for n in range(8)]
 WIDEST: Final = 110  # tokens: none of them is wider with its new tokens
-ENOUGH: Final = 16 * WIDEST  # for all tasks of a test at once
+ENOUGH: Final = len(PROMPTS) * WIDEST  # for all tasks of a test at once
 
 
 @lru_cache(maxsize=2)

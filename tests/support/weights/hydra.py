@@ -19,7 +19,7 @@ from ledger.identity import EntrantId, digest_of
 from tests.support.builders.events import valid
 from tests.support.weights.tiny import save_weights, tiny
 
-N_HEADS, DEPTH = 9, 2
+N_HEADS, DEPTH = 4, 2
 MLP = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -40,7 +40,7 @@ def tiny_olmo2(seed: int, **changes: object) -> Olmo2ForCausalLM:
 
 
 def save_hydra(root: Path, tokenizer: Tokenizer) -> HydraFiles:
-    """Write weights, nine heads' shards of two trainings, and an uncertainty head's."""
+    """Write weights, each head's shards of two trainings, and an uncertainty head's."""
     return HydraFiles(
         save_weights(tiny_olmo2(seed=1), tokenizer, root / "weights"),
         tuple(save_shard(root / f"security {n}", seed=n) for n in range(N_HEADS)),

@@ -12,9 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tests.benchmarks.bench import say
+from tests.benchmarks.bench import ROOT, say
 from tests.benchmarks.table import Row, machine, section
-from tests.benchmarks.texts.harness.items import ROOT
 from tests.benchmarks.texts.task_files.data import N_DOCUMENTS, TASKS, write_tasks
 from tests.benchmarks.texts.task_files.equality import number_rows
 from tests.benchmarks.texts.task_files.speed import speed_rows

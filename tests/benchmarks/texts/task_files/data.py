@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from tests.benchmarks.texts.harness.items import CORPUS
+from tests.benchmarks.bench import CORPUS
 
 N_DOCUMENTS: Final = 24
 N_EXAMPLES: Final = 8

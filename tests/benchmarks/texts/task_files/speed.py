@@ -13,10 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.benchmarks.bench import say
+from tests.benchmarks.bench import ROOT, say
 from tests.benchmarks.rounds import Rounds, interleaved
 from tests.benchmarks.table import Row, at_least, compared, stated
-from tests.benchmarks.texts.harness.items import ROOT
 from tests.benchmarks.texts.task_files.weights import Size, made_weights
 
 _FILES: Final = Path(__file__).parent

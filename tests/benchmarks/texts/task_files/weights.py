@@ -14,7 +14,7 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from tests.benchmarks.texts.harness.items import CORPUS
+from tests.benchmarks.bench import CORPUS
 from tests.support.weights.tiny import save_weights, tiny
 
 N_POSITIONS: Final = 1024

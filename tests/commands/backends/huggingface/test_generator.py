@@ -51,10 +51,13 @@ def asked(owed: Sequence[GenerationTask], options: GenerationOptions) -> list[Ge
 
 
 @pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
-def test_answers_do_not_depend_on_the_batch_however_they_are_asked_for(
+def test_answers_do_not_depend_on_the_batch(
     entrant: Build, tasks: Tasks, request: pytest.FixtureRequest, family: str
 ) -> None:
-    """Rows that end at a stop text leave their batch early, and take nothing from the others."""
+    """A run resumed in other batches must be the same run; GPT-2 fails at the least slip.
+
+    Rows that end at a stop text leave their batch early, and take nothing from the others.
+    """
     folder = request.getfixturevalue(family)
     roster = [entrant(folder=folder, entrant_id=f"at {t}", temperature=t) for t in (None, 0.9)]
     either = [task for one in roster for task in tasks(one, PROMPTS)]
@@ -253,25 +256,6 @@ def greedy_by_hand(loaded: LoadedWeights, prompt: str, n_steps: int) -> list[int
     return tokens[len(prompt_ids) :]
 
 
-@pytest.mark.parametrize("temperature", [None, 0.9])
-@pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
-def test_answers_do_not_depend_on_the_batch(
-    entrant: Build,
-    tasks: Tasks,
-    request: pytest.FixtureRequest,
-    family: str,
-    temperature: float | None,
-) -> None:
-    """A run resumed in other batches must be the same run; GPT-2 fails at the least slip."""
-    folder = request.getfixturevalue(family)
-    owed = tasks(entrant(folder=folder, temperature=temperature), PROMPTS)
-
-    alone, by_four, at_once = (answers(owed, n) for n in (1, 4 * WIDEST, ENOUGH))
-
-    assert alone == by_four == at_once
-    assert len({answer.text for answer in alone}) > len(PROMPTS) // 2
-
-
 def test_answers_are_handed_over_when_others_take_their_places(
     entrant: Build, tasks: Tasks
 ) -> None:
@@ -281,8 +265,8 @@ def test_answers_are_handed_over_when_others_take_their_places(
     alone = list(HfGenerator(1, device="cpu").generate(owed))
     at_once = list(HfGenerator(ENOUGH, device="cpu").generate(owed))
 
-    assert [len(batch) for batch in alone] == [1] * 16
-    assert [len(batch) for batch in at_once] == [16]
+    assert [len(batch) for batch in alone] == [1] * len(PROMPTS)
+    assert [len(batch) for batch in at_once] == [len(PROMPTS)]
     times = [result.elapsed_s or 0 for result in at_once[0] if isinstance(result, GeneratedText)]
     assert min(times) > 0
 
@@ -383,7 +367,7 @@ def test_a_prompt_that_leaves_no_room_for_the_answer_fails_with_the_numbers(
     assert isinstance(fitting, GeneratedText)
 
 
-@pytest.mark.parametrize("n_rows", [1, 5])
+@pytest.mark.parametrize("n_rows", [1, 3])
 def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
     entrant: Build, tasks: Tasks, n_rows: int
 ) -> None:
@@ -393,7 +377,7 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
     assert answers(owed, load=running_out(rows_above(n_rows))) == answers(owed)
 
 
-@pytest.mark.parametrize("nth", [2, 5, 9, 14])
+@pytest.mark.parametrize("nth", [2, 9])
 def test_running_out_of_memory_on_the_way_loses_no_answer(
     entrant: Build, tasks: Tasks, nth: int
 ) -> None:

@@ -29,7 +29,7 @@ Tasks = Callable[..., list[GenerationTask]]
 
 @pytest.fixture
 def files(hydra_files: HydraFiles) -> HydraFiles:
-    """Give the files of three heads: merging nine would take longer than what is tested here."""
+    """Give the files of three heads: merging more would take longer than what is tested here."""
     return hydra_files._replace(
         security=hydra_files.security[:3], robustness=hydra_files.robustness[:3]
     )

@@ -37,7 +37,7 @@ CPU = torch.device("cpu")
 MAX_TOKENS = 12
 QUERIES = [
     PairQuery(key(str(n)), "forward", "Judge.", "dose " * (1 + 5 * n % 16) + "?", "", "", None)
-    for n in range(16)
+    for n in range(6)
 ]
 Load = Callable[..., LoadedWeights]
 NAME: Final = "judge-7b"  # a folder of the Hub's cache is called by its commit

@@ -79,7 +79,7 @@ def on_memory(free: int, n_rows: list[int]) -> dict[str, Any]:
 
 def test_answers_are_the_same_however_much_memory_is_free(entrant: Build, tasks: MakeTasks) -> None:
     """Who has a larger machine must not get other responses."""
-    owed = tasks(entrant(temperature=0.9), PROMPTS)
+    owed = tasks(entrant(temperature=0.9), [f"{n} {each}" for n, each in enumerate(2 * PROMPTS)])
 
     def said(free: int, n_rows: list[int]) -> dict[str, str]:
         batches = HfGenerator(**on_memory(free, n_rows)).generate(owed)
@@ -95,7 +95,7 @@ def test_answers_are_the_same_however_much_memory_is_free(entrant: Build, tasks:
 
 def test_log_likelihoods_are_the_same_however_much_memory_is_free(entrant: Build) -> None:
     """Evaluations take their batch from the same memory."""
-    texts = ((f"{n} {prompt}", "a dose") for n, prompt in enumerate(3 * PROMPTS))
+    texts = ((f"{n} {prompt}", "a dose") for n, prompt in enumerate(6 * PROMPTS))
     passages = passages_of(entrant(), *texts)
 
     def found(free: int, n_rows: list[int]) -> dict[str, float]:
@@ -118,7 +118,7 @@ def n_bytes(caches: DynamicCache) -> int:
     )
 
 
-@pytest.mark.parametrize("family", ["bloom", "gemma2", "gpt2", "gpt_oss", "qwen3_moe"])
+@pytest.mark.parametrize("family", ["bloom", "gemma2", "gpt_oss"])
 def test_a_token_takes_at_least_its_keys_and_values_twice(
     family: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:

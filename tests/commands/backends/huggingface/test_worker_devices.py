@@ -32,8 +32,8 @@ from tests.support.weights.loads import model_of
 from tests.support.weights.reading import passages_of
 
 CPU = torch.device("cpu")
-PROMPTS = ["dose " * (1 + 3 * n % 8) + "?" for n in range(6)]
-AT_ONCE = 150  # tokens: some prompts wait until others have ended
+PROMPTS = ["dose " * (1 + 3 * n % 8) + "?" for n in range(3)]
+AT_ONCE = 60  # tokens: some prompts wait until others have ended
 PAIRS = (
     *(("dose " * 20, text) for text in ("a", "patient asks", "about")),  # share a prefix
     *(("a patient " * 10, text) for text in ("a dose", "dose")),
@@ -94,7 +94,7 @@ def generating(entrant: Entrant, device: torch.device) -> LoadedWeights:
 @pytest.mark.parametrize(
     ("load", "temperature", "options", "dtype"),
     [
-        (load_entrant, None, PLAIN, "float32"),
+        pytest.param(load_entrant, None, PLAIN, "float32", marks=pytest.mark.nightly),
         (load_entrant, 1.0, PLAIN, "bfloat16"),
         (load_entrant, 1.0, WARPED, "float32"),
         (generating, 1.0, WARPED, "float32"),
@@ -109,7 +109,7 @@ def test_weights_answer_alike(
     dtype: str,
 ) -> None:
     """Whatever is drawn, and by whichever loop."""
-    owed = tasks(entrant(temperature=temperature, dtype=dtype), PROMPTS)
+    owed = tasks(entrant(temperature=temperature, dtype=dtype, max_new_tokens=6), PROMPTS)
     owed = [replace(task, options=options) for task in owed]
     with accelerators():
         on_gpu = said(owed, "cuda", load)
@@ -121,7 +121,9 @@ def test_weights_answer_alike(
 @pytest.mark.parametrize("changes", [{}, {"bypass_jury": True}])
 def test_a_hydra_answers_alike(files: HydraFiles, tasks: Tasks, changes: dict[str, object]) -> None:
     """Drafts, votes and what a head says of the answer are those of the CPU."""
-    rated = hydra_entrant(files, uncertainty=adapter(files.uncertainty), **changes)
+    rated = hydra_entrant(
+        files, uncertainty=adapter(files.uncertainty), max_new_tokens=6, **changes
+    )
     owed = tasks(rated, PROMPTS)
 
     with accelerators(2):
@@ -139,7 +141,7 @@ def test_passages_are_as_likely(entrant: Build) -> None:
     assert on_gpu == about(read(entrant()))
 
 
-@pytest.mark.parametrize("kind", ["cuda", "mps"])
+@pytest.mark.parametrize("kind", [pytest.param("cuda", marks=pytest.mark.nightly), "mps"])
 def test_passages_are_as_likely_by_a_hydra(files: HydraFiles, kind: str) -> None:
     """What is added up in float64 is added up where there is float64."""
     jury = hydra_entrant(files)
@@ -167,7 +169,7 @@ def test_a_judge_replies_alike(weights: Path) -> None:
     assert on_gpu == replies("cpu")
 
 
-@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("first", [pytest.param(0, marks=pytest.mark.nightly), 1])
 def test_weights_over_two_gpus_say_the_same(entrant: Build, tasks: Tasks, first: int) -> None:
     """A trainer may hold some; each layer keeps its cache, and logits come from the last device."""
     here, there = f"cuda:{first}", f"cuda:{1 - first}"
@@ -180,7 +182,7 @@ def test_weights_over_two_gpus_say_the_same(entrant: Build, tasks: Tasks, first:
         model = dispatch_model(model_of(loaded), {**split, "lm_head": there})
         return as_loaded(model, loaded.tokenizer)
 
-    owed = tasks(entrant(temperature=1.0), PROMPTS)
+    owed = tasks(entrant(temperature=1.0, max_new_tokens=6), PROMPTS)
     with accelerators(2):
         on_gpus, as_likely = said(owed, here, load), read(entrant(), here, load)
 

@@ -26,7 +26,7 @@ def _inference() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def net() -> HydraNet:
-    """Give nine heads that have learnt nothing: each says what the plain weights say."""
+    """Give heads that have learnt nothing: each says what the plain weights say."""
     return build_hydra(copy.deepcopy(PLAIN), DEPTH, [[]] * N_HEADS)
 
 

@@ -29,7 +29,7 @@ Hydra = tuple[HydraNet, list[Olmo2ForCausalLM]]
 
 @pytest.fixture(scope="module")
 def hydra() -> Hydra:
-    """Give nine heads that mostly agree, and each of them as a whole model."""
+    """Give heads that mostly agree, and each of them as a whole model."""
     return scattered_heads(tiny_olmo2(seed=1), N_HEADS, depth=2, noise=0.05)
 
 
@@ -199,7 +199,7 @@ def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> 
 
 
 def test_a_broken_head_breaks_its_rows_and_no_other(hydra: Hydra) -> None:
-    """Weights that overflow in one head must not cost the answers of the other eight."""
+    """Weights that overflow in one head must not cost the answers of the others."""
     net, _ = hydra
     prompts = [[n, n + 1] for n in range(5, 25)]
     sound = decoded(net, started(prompts, bypass_jury=True), SAMPLED)

@@ -39,6 +39,14 @@ TEXTS: Mapping[str, Any] = {
     "evaluations": [{"id": "texts", "uses": "text-perplexity", "parameters": {"path": "texts"}}],
 }
 
+each_dtype = pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.bfloat16,
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in (torch.float32, torch.float16)),
+    ],
+)
+
 
 @dataclass
 class Step:
@@ -101,7 +109,7 @@ def test_a_model_with_an_adapter_in_training_is_evaluated_as_the_model_within(
 ) -> None:
     """What most train is an adapter; endings with a long beginning are read all at once."""
     question = "a patient asks: which dose, and how often? "
-    asked = [Endings(*((n * "so " + question, [*string.ascii_letters], n) for n in range(40)))]
+    asked = [Endings(*((n * "so " + question, [*string.ascii_letters], n) for n in range(6)))]
 
     whole, within = (
         Evaluator.from_trainer(replace(training, model=each), asked, spec, FLOAT32).evaluate("none")
@@ -111,7 +119,7 @@ def test_a_model_with_an_adapter_in_training_is_evaluated_as_the_model_within(
     np.testing.assert_array_equal(whole["endings"], within["endings"])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@each_dtype
 def test_mixed_precision_is_evaluated_as_the_checkpoint_would_be(
     weights: Path, tmp_path: Path, dtype: torch.dtype
 ) -> None:
@@ -427,8 +435,7 @@ def test_the_examples_of_the_page_run(
     assert here["resumed"].done
 
 
-@pytest.mark.parametrize("root", ["", "."])
-@pytest.mark.parametrize("folder", ["out/checkpoint-60", "checkpoint-60", "./out/checkpoint-60"])
+@pytest.mark.parametrize(("root", "folder"), [("", "out/checkpoint-60"), (".", "checkpoint-60")])
 @pytest.mark.usefixtures("texts")
 def test_a_relative_checkpoint_is_found(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, folder: str
@@ -458,7 +465,7 @@ def test_a_checkpoint_beneath_another_root_is_found(
     assert Evaluator.from_checkpoint("out/checkpoint-60", spec, TEXTS).evaluator.evaluate()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@each_dtype
 def test_a_checkpoint_keeps_its_float_type_as_a_trainers_model_does(
     weights: Path, tmp_path: Path, dtype: torch.dtype
 ) -> None:
@@ -495,14 +502,12 @@ def test_a_trainer_without_a_tokenizer_is_told_what_it_lacks(
         Evaluator.from_trainer(without, EVALUATIONS, spec)
 
 
-@pytest.mark.parametrize("content", [None, b""])
 def test_a_ledger_that_nobody_has_begun_is_not_done(
-    training: Training, spec: ExecutionSpec, content: bytes | None
+    training: Training, spec: ExecutionSpec
 ) -> None:
     """Another process has just made the file, or was killed before it held anything."""
     spec.folder.mkdir(parents=True)
-    if content is not None:
-        (spec.folder / "evaluations.db").write_bytes(content)
+    (spec.folder / "evaluations.db").touch()
     evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
 
     assert not evaluator.done
@@ -529,9 +534,8 @@ def test_what_is_no_evaluation_is_refused(training: Training, spec: ExecutionSpe
         Evaluator.from_trainer(training, [cast("Letters", Letters)], spec)
 
 
-@pytest.mark.parametrize("n_items", [1, 3])
 def test_a_corrected_check_reaches_the_results_of_a_job(
-    training: Training, spec: ExecutionSpec, n_items: int
+    training: Training, spec: ExecutionSpec
 ) -> None:
     """Nothing is asked again; the results say what the new code finds, and a warning says so."""
 
@@ -543,7 +547,7 @@ def test_a_corrected_check_reaches_the_results_of_a_job(
         def check(self, y: str, y_hat: str) -> bool:
             return bool(y) or y_hat == ""
 
-    items = [(f"a dose of {n}?", "yes") for n in range(n_items)]
+    items = [(f"a dose of {n}?", "yes") for n in range(2)]
     strict, lenient = (
         Evaluator.from_trainer(training, [kind(*items).called("doses")], spec)
         for kind in (Strict, Lenient)
@@ -552,14 +556,14 @@ def test_a_corrected_check_reaches_the_results_of_a_job(
     before = results(spec)["results"]
 
     was_done = lenient.done
-    with pytest.warns(UserWarning, match=rf"^{n_items} recorded samples? got another score: the e"):
+    with pytest.warns(UserWarning, match="^2 recorded samples got another score: the e"):
         lenient()
 
     assert (before, results(spec)["results"]) == ({"doses": 0.0}, {"doses": 1.0})
     assert (was_done, lenient.done) == (False, True)
     with Ledger.read_only(spec.folder / "evaluations.db") as ledger:
         seen = list(ledger.read(types=frozenset({"SampleObserved"})))
-    assert len(seen) == n_items
+    assert len(seen) == len(items)
 
 
 def test_each_step_is_reported_once(training: Training, spec: ExecutionSpec) -> None:

@@ -30,7 +30,7 @@ EVALUATIONS = (
     Endings(("a patient asks", (" about", " a dose"), 0), ("a dose", (" a", " of"), 1)),
     Letters("a patient asks about a dose"),
 )
-STEPS = [*range(10, 61, 10)]
+STEPS = [2, 4]
 
 
 class Sentences(Dataset[dict[str, torch.Tensor]]):
@@ -38,7 +38,7 @@ class Sentences(Dataset[dict[str, torch.Tensor]]):
 
     def __len__(self) -> int:
         """Count them."""
-        return 60
+        return 8
 
     def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
         """Return one, to be predicted."""
@@ -46,8 +46,8 @@ class Sentences(Dataset[dict[str, torch.Tensor]]):
         return {"input_ids": ids, "labels": ids}
 
 
-class EveryTen(TrainerCallback):
-    """Does something every ten steps."""
+class EverySecond(TrainerCallback):
+    """Does something every second step."""
 
     def __init__(self) -> None:
         """Do nothing yet."""
@@ -61,20 +61,20 @@ class EveryTen(TrainerCallback):
         **_: object,
     ) -> None:
         """Do it."""
-        if state.global_step % 10 == 0:
+        if state.global_step % 2 == 0:
             self.act()
 
 
 def trained(weights: Path, folder: Path, spec: ExecutionSpec | None) -> Digest:
-    """Train for 60 steps, evaluated if there is a job for it; return the weights' digest."""
+    """Train for four steps, evaluated if there is a job for it; return the weights' digest."""
     torch.manual_seed(7)
-    callback = EveryTen()
+    callback = EverySecond()
     model = load_model(weights, torch.float32)
     trainer = Trainer(
         model=model,
         args=TrainingArguments(
             output_dir=str(folder),
-            max_steps=60,
+            max_steps=4,
             per_device_train_batch_size=2,
             learning_rate=1e-2,
             use_cpu=True,

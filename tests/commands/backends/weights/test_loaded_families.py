@@ -34,7 +34,7 @@ Build = Callable[..., Entrant]
 MakeTasks = Callable[..., list[GenerationTask]]
 
 CPU: Final = torch.device("cpu")
-BY_DEFAULT: Final = ("bloom", "gemma2", "gpt_oss", "mamba", "qwen3_moe", "rwkv")
+BY_DEFAULT: Final = ("bloom", "gemma2", "qwen3_moe", "rwkv")
 _MORE: Final = [
     pytest.param(family, marks=() if family in BY_DEFAULT else pytest.mark.nightly)
     for family in FAMILIES
