@@ -174,16 +174,6 @@ def test_a_file_that_was_cut_anywhere_is_refused(lines: list[bytes]) -> None:
     assert len(read(content[:-1])) == N_FILED
 
 
-@pytest.mark.parametrize("n_left", range(N_LINES))
-def test_a_file_without_its_last_lines_is_refused(lines: list[bytes], n_left: int) -> None:
-    """A file cut between two lines is JSON from end to end."""
-    refusal = refusal_of(lines[:n_left])
-
-    assert refusal.line == n_left
-    assert "it was truncated or changed" in refusal.why
-    assert str(refusal).endswith("; export or download the file again")
-
-
 @pytest.mark.parametrize("number", range(1, N_LINES + 1))
 @pytest.mark.parametrize("mask", [0x01, 0x20, 0x80])
 def test_a_changed_byte_in_any_line_is_found(lines: list[bytes], number: int, mask: int) -> None:

@@ -15,16 +15,15 @@ from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
 from ledger.identity import StreamId
 from ledger.keys import key_named, key_of
-from ledger.recorded import Recorded, StoredEvent, microseconds
+from ledger.recorded import Recorded, StoredEvent
 from ledger.search import newest, with_id
 from ledger.store import Ledger
 from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
 from tests.support.faults.damage import hide, mislead
-from tests.support.faults.hostile import loosen, tamper
+from tests.support.faults.hostile import loosen
 from tests.support.strategies.events import histories
 
 OTHER = StreamId("other")
-SET_TIME = "UPDATE event SET recorded_us = {} WHERE position = {}".format
 _FEW_STEPS = 20
 SECONDS = st.integers(min_value=0, max_value=9)
 
@@ -211,45 +210,6 @@ def test_the_streams_with_events_of_a_type_are_found() -> None:
         assert ledger.streams(types=set()) == ()
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(-1, 0), (0, 1), (1.5, 2), (2, 3), (9, 3)])
-def test_a_time_names_the_last_position_up_to_it(
-    ledger: Ledger, seconds: float, expected: int
-) -> None:
-    """`--as-of` takes times, and every projection reads up to a position."""
-    for event in verdicts(3):
-        ledger.append(STREAM, [event])
-
-    position = ledger.position_at(after_noon(seconds))
-
-    assert position == expected
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(-1, 0), (0, 1), (4, 1), (5, 3), (8, 3), (9, 4), (99, 4)]
-)
-def test_a_time_of_a_merged_ledger_names_a_prefix_that_was_known_then(
-    filed: Path, seconds: int, expected: int
-) -> None:
-    """After a merge times go back; nothing that was recorded later may be among what is read."""
-    with Ledger.open(filed) as ledger:
-        ledger.append(STREAM, verdicts(1, after=N_FILED))
-    for position, second in enumerate((0, 5, 2, 9), start=1):
-        at = microseconds(after_noon(second))
-        tamper(filed, SET_TIME(at, position))
-
-    with Ledger.read_only(filed) as ledger:
-        position = ledger.position_at(after_noon(seconds))
-
-    assert position == expected
-
-
-def test_any_time_of_an_empty_ledger_is_position_zero(ledger: Ledger) -> None:
-    """As-of of an empty ledger is an empty history, not an error."""
-    position = ledger.position_at(NOON)
-
-    assert position == 0
-
-
 def append(ledger: Ledger, *events: Event) -> tuple[StoredEvent, ...]:
     """Append events and return how they are stored."""
     after = ledger.head.position
@@ -264,15 +224,6 @@ def test_the_newest_events_come_in_order(ledger: Ledger) -> None:
     found = newest(ledger, limit=2)
 
     assert found == appended[3:]
-
-
-def test_no_limit_finds_the_whole_history(ledger: Ledger) -> None:
-    """`--limit` is a choice, not a default that hides events."""
-    appended = append(ledger, *verdicts(5))
-
-    found = newest(ledger, limit=None)
-
-    assert found == appended
 
 
 def test_the_newest_up_to_a_position_are_found(ledger: Ledger) -> None:

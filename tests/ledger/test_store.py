@@ -36,8 +36,6 @@ from tests.support.builders.events import (
     key,
     opened,
     placed,
-    registrations,
-    rubric,
     verdict,
     verdicts,
 )
@@ -56,17 +54,6 @@ def clock(*times: datetime) -> Callable[[], datetime]:
 def positions(ledger: Ledger) -> list[int]:
     """Return the positions of all events that can be read."""
     return [each.position for each in ledger.read()]
-
-
-def test_appended_events_are_read_in_order(ledger: Ledger) -> None:
-    """Everything else is folded from what this gives back."""
-    events = verdicts(5)
-
-    appended = placed(ledger.append(STREAM, events))
-
-    assert tuple(ledger.read()) == appended
-    assert tuple(each.event for each in appended) == events
-    assert [each.position for each in appended] == [1, 2, 3, 4, 5]
 
 
 @given(history=histories())
@@ -292,17 +279,6 @@ def test_a_ledger_with_no_clock_given_reads_the_real_one() -> None:
     assert appended.recorded_at.utcoffset() == timedelta(0)
 
 
-def test_reading_goes_on_past_one_page(ledger: Ledger) -> None:
-    """Long tournaments are read page by page; no event may fall between two pages."""
-    ledger.append(STREAM, verdicts(2_500))
-
-    everything = positions(ledger)
-    part = [each.position for each in ledger.read(after=999, until=2_001)]
-
-    assert everything == list(range(1, 2_501))
-    assert part == list(range(1_000, 2_002))
-
-
 def test_reading_some_types_leaves_out_the_others(ledger: Ledger) -> None:
     """Looking for twelve registrations must not decode a million verdicts."""
     ledger.append(STREAM, verdicts(2))
@@ -322,19 +298,6 @@ def test_reading_some_types_leaves_out_the_others(ledger: Ledger) -> None:
     assert list(ledger.read(types=["VerdictReceived"], after=1, until=3)) == [said[1]]
     assert list(ledger.read(types=["PairSettled"])) == list(ledger.read(types=())) == []
     assert list(ledger.read(types=EVENTS.types)) == everything
-
-
-def test_reading_some_types_goes_on_past_one_page(ledger: Ledger) -> None:
-    """What lies between two events of a type may be longer than a page."""
-    rubrics = registrations(rubrics=[rubric("style"), rubric("tone")])
-    ledger.append(STREAM, rubrics[:1])
-    ledger.append(STREAM, verdicts(1_500))
-    ledger.append(STREAM, rubrics[1:])
-
-    read = [each.event for each in ledger.read(types={"RubricRegistered"})]
-
-    assert read == list(rubrics)
-    assert len(list(ledger.read(types=["VerdictReceived"]))) == 1_500
 
 
 def test_an_unknown_event_does_not_disturb_reading_others(filed: Path) -> None:

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from datetime import datetime
 from itertools import count
 from pathlib import Path
 from threading import Barrier
@@ -12,18 +11,16 @@ from types import FrameType
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
 from ledger import store
 from ledger.auditing.audit import audit
-from ledger.errors import InvalidEvent, StaleVersion
 from ledger.identity import StreamId
 from ledger.recorded import Receipt
 from ledger.storage.lock import FileLock
-from ledger.store import Ledger, utc_now
-from tests.support.builders.events import N_FILED, STREAM, key, placed, verdict, verdicts
-from tests.support.faults.hostile import interrupted_after, interrupted_once
-from tests.support.patience import PATIENCE_S, wait_until
+from ledger.store import Ledger
+from tests.support.builders.events import STREAM, key, placed, verdict, verdicts
+from tests.support.faults.hostile import interrupted_once
+from tests.support.patience import wait_until
 
 LEDGER: Final = str(Path(store.__file__).parent)
 FEWEST_PLACES: Final = 60  # in an append
@@ -132,48 +129,6 @@ def test_many_threads_get_their_own_receipts(path: Path) -> None:
         assert all(each.leaf == rows[each.recorded.position].leaf for each in mine)
 
 
-def test_the_same_event_from_two_threads_is_new_for_one(path: Path) -> None:
-    """Both learn the one place it has; counts of what was recorded stay right."""
-    barrier = Barrier(2)
-
-    def append(_: int) -> Receipt:
-        barrier.wait()
-        (receipt,) = ledger.append(STREAM, verdicts(1))
-        return receipt
-
-    with Ledger.open(path) as ledger, ThreadPoolExecutor(2) as pool:
-        one, other = pool.map(append, range(2))
-
-    assert {one.is_new, other.is_new} == {True, False}
-    assert one.recorded == other.recorded
-
-
-def test_only_the_stale_one_of_several_is_refused(filed: Path) -> None:
-    """Two threads decided on the same state: the first of them was right."""
-    with Ledger.open(filed) as ledger, ThreadPoolExecutor(2) as pool:
-        answers = [
-            pool.submit(ledger.append, STREAM, verdicts(1, after=number), expected_version=N_FILED)
-            for number in (N_FILED, N_FILED + 1)
-        ]
-        refusals = {type(answer.exception()) for answer in answers}
-
-    assert refusals == {type(None), StaleVersion}
-
-
-def test_an_invalid_event_is_refused_before_it_waits(path: Path) -> None:
-    """Nobody who waits can be held up by an event that could never be recorded."""
-    invalid = [replace(verdict(key("invalid")), reply=object())]
-
-    with (
-        Ledger.open(path) as ledger,
-        closing(FileLock(path.with_name(f"{path.name}.lock"))) as lock,
-        lock,
-        interrupted_after(PATIENCE_S),
-        pytest.raises(InvalidEvent),
-    ):
-        ledger.append(STREAM, invalid)
-
-
 def test_an_interrupted_wait_holds_up_nobody(path: Path) -> None:
     """Ctrl-C reaches the main thread while it waits for others; they still get their turn."""
     lock_file = path.with_name(f"{path.name}.lock")
@@ -189,24 +144,6 @@ def test_an_interrupted_wait_holds_up_nobody(path: Path) -> None:
         assert sorted(placed(receipts)) == [*ledger.read()]
         assert len(ledger.append(STREAM, verdicts(1))) == 1
         assert audit(ledger) == ()
-
-
-def test_an_interrupted_writer_may_ask_again(path: Path) -> None:
-    """The connection is left as it was, in no transaction."""
-    looks = count(1)
-
-    def now() -> datetime:
-        if next(looks) == 1:
-            raise KeyboardInterrupt
-        return utc_now()
-
-    with Ledger.open(path, now) as ledger:
-        with pytest.raises(KeyboardInterrupt):
-            ledger.append(STREAM, verdicts(2))
-        receipts = ledger.append(STREAM, verdicts(1))
-
-        assert [each.position for each in placed(receipts)] == [1]
-        assert tuple(ledger.read()) == placed(receipts)
 
 
 def test_threads_read_while_others_append(path: Path) -> None:

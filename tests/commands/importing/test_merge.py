@@ -1,7 +1,6 @@
 """Taking in another ledger's events: all of what is new, and ours where both contradict."""
 
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +16,6 @@ from ledger.auditing.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
 from ledger.events.imports import LedgerMerged
 from ledger.events.judging import VerdictReceived
-from ledger.events.values import type_name
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
 from ledger.store import Ledger
@@ -26,7 +24,6 @@ from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, types_of
 from tests.support.builders.events import STREAM, key, opened, prompt, verdict
 from tests.support.builders.games import generated, judged, published
-from tests.support.faults.hostile import loosen
 
 OTHER = StreamId("other")
 
@@ -93,19 +90,6 @@ def test_what_is_new_is_taken_in_and_noted(pair: Pair) -> None:
     assert merges_of(pair.ours) == [(STREAM, merged)]
 
 
-def test_an_event_keeps_what_names_it_wherever_it_lies(pair: Pair) -> None:
-    """Id, time, bytes and leaf are theirs; only the place is new."""
-    judged(pair.recorder(), [P1])
-    judged(Recorder(pair.theirs, STREAM), [P2])
-
-    take(pair)
-
-    ours = {row.event_id: row for row in pair.ours.rows()}
-    for theirs in pair.theirs.rows():
-        row = ours[theirs.event_id]
-        assert (row.entry, row.leaf) == (theirs.entry, theirs.leaf)
-
-
 def test_ours_is_kept_where_theirs_contradicts_it(pair: Pair) -> None:
     """A judge asked twice may answer otherwise; no rating may change behind a user's back."""
     judged(pair.recorder(), [P1], prefer_tuned)
@@ -164,54 +148,6 @@ def test_a_publication_of_theirs_comes_along(pair: Pair, tmp_path: Path) -> None
     assert (verified.n_claims, verified.n_foreign, verified.faults) == (0, 1, ())
 
 
-def test_taking_in_twice_is_once(pair: Pair) -> None:
-    """Whoever does not remember whether it was done does it again."""
-    judged(pair.recorder(), [P1], prefer_tuned)
-    judged(Recorder(pair.theirs, STREAM), [P1, P2], prefer_base)
-    first = take(pair)
-    head = pair.ours.head
-
-    again = take(pair)
-
-    assert pair.ours.head == head
-    assert (again.n_new, again.n_left) == (0, 1)
-    assert again.n_known == first.n_known + first.n_new
-    assert again.conflicts == first.conflicts
-
-
-def test_each_stream_that_got_events_has_a_note_of_it(pair: Pair) -> None:
-    """A tournament is read by its own stream, and must say there where events came from."""
-    pair.theirs.append(OTHER, opened(prompts=[prompt("p3")]))
-    judged(Recorder(pair.theirs, STREAM), [P2])
-
-    take(pair)
-
-    assert {stream: merged.n_taken for stream, merged in merges_of(pair.ours)} == {
-        STREAM: 5,
-        OTHER: 6,
-    }
-    assert audit(pair.ours) == ()
-
-
-def test_an_empty_ledger_becomes_the_same_ledger(pair: Pair) -> None:
-    """The same positions and the same head: every checkpoint and publication still holds."""
-    with Ledger.in_memory() as empty:
-        taken = merge_ledger(empty, pair.ours.rows())
-
-        assert taken == MergeCounts(pair.ours.head.position, 0, 0, ())
-        assert empty.head == pair.ours.head
-        assert list(empty.rows()) == list(pair.ours.rows())
-
-
-def test_an_empty_ledger_adds_nothing(pair: Pair) -> None:
-    """Nothing came of that run, and there is nothing to note."""
-    head = pair.ours.head
-
-    taken = merge_ledger(pair.ours, [])
-
-    assert (taken, pair.ours.head) == (MergeCounts(0, 0, 0, ()), head)
-
-
 def test_a_failure_that_contradicts_ours_is_told_too(pair: Pair) -> None:
     """Both judges said nothing, each in other words; only one was on record."""
     judged(pair.recorder(), [P1], lambda _: "Both are fine.")
@@ -259,20 +195,6 @@ def test_nothing_is_taken_of_a_file_that_was_cut(pair: Pair) -> None:
     assert types_of(pair.ours).count("LedgerMerged") == 0
 
 
-def test_nothing_is_taken_of_a_ledger_with_an_unreadable_event(pair: Pair) -> None:
-    """A later tourney may know it; until then nobody can say what it contradicts."""
-    judged(Recorder(pair.theirs, STREAM), [P2])
-    loosen(pair.theirs.connection)
-    last = pair.theirs.head.position
-    pair.theirs.connection.execute("UPDATE event SET type = 'New' WHERE position = ?", (last,))
-    head = pair.ours.head
-
-    with pytest.raises(UnreadableEvent, match="a newer tourney may know it"):
-        take(pair)
-
-    assert pair.ours.head == head
-
-
 def test_a_thousand_events_and_more_are_taken_in_order(pair: Pair) -> None:
     """They go to the disk by the thousand, in one transaction all the same."""
     pair.theirs.append(OTHER, [verdict(key(str(n))) for n in range(2_500)])
@@ -299,26 +221,6 @@ def test_ledgers_that_both_took_in_a_third_do_not_contradict_each_other(
         taken = take(pair)
 
     assert taken.conflicts == ()
-
-
-def test_what_both_have_is_there_once_after_merging_either_way(pair: Pair) -> None:
-    """Whoever merges model, both end up with the same facts."""
-    judged(pair.recorder(), [P1])
-    judged(Recorder(pair.theirs, STREAM), [P2])
-    take(pair)
-    merge_ledger(pair.theirs, pair.ours.rows())
-
-    facts = [
-        Counter(
-            (type_name(recorded.event), *recorded.event.natural_key)
-            for recorded in ledger.read()
-            if not isinstance(recorded.event, LedgerMerged)
-        )
-        for ledger in pair
-    ]
-
-    assert facts[0] == facts[1]
-    assert set(facts[0].values()) == {1}
 
 
 def redacted_verdict(ledger: Ledger) -> int:

@@ -178,24 +178,6 @@ def test_each_kind_of_tampering_is_found_where_it_is(
         assert why.startswith(beginning)
 
 
-@pytest.mark.parametrize("name", schema.DEFINITIONS)
-def test_a_guard_that_was_taken_away_is_noticed(filed: Path, name: str) -> None:
-    """Whoever drops a trigger and leaves it at that may have changed more."""
-    kinds = {each: sql.split()[1] for each, sql in schema.DEFINITIONS.items()}
-    with closing(sqlite3.connect(filed)) as connection:
-        if name == "event":
-            loosen(connection)
-        else:
-            connection.execute(f"DROP {kinds[name]} {name}")
-
-    faults = faults_of(filed)
-
-    lost = kinds if name == "event" else [name]
-    assert faults == [
-        (0, f"{each} is missing from the file's schema, or was changed") for each in lost
-    ]
-
-
 @pytest.mark.parametrize("column", StoredEvent._fields)
 def test_a_table_that_lacks_a_column_is_told_and_no_event_blamed(filed: Path, column: str) -> None:
     """Nothing can be checked, so a list of faults would say less than there is."""
@@ -208,21 +190,6 @@ def test_a_table_that_lacks_a_column_is_told_and_no_event_blamed(filed: Path, co
         CannotRead, match=f"another program changed its tables: no such column: {column};"
     ):
         faults_of(filed)
-
-
-def test_a_guard_that_was_weakened_is_noticed(filed: Path) -> None:
-    """A trigger of the same name that refuses nothing would look like the true one."""
-    with closing(sqlite3.connect(filed)) as connection:
-        connection.execute("DROP TRIGGER event_is_never_updated")
-        connection.execute(
-            "CREATE TRIGGER event_is_never_updated BEFORE UPDATE ON event BEGIN SELECT 1; END"
-        )
-
-    faults = faults_of(filed)
-
-    assert faults == [
-        (0, "event_is_never_updated is missing from the file's schema, or was changed")
-    ]
 
 
 def test_an_index_that_does_not_fit_the_events_is_told(filed: Path) -> None:

@@ -233,18 +233,6 @@ def test_a_statement_that_rewrites_history_is_stopped(scene: Scene, statement: s
     assert scene.path.read_bytes() == healthy
 
 
-@to_be_stopped
-def test_it_is_stopped_on_the_ledgers_own_connection_too(scene: Scene, statement: str) -> None:
-    """The connection is handed to queries of one's own."""
-    with Ledger.open(scene.path) as ledger:
-        before = list(ledger.rows())
-
-        with pytest.raises(sqlite3.IntegrityError, match="the ledger is append-only"):
-            ledger.connection.execute(statement)
-
-        assert list(ledger.rows()) == before
-
-
 def test_sqlite_utils_cannot_replace_an_event(scene: Scene) -> None:
     """It offers `replace=True` and `upsert`, which delete without a DELETE trigger."""
     with closing(sqlite3.connect(scene.path)) as plain:

@@ -241,17 +241,13 @@ def test_an_event_that_is_not_what_its_type_says_is_not_stored(event: Event, why
     assert str(caught.value).startswith(f"{type_name(event)} was not recorded: ")
 
 
-@pytest.mark.parametrize(("event", "why"), INVALID.values(), ids=INVALID)
-def test_a_batch_with_an_invalid_event_is_refused_whole(
-    ledger: Ledger, event: Event, why: str
-) -> None:
+def test_a_batch_with_an_invalid_event_is_refused_whole(ledger: Ledger) -> None:
     """Half an opening would be a tournament that nobody planned."""
     before = ledger.append(STREAM, verdicts(1))
 
-    with pytest.raises(InvalidEvent) as caught:
-        ledger.append(STREAM, [*verdicts(2), event])
+    with pytest.raises(InvalidEvent, match="surrogates not allowed"):
+        ledger.append(STREAM, [*verdicts(2), response(text=SURROGATE)])
 
-    assert why in caught.value.why
     assert [each.recorded for each in before] == list(ledger.read())
 
 

@@ -16,7 +16,7 @@ from ledger.events.judging import PairReconciled
 from ledger.identity import Dimension, EntrantId, JudgeId, PromptId, StreamId
 from ledger.recorded import LATEST_US, moment
 from ledger.store import Ledger
-from tests.support.builders.events import N_FILED, NOON, STREAM, key, verdicts
+from tests.support.builders.events import NOON, STREAM, key, verdicts
 from tests.support.faults.hostile import loosen
 
 LATEST = moment(LATEST_US)
@@ -77,18 +77,6 @@ def test_ids_are_in_order_of_time() -> None:
         prefixes = [row.event_id[:6] for row in ledger.rows()]
 
     assert prefixes == sorted(set(prefixes))
-
-
-def test_what_another_writer_appended_is_known_by_its_key(filed: Path) -> None:
-    """Each process keeps the keys in memory, so it reads on before it writes."""
-    with Ledger.open(filed) as one, Ledger.open(filed) as other:
-        (theirs,) = other.append(STREAM, verdicts(1, after=N_FILED))
-        (ours,) = one.append(STREAM, verdicts(1, after=N_FILED))
-        more = one.append(STREAM, verdicts(1, after=N_FILED + 1))
-        (told,) = other.append(STREAM, verdicts(1, after=N_FILED + 1))
-
-    assert ours == theirs._replace(is_new=False)
-    assert (told,) == tuple(each._replace(is_new=False) for each in more)
 
 
 def test_ids_keep_the_parts_of_a_key_apart(ledger: Ledger) -> None:
