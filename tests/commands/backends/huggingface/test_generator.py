@@ -285,18 +285,6 @@ def test_greedy_answers_are_those_of_a_loop_by_hand(entrant: Build, tasks: Tasks
     ]
 
 
-def test_another_rows_seed_does_not_change_my_answer(entrant: Build, tasks: Tasks) -> None:
-    """Adding a prompt to the bank must not change what was said to the others."""
-    sampled = entrant(temperature=1.0)
-    mine = tasks(sampled, PROMPTS[:1], first_seed=5)
-
-    mine_first, *some = texts(mine + tasks(sampled, PROMPTS[1:4], first_seed=10))
-    *others, mine_last = texts(tasks(sampled, PROMPTS[1:4], first_seed=90) + mine)
-
-    assert mine_first == mine_last
-    assert some != others
-
-
 def test_samples_of_one_prompt_differ_by_their_seeds(entrant: Build, tasks: Tasks) -> None:
     """Several samples per prompt are asked for to see the spread."""
     owed = tasks(entrant(temperature=1.0), ["a dose"] * 8)
@@ -482,16 +470,6 @@ class _NoModel:
         raise NotImplementedError(inputs, settings)
 
 
-def test_a_plain_prompt_is_its_text_behind_the_token_that_begins_texts(
-    row: Callable[..., PromptRow], tokenizer: PreTrainedTokenizerFast
-) -> None:
-    """Base weights know no turns; what they continue is the text alone."""
-    plain = row("a dose", None, is_chat=False)
-
-    assert tokenizer.decode(list(plain.prompt_ids)) == "<|endoftext|>a dose"
-    assert not plain.is_truncated
-
-
 def test_the_token_that_begins_texts_is_never_doubled(tokenizer: PreTrainedTokenizerFast) -> None:
     """A prompt that was written with it must not have it twice."""
     assert encode_text(tokenizer, "<|endoftext|>a dose") == encode_text(tokenizer, "a dose")
@@ -586,11 +564,6 @@ def test_where_not_even_an_empty_text_fits_nothing_is_left_out(
 
     assert (whole.task.prompt_text, whole.is_truncated) == (LONG, False)
     assert whole.prompt_ids == row(LONG, 16).prompt_ids
-
-
-def test_a_prompt_is_not_shortened_unasked(row: Callable[..., PromptRow]) -> None:
-    """A response to half a prompt would be judged as one to the whole."""
-    assert row(LONG, 80).n_tokens > 80
 
 
 @given(st.text("ab c", max_size=60), st.integers(12, 60))

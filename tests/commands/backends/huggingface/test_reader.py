@@ -472,39 +472,6 @@ class CountingReading(HfBatchLikelihoods):
         return {window: WindowLikelihood(0.0, ()) for row in rows for window in row.windows}
 
 
-def test_choices_share_all_but_the_last_token_of_their_context() -> None:
-    """Behind that one stands what tells them apart."""
-    [bundle] = group_by_prefix(labelled(choices((1, 2), (3, 4), (5,))), may_share=True)
-
-    assert (len(bundle.rows), bundle.n_shared) == (3, len(CONTEXT) - 1)
-    assert bundle.n_tokens == len(CONTEXT) + 1
-
-
-def test_choices_of_one_token_are_one_row() -> None:
-    """They read the same, and differ in what is only weighed."""
-    windows = choices((1,), (2,), (3,))
-
-    assert group_by_prefix(labelled(windows), may_share=False) == [
-        PrefixGroup((InputRow(CONTEXT, tuple(windows)),))
-    ]
-
-
-def test_contexts_that_differ_at_the_end_share_what_comes_before() -> None:
-    """A token may join the context's end and a choice's beginning."""
-    longer = choices((7, 8), context=(*CONTEXT, 6))
-
-    [bundle] = group_by_prefix(labelled([*choices((1, 2)), *longer]), may_share=True)
-
-    assert bundle.n_shared == len(CONTEXT) - 1
-
-
-def test_a_short_context_is_read_again() -> None:
-    """To keep it in mind takes longer."""
-    windows = choices((1, 2), (3, 4), context=CONTEXT[:-1])
-
-    assert [each.n_shared for each in group_by_prefix(labelled(windows), may_share=True)] == [0, 0]
-
-
 def test_nothing_is_shared_by_other_labels_or_where_it_may_not_be() -> None:
     """A state that has read on cannot go back."""
     first, second = choices((1, 2), (3, 4))

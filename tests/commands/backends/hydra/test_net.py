@@ -72,7 +72,7 @@ def test_heads_that_have_learnt_nothing_say_what_the_weights_say() -> None:
     plain = tiny_olmo2(seed=1)
     net = build_hydra(copy.deepcopy(plain), DEPTH, [[]] * N_HEADS)
 
-    found = logits_of(net, PROMPTS, heads=[3, 0, 8, 3])
+    found = logits_of(net, PROMPTS, heads=[3, 0, 2, 3])
 
     for logits, prompt in zip(found, PROMPTS, strict=True):
         torch.testing.assert_close(logits, plain_logits(plain, prompt), rtol=0, atol=1e-5)
@@ -104,7 +104,7 @@ def test_a_heads_weights_are_those_that_peft_merges(
 
 def test_rows_in_another_order_say_the_same(net: HydraNet) -> None:
     """Which rows a head's pass gathers must not matter to any."""
-    heads, order = [4, 9, 4, 0], [2, 3, 1, 0]
+    heads, order = [2, 4, 2, 0], [2, 3, 1, 0]
 
     found = logits_of(net, PROMPTS, heads)
     shuffled = logits_of(net, [PROMPTS[n] for n in order], [heads[n] for n in order])

@@ -1,6 +1,5 @@
 """A row knows what was said, by which head, and when it is done."""
 
-import pytest
 import torch
 
 from commands.backends.hydra._context import HeadRoles
@@ -17,7 +16,7 @@ from tests.support.statistics import chi_square_p
 
 FIRM = TokenMetrics(entropy=0.25, stability_radius=3, stability_margin=0.5)
 TORN = TokenMetrics(entropy=1.123456789, stability_radius=0, stability_margin=1e-9 / 3)
-HERE, ELSEWHERE = torch.zeros(3), torch.ones(3)
+HERE = torch.zeros(3)
 
 
 def row(jury: tuple[int, ...] = (1, 2)) -> HydraRow:
@@ -45,50 +44,6 @@ def test_entrants_share_the_draft_head_of_a_prompt() -> None:
         assert len(with_jury.roles.jury) == 8
 
 
-def test_what_was_said_is_read_on_from() -> None:
-    """At first it is the prompt's last token, which no head has read yet."""
-    said = row()
-    assert said.next_to_read == 6
-
-    said.extend(EmittedToken(7), HERE, Ending(frozenset({9})), max_new_tokens=4)
-
-    assert (said.tokens, said.next_to_read, said.is_complete) == ([7], 7, False)
-
-
-@pytest.mark.parametrize(
-    ("emitted", "tokens", "is_broken"),
-    [
-        ([EmittedToken(7), EmittedToken(9)], [7, 9], False),
-        ([EmittedToken(7), EmittedToken(8), EmittedToken(7)], [7, 8, 7], False),
-        ([EmittedToken(7), None], [7], True),
-        ([None], [], True),
-    ],
-)
-def test_a_row_is_complete_at_its_end(
-    emitted: list[EmittedToken | None], tokens: list[int], *, is_broken: bool
-) -> None:
-    """Be it an end token, 9 here, the limit of three tokens, or logits that were no numbers."""
-    said = row()
-    was_complete = []
-
-    for each in emitted:
-        was_complete.append(said.is_complete)
-        said.extend(each, HERE, Ending(frozenset({9})), max_new_tokens=3)
-
-    assert not any(was_complete)
-    assert (said.tokens, said.is_broken, said.is_complete) == (tokens, is_broken, True)
-
-
-def test_the_witness_is_that_of_the_first_token() -> None:
-    """It is the state at the prompt's end; what decided on later tokens is no witness of it."""
-    said = row()
-
-    said.extend(EmittedToken(7), HERE, Ending(frozenset()), max_new_tokens=4)
-    said.extend(EmittedToken(8), ELSEWHERE, Ending(frozenset()), max_new_tokens=4)
-
-    assert said.first_state is HERE
-
-
 def test_decisions_are_told_token_by_token() -> None:
     """Rejections stand by the place of what was said instead; no digit is kept that is noise."""
     said = row()
@@ -109,12 +64,3 @@ def test_decisions_are_told_token_by_token() -> None:
         validity_radii=(2,),
         suppressions=(0.1235,),
     )
-
-
-def test_one_head_alone_has_no_decisions_to_tell() -> None:
-    """There was no jury, so nothing was measured on one."""
-    said = row(jury=())
-
-    said.extend(EmittedToken(7), HERE, Ending(frozenset()), max_new_tokens=4)
-
-    assert said.diagnostics() == Diagnostics(draft_head_idx=0, bypass_jury=True)

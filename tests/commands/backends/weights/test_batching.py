@@ -20,14 +20,6 @@ def drained(queue: BatchQueue[int]) -> list[tuple[int, ...]]:
 
 
 @given(widths, budgets)
-def test_every_row_is_in_exactly_one_batch(rows: list[int], budget: int) -> None:
-    """A row lost here would be a response that is owed for ever."""
-    batches = drained(BatchQueue(rows, same, budget))
-
-    assert sorted(row for batch in batches for row in batch) == sorted(rows)
-
-
-@given(widths, budgets)
 def test_a_batch_of_several_rows_keeps_to_the_budget(rows: list[int], budget: int) -> None:
     """The budget counts padding: memory is paid for the widest row, as often as there are rows."""
     batches = drained(BatchQueue(rows, same, budget))
