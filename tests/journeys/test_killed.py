@@ -72,16 +72,16 @@ def test_killed_again_and_again_a_run_ends_as_if_undisturbed(
     assert not found.n_by_type - expected.n_by_type
 
 
-N_QUERIES: Final = 144  # 4 prompts, 3 dimensions, 6 pairs, both orders
+N_QUERIES: Final = 72  # 2 prompts, 3 dimensions, 6 pairs, both orders
 JUDGE: Final = ("apply", "judge", "--yes")
 ROUNDING_USD: Final = 1e-9
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a tournament of four prompts, answered by four entrants, in batches of fifty."""
-    monkeypatch.setenv(MOST_QUERIES, "50")
-    place = paid.lay_out(tmp_path / "paid", n_prompts=4, judge={"cache": "off"})
+    """Give a tournament of two prompts, answered by four entrants, in batches of 25."""
+    monkeypatch.setenv(MOST_QUERIES, "25")
+    place = paid.lay_out(tmp_path / "paid", n_prompts=2, judge={"cache": "off"})
     paid.record_responses(place)
     return place
 
@@ -227,8 +227,8 @@ def test_trouble_with_the_provider_costs_nothing_twice(
 def test_failures_by_reason_are_counted_and_asked_again_where_it_can_help(
     folder: Path, fake: FakeProcess
 ) -> None:
-    """Five of a hundred for each reason; what was paid for in vain is on the ledger too."""
-    share = 0.05
+    """Some for each reason; what was paid for in vain is on the ledger too."""
+    share = 0.1
     fake.inject(
         shares=Shares(
             errored=share, expired=share, refused=share, truncated=share, unreadable=share
@@ -268,7 +268,7 @@ def test_killed_at_random_steps_a_judge_is_paid_once(
 ) -> None:
     """Whatever the step, the ledger and the bill agree in the end."""
     monkeypatch.setenv(MOST_QUERIES, "4")
-    folder = paid.lay_out(tmp_path / "killed", n_prompts=4, judge={"cache": "off"})
+    folder = paid.lay_out(tmp_path / "killed", n_prompts=2, judge={"cache": "off"})
     paid.record_responses(folder)
     for name, text in paid.environment(fake.url).items():
         monkeypatch.setenv(name, text)
@@ -302,7 +302,7 @@ def perhaps_billed(folder: Path) -> Counter[Digest]:
     )
 
 
-@pytest.mark.parametrize("death", direct_kills(2400), ids=str)
+@pytest.mark.parametrize("death", direct_kills(1200), ids=str)
 def test_killed_while_queries_are_sent_one_by_one(
     folder: Path, fake: FakeProcess, death: Death
 ) -> None:
@@ -326,8 +326,8 @@ def test_killed_while_queries_are_sent_one_by_one(
 @pytest.mark.parametrize(
     "death",
     [
-        Death(600),
-        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(100, 2400, 200)),
+        Death(300),
+        *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(100, 1200, 100)),
     ],
     ids=str,
 )
@@ -335,7 +335,7 @@ def test_killed_under_a_cap_a_judges_bill_stays_below_it(
     folder: Path, fake: FakeProcess, death: Death
 ) -> None:
     """What was under way at the kill counts at its worst, also for the next command."""
-    capped = (*DIRECT, "--max-usd", "2.5")  # for 144 queries of at most $0.115
+    capped = (*DIRECT, "--max-usd", "2.5")  # for 72 queries of at most $0.115
     killed = paid.command(folder, *capped, url=fake.url, death=death).wait()
     done = paid.tourney(folder, *capped, url=fake.url)
 
@@ -347,7 +347,7 @@ def test_killed_under_a_cap_a_judges_bill_stays_below_it(
     assert billed_usd <= total.usd + total.maybe_usd + ROUNDING_USD <= 2.5
 
 
-@pytest.mark.parametrize("death", direct_kills(1800), ids=str)
+@pytest.mark.parametrize("death", direct_kills(900), ids=str)
 def test_killed_while_an_endpoint_judges(folder: Path, death: Death) -> None:
     """The same, at a server of another maker."""
     with FakeOpenAI() as server:
@@ -376,7 +376,7 @@ base_url = "{url}"
 temperature = {temperature}
 concurrency = 8
 """
-N_SERVED: Final = 2 * 24  # entrants, prompts
+N_SERVED: Final = 2 * 12  # entrants, prompts
 GENERATE: Final = ("apply", "generate", "--yes")
 
 
@@ -404,7 +404,7 @@ def served(tmp_path: Path, maker: FakeOpenAI) -> Path:
 def entrant_kills(furthest: int) -> list[object]:
     """Return where to be killed while entrants are asked; nightly, everywhere."""
     return [
-        before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
+        before(Sender._put, call=15),  # recorded as sent, and perhaps not sent
         before(LedgerBilling.settle, call=5),  # answered, and not recorded
         Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),
@@ -455,7 +455,7 @@ def require_all_told(folder: Path, maker: FakeOpenAI) -> tuple[float, float]:
     return spent_usd, lost_usd
 
 
-@pytest.mark.parametrize("death", entrant_kills(800), ids=str)
+@pytest.mark.parametrize("death", entrant_kills(400), ids=str)
 def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death: Death) -> None:
     """All answer in the end; what is billed twice is told of, at most the eight under way."""
     killed = begin(served, GENERATE, os.environ, death=death).wait()
@@ -468,12 +468,12 @@ def test_killed_while_entrants_are_asked(served: Path, maker: FakeOpenAI, death:
     assert len(maker.traffic.asked) - N_SERVED <= fates["perhaps billed"] <= 8
 
 
-@pytest.mark.parametrize("death", entrant_kills(600), ids=str)
+@pytest.mark.parametrize("death", entrant_kills(300), ids=str)
 def test_killed_under_a_cap_the_bill_stays_below_it(
     served: Path, maker: FakeOpenAI, death: Death
 ) -> None:
     """What was under way at the kill counts at its worst, also for the next command."""
-    capped = (*GENERATE, "--max-usd", "0.025")
+    capped = (*GENERATE, "--max-usd", "0.0125")
     killed = begin(served, capped, os.environ, death=death).wait()
     done = run_warm(served, capped, os.environ)
 
