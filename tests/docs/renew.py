@@ -4,7 +4,6 @@ Without more, the pages that are generated from the program; `make docs` does so
 a finished demo, also the sessions whose output has changed in more than numbers, and the picture.
 """
 
-import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +14,6 @@ from tests.docs.command_line import command_line_page
 from tests.docs.configuration import configuration_page
 from tests.docs.evaluations import lay_out_judged
 from tests.docs.pages import DOCS, PAGES, Step, blocks, masked, shown, steps
-from tests.docs.picture import picture
 from tests.docs.sql import sql_page
 
 PICTURE: Final = DOCS / "elo.svg"
@@ -31,8 +29,7 @@ def main() -> None:
     for page, written in GENERATED.items():
         page.write_text(written(), encoding="utf-8")
     for demo in map(Path, sys.argv[1:]):
-        elo = json.loads(shown(demo, "tourney project elo --json"))
-        PICTURE.write_text(picture(elo), encoding="utf-8")
+        PICTURE.write_text(shown(demo, "tourney project elo --format svg"), encoding="utf-8")
         renew_sessions("demo", demo)
         with own.server() as fake, TemporaryDirectory() as folder:
             own.lay_out(Path(folder), fake.url)

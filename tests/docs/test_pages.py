@@ -17,7 +17,6 @@ from commands.spending.price_table import price_table
 from ledger.events.registry import EVENTS
 from tests.docs.command_line import leaves
 from tests.docs.pages import DOCS, PAGES, README, ROOT, Block, blocks, named_commands
-from tests.docs.picture import picture
 from tests.docs.renew import GENERATED
 
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
@@ -132,22 +131,6 @@ def test_the_page_on_architecture_names_every_event() -> None:
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
 
     assert not [name for name in EVENTS.types if name not in page]
-
-
-def test_the_picture_shows_every_entrant_inside_its_scale() -> None:
-    """It is what a visitor sees first."""
-    row = {"dimension": "factuality", "rating": 1400.0, "ci95_low": 1350.5, "ci95_high": 1449.0}
-    elo = {
-        "rows": [{**row, "entrant": "base"}, {**row, "entrant": "<tuned>", "ci95_low": 1299.0}],
-        "intervals": {"factuality": {"n_prompts": 57}},
-        "parameters": {"k": 16.0, "permutations": 500},
-    }
-
-    drawn = picture(elo)
-
-    assert re.findall(r'<text x="20" [^>]*>([^<]+)<', drawn) == ["base", "&lt;tuned&gt;"]
-    assert re.findall(r'middle">(\d+)<', drawn) == ["1200", "1300", "1400", "1500"]
-    assert {float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)} == {536.7}
 
 
 def strange(line: str) -> list[str]:

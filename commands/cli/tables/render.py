@@ -20,7 +20,7 @@ from ledger.identity import Json
 from projections.artifacts.escaping import csv_cell, one_line, shown_json
 from projections.results.columns import Column, csv_of
 
-_DRAWINGS: Final = "commands.runs.report.drawings"  # imported when one is asked for
+_FIGURES: Final = "commands.runs.report.drawings.figures"  # imported when one is asked for
 _NO_FIGURE: Final = (
     "this has no figure; figures exist for `tourney project elo` (also with --k-sweep), `bt`,"
     " `winrates`, `calibration` and `metrics` (also with --curve)"
@@ -195,12 +195,12 @@ def _svg(table: Table) -> str:
     Raises:
         ConfigurationError: There is none of this table, or no row to draw.
     """
-    to_chart = import_module(f"{_DRAWINGS}.figures").FIGURES.get(table.kind)
-    if to_chart is None:
+    to_figure = import_module(_FIGURES).FIGURES.get(table.kind)
+    if to_figure is None:
         raise ConfigurationError([f"--format svg: {_NO_FIGURE}"])
     if not table.rows:
         raise ConfigurationError(["--format svg: the table has no rows to draw"])
-    svg: str = import_module(f"{_DRAWINGS}.svg_file").as_svg(to_chart(table.title, table.rows))
+    svg: str = to_figure(table.title, table.rows)
     return svg
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, svg_parts
-from commands.runs.report.drawings.chart import ConfidenceBin
+from commands.runs.report.drawings import embedded, svg
+from commands.runs.report.drawings.panels import ConfidenceBin
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import NOTHING, decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
@@ -176,7 +176,7 @@ class ReliabilityDiagram(NamedTuple):
     n: int
     ece: str
     brier: str
-    diagram: svg_parts.Drawing
+    diagram: svg.Drawing
 
 
 def calibration_of(subject: Subject) -> tuple[ReliabilityDiagram, ...]:

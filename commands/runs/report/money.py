@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, svg_parts
+from commands.runs.report.drawings import embedded, svg
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from projections.ratings.bradley_terry.comparisons import pairs
@@ -111,7 +111,7 @@ def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
 class ValueMap(NamedTuple):
     """Ratings against what a response takes."""
 
-    drawing: svg_parts.Drawing
+    drawing: svg.Drawing
     unit: str
     rows: tuple[tuple[int, str, str, str, str], ...]  # place, entrant, rating, cost, best value
 

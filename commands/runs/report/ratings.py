@@ -4,7 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.runs.report.drawings import embedded, svg_parts
+from commands.runs.report.drawings import embedded, svg
+from commands.runs.report.drawings.panels import (
+    HeatCell,
+    HeatMap,
+    shade_of,
+    square_map,
+    sweep_map,
+)
 from commands.runs.report.subject import RatedDimension
 from commands.runs.report.text import listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
@@ -12,48 +19,23 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.standings import TIES, Standings, win_rates_of
 from projections.results.ratings import BradleyTerryRow, WinRateRow
 
-_SHADES: Final = 5  # of a colour; 0 is neutral
-_EVEN: Final = 0.5
-
 
 class RatingRow(NamedTuple):
     """An entrant in the leading table: its place, and what both engines make of its battles."""
 
     place: BradleyTerryRow
-    bar: svg_parts.Drawing | None
+    bar: svg.Drawing | None
     wins: int
     losses: int
     ties: int
     elo: float | None
 
 
-class Cell(NamedTuple):
-    """A number on a colour: from -5, blue, over 0 to 5, orange."""
-
-    text: str
-    shade: int
-    detail: str = ""
-
-
-class HeatRow(NamedTuple):
-    """A row of a heat map."""
-
-    entrant: str
-    cells: tuple[Cell | None, ...]  # None: nobody plays against itself
-
-
-class HeatMap(NamedTuple):
-    """Numbers by entrant and column."""
-
-    columns: tuple[str, ...]
-    rows: tuple[HeatRow, ...]
-
-
 class Ratings(NamedTuple):
     """All that a dimension shows of ratings."""
 
     rows: tuple[RatingRow, ...]
-    axis: svg_parts.Drawing | None
+    axis: svg.Drawing | None
     level: str
     groups: str | None  # which ratings compare
     elo: str  # why the other engine differs
@@ -70,7 +52,9 @@ def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
     rates = win_rates_of(rated.standings.dimension, rated.comparisons)
     order = [place.entrant for place in rated.board.rows]
-    scale = svg_parts.scale_of(_ends(rated.board.rows))
+    scale = svg.scale_of(
+        end for place in rated.board.rows for end in (place.rating, place.low, place.high)
+    )
     return Ratings(
         rows=_rows(rated.board.rows, rates, rated.standings, scale),
         axis=None if scale is None else embedded.axis(scale),
@@ -84,17 +68,11 @@ def ratings_of(rated: RatedDimension) -> Ratings:
     )
 
 
-def _ends(places: Iterable[BradleyTerryRow]) -> list[float]:
-    """Return every number that the scale must hold."""
-    shown = (each for place in places for each in (place.rating, place.low, place.high))
-    return [each for each in shown if each is not None]
-
-
 def _rows(
     places: Sequence[BradleyTerryRow],
     rates: Iterable[WinRateRow],
     standings: Standings,
-    scale: svg_parts.RoundScale | None,
+    scale: svg.RoundScale | None,
 ) -> tuple[RatingRow, ...]:
     won = _totals(rates)
     elo = {row.entrant: row.rating for row in standings.rows}
@@ -111,7 +89,7 @@ def _rows(
     )
 
 
-def _bar(place: BradleyTerryRow, scale: svg_parts.RoundScale | None) -> svg_parts.Drawing | None:
+def _bar(place: BradleyTerryRow, scale: svg.RoundScale | None) -> svg.Drawing | None:
     if place.rating is None or scale is None:
         return None
     return embedded.interval_bar(scale, place.rating, place.low, place.high)
@@ -162,19 +140,17 @@ def _about_engines(rated: RatedDimension) -> str:
 
 
 def _grid(order: Sequence[str], rates: Iterable[WinRateRow]) -> HeatMap:
-    cells: dict[tuple[str, str], Cell] = {}
-    for each in rates:
-        a, b = each.entrant_a, each.entrant_b
-        cells[a, b] = _share(each.win_rate, each.a_wins, each.b_wins, each.ties)
-        other = None if each.win_rate is None else 1 - each.win_rate
-        cells[b, a] = _share(other, each.b_wins, each.a_wins, each.ties)
-    rows = (HeatRow(a, tuple(cells.get((a, b)) for b in order)) for a in order)
-    return HeatMap(tuple(order), tuple(rows))
+    cells: dict[tuple[str, str], HeatCell] = {}
+    for rate in rates:
+        a, b, share = rate.entrant_a, rate.entrant_b, rate.win_rate
+        cells[a, b] = _share(share, rate.a_wins, rate.b_wins, rate.ties)
+        other = None if share is None else 1 - share
+        cells[b, a] = _share(other, rate.b_wins, rate.a_wins, rate.ties)
+    return square_map(order, cells)
 
 
-def _share(share: float | None, won: int, lost: int, tied: int) -> Cell:
-    shade = 0 if share is None else round((share - _EVEN) * 2 * _SHADES)
-    return Cell(percent(share), shade, f"{won}–{lost}–{tied}")  # noqa: RUF001
+def _share(share: float | None, won: int, lost: int, tied: int) -> HeatCell:
+    return HeatCell(percent(share), shade_of(share), f"{won}–{lost}–{tied}")  # noqa: RUF001
 
 
 def _sweep(order: Sequence[str], standings: Standings) -> HeatMap | None:
@@ -182,20 +158,8 @@ def _sweep(order: Sequence[str], standings: Standings) -> HeatMap | None:
     by_k = [dict(zip(each.entrants, each.mean(), strict=True)) for _, each in standings.sweep]
     if not by_k or not by_k[0]:
         return None
-    middle = sum(by_k[0].values()) / len(by_k[0])
-    reach = max(abs(each - middle) for ratings in by_k for each in ratings.values()) or 1.0
-    rows = (
-        HeatRow(
-            name,
-            tuple(
-                Cell(points(found[name]), round((found[name] - middle) / reach * _SHADES))
-                for found in by_k
-            ),
-        )
-        for name in order
-        if name in by_k[0]
-    )
-    return HeatMap(tuple(f"K = {k:g}" for k, _ in standings.sweep), tuple(rows))
+    rated = {name: [ratings[name] for ratings in by_k] for name in order if name in by_k[0]}
+    return sweep_map((f"K = {k:g}" for k, _ in standings.sweep), rated)
 
 
 _SAME: Final = 0.5  # Elo points: whoever is not further ahead may be shown as level

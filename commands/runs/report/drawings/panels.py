@@ -1,26 +1,18 @@
-"""The panels of a figure that stands alone, each as a block of SVG of its own size."""
+"""The panels of figures, each drawn as a block of SVG of its own size."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
-from commands.runs.report.drawings.chart import (
-    CalibrationPanel,
-    CurvePanel,
-    CurvePoint,
-    GridPanel,
-    IntervalPanel,
-    NamedEstimate,
-)
-from commands.runs.report.drawings.svg_parts import (
+from commands.runs.report.drawings.svg import (
     Drawing,
     RoundScale,
-    Square,
     dot,
     interval,
     line,
+    path,
     scale_of,
     text,
 )
@@ -43,15 +35,6 @@ class Block(NamedTuple):
     drawn: Drawing
 
 
-def short(name: str) -> str:
-    """Return a name on one line, without its middle where it is too long."""
-    said = " ".join(shown(name).split())
-    if len(said) <= _LONGEST:
-        return said
-    half = _LONGEST // 2
-    return f"{said[:half]}\N{HORIZONTAL ELLIPSIS}{said[1 - half :]}"
-
-
 def wide(said: str) -> float:
     """Return about how wide a text is: no font is known here."""
     return _CHARACTER * sum(1 + (east_asian_width(each) in "WF") for each in said)
@@ -61,35 +44,51 @@ def _widest(texts: Iterable[str]) -> float:
     return max(map(wide, texts), default=0)
 
 
-def intervals_block(panel: IntervalPanel, scale: RoundScale | None) -> Block:
+def _short(name: str) -> str:
+    """Return a name on one line, without its middle where it is too long."""
+    said = " ".join(shown(name).split())
+    if len(said) <= _LONGEST:
+        return said
+    half = _LONGEST // 2
+    return f"{said[:half]}\N{HORIZONTAL ELLIPSIS}{said[1 - half :]}"
+
+
+class Estimate(NamedTuple):
+    """A named value and its interval; None: it is not known."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def intervals_panel(
+    heading: str, axis: str, estimates: Sequence[Estimate], scale: RoundScale | None, digits: int
+) -> Block:
     """Draw each estimate with its interval, and its numbers beside it."""
-    names = [short(each.name) for each in panel.rows]
-    values = [_number(each.value, panel.digits) for each in panel.rows]
-    between = [_between(each, panel.digits) for each in panel.rows]
+    names = [_short(estimate.name) for estimate in estimates]
+    values = [_number(estimate.value, digits) for estimate in estimates]
+    between = [_between(estimate, digits) for estimate in estimates]
     left = round(_widest(names) + _GAP)
     at_value = left + _BARS + _GAP + _widest(values)
     width = round(at_value + _GAP + _widest(between))
-    top = _HEADING * bool(panel.heading)
+    top = _HEADING * bool(heading)
     bottom = top + _ROW * len(names)
 
     def parts() -> Iterator[Drawing]:
-        yield from _heading(panel.heading)
+        yield from _heading(heading)
         if scale is not None:
-            yield from _across(scale, left, top, bottom, panel.axis)
-        for n, each in enumerate(panel.rows):
+            yield from _across(scale, left, top, bottom, axis)
+        for n, (_, value, *ends) in enumerate(estimates):
             y = top + _ROW * n + _ROW / 2
             yield text(0, y + 4.5, names[n], "start", "name")
             yield text(at_value, y + 4.5, values[n], "end", "number")
             yield text(width, y + 4.5, between[n], "end", "label")
-            if scale is not None and each.value is not None:
-                low, high = (_place(scale, end, left) for end in (each.low, each.high))
-                yield from interval(left + scale.at(each.value, _BARS), low, high, y)
+            if scale is not None and value is not None:
+                low, high = (end if end is None else left + scale.at(end, _BARS) for end in ends)
+                yield from interval(left + scale.at(value, _BARS), low, high, y)
 
-    return Block(width, bottom + _AXIS, _group(parts()))
-
-
-def _place(scale: RoundScale, value: float | None, left: float) -> float | None:
-    return None if value is None else left + scale.at(value, _BARS)
+    return _block(width, bottom + _AXIS, parts())
 
 
 def _across(
@@ -107,47 +106,95 @@ def _number(value: float | None, digits: int) -> str:
     return "\N{EN DASH}" if value is None else f"{value:.{digits}f}"
 
 
-def _between(each: NamedEstimate, digits: int) -> str:
-    if each.low is None or each.high is None:
+def _between(estimate: Estimate, digits: int) -> str:
+    if estimate.low is None or estimate.high is None:
         return ""
-    return f"{each.low:.{digits}f} to {each.high:.{digits}f}"
+    return f"{estimate.low:.{digits}f} to {estimate.high:.{digits}f}"
 
 
 _CELL: Final = (48, 28)
-_SHADES: Final = 5
 _SLANT: Final = 0.7072  # of 45 degrees
+SHADES: Final = 5
+"""Of each of both colours of a heat map; 0 is neutral."""
 
 
-def grid_block(panel: GridPanel) -> Block:
+class HeatCell(NamedTuple):
+    """A number on a colour: from -5, blue, over 0 to 5, orange."""
+
+    text: str
+    shade: int
+    detail: str = ""
+
+
+class HeatMap(NamedTuple):
+    """Numbers by row and column; None: there is none."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[HeatCell | None, ...], ...]
+
+
+def square_map(order: Sequence[str], cells: Mapping[tuple[str, str], HeatCell]) -> HeatMap:
+    """Return what rows and columns of the same names have to do with each other."""
+    rows = (tuple(cells.get((row, column)) for column in order) for row in order)
+    return HeatMap(tuple(order), tuple(order), tuple(rows))
+
+
+def sweep_map(columns: Iterable[str], rated: Mapping[str, Sequence[float]]) -> HeatMap:
+    """Return ratings under each K as a heat map: orange above their mean, and blue below."""
+    ratings = [rating for of_one in rated.values() for rating in of_one]
+    middle = sum(ratings) / max(1, len(ratings))
+    reach = max((abs(rating - middle) for rating in ratings), default=0) or 1.0
+    return HeatMap(
+        tuple(rated),
+        tuple(columns),
+        tuple(
+            tuple(HeatCell(f"{rating:.0f}", _shade((rating - middle) / reach)) for rating in of_one)
+            for of_one in rated.values()
+        ),
+    )
+
+
+def shade_of(share: float | None) -> int:
+    """Return the colour of a share: neutral at a half."""
+    return 0 if share is None else _shade(2 * (share - 0.5))
+
+
+def _shade(balance: float) -> int:
+    return round(balance * SHADES)
+
+
+def heat_panel(heading: str, heat: HeatMap, *, across: str, legend: str) -> Block:
     """Draw a heat map with its numbers; headings slant where they are wider than a column."""
-    across, down = _CELL
-    rows, columns = ([*map(short, names)] for names in (panel.rows, panel.columns))
-    left = round(max(_widest(rows), wide(panel.down)) + _GAP)
-    is_slanted = _widest(columns) > across - 6
+    wide_cell, high_cell = _CELL
+    rows, columns = ([*map(_short, names)] for names in (heat.rows, heat.columns))
+    left = round(max(_widest(rows), wide("Entrant")) + _GAP)
+    is_slanted = _widest(columns) > wide_cell - 6
     high = (_widest(columns) * _SLANT if is_slanted else 0) + 20
-    top = round(_HEADING * bool(panel.heading) + high + 18)
-    right, bottom = left + across * len(columns), top + down * len(rows)
+    top = round(_HEADING * bool(heading) + high + 18)
+    right, bottom = left + wide_cell * len(columns), top + high_cell * len(rows)
 
     def parts() -> Iterator[Drawing]:
-        yield from _heading(panel.heading)
-        yield text(0, top - 8, panel.down, "start")
-        yield text(left, top - high - 6, panel.across, "start")
+        yield from _heading(heading)
+        yield text(0, top - 8, "Entrant", "start")
+        yield text(left, top - high - 6, across, "start")
         for n, name in enumerate(columns):
-            x = left + across * (n + 0.5)
+            x = left + wide_cell * (n + 0.5)
             yield _slanted(x, top - 8, name) if is_slanted else text(x, top - 8, name, kind="name")
         for i, name in enumerate(rows):
-            y = top + down * i
-            yield text(0, y + down / 2 + 4.5, name, "start", "name")
-            for j, cell in enumerate(panel.cells[i]):
+            y = top + high_cell * i
+            yield text(0, y + high_cell / 2 + 4.5, name, "start", "name")
+            for j, cell in enumerate(heat.cells[i]):
                 if cell is not None:
-                    x, shade = left + across * j, round(cell.shade * _SHADES)
-                    yield _tile(x, y, shade)
-                    yield text(x + across / 2, y + down / 2 + 4.5, cell.text, kind="number")
-        yield text(left, bottom + 20, panel.legend, "start")
+                    x = left + wide_cell * j
+                    yield _tile(x, y, cell.shade)
+                    middle = x + wide_cell / 2, y + high_cell / 2 + 4.5
+                    yield text(*middle, cell.text, kind="number")
+        yield text(left, bottom + 20, legend, "start")
 
-    ends = (left + across * (n + 0.5) + wide(name) * _SLANT for n, name in enumerate(columns))
-    width = max(right, *ends, left + wide(panel.legend), left + wide(panel.across))
-    return Block(round(width), bottom + 28, _group(parts()))
+    ends = (left + wide_cell * (n + 0.5) + wide(name) * _SLANT for n, name in enumerate(columns))
+    width = max(right, *ends, left + wide(legend), left + wide(across))
+    return _block(width, bottom + 28, parts())
 
 
 def _slanted(x: float, y: float, name: str) -> Drawing:
@@ -161,62 +208,85 @@ def _tile(x: float, y: float, shade: int) -> Drawing:
 
 
 _SIDE: Final = 170
+_LEFT: Final = 36
 _QUARTERS: Final = (0, 0.25, 0.5, 0.75, 1)
 
 
-def calibration_block(panel: CalibrationPanel) -> Block:
-    """Draw a reliability diagram."""
-    square = Square(_SIDE, 36, _HEADING + 22)
+class ConfidenceBin(NamedTuple):
+    """Responses of about one confidence: how sure, how often right, and how many."""
+
+    confidence: float
+    correctness: float
+    n: int
+
+
+def calibration_panel(heading: str, upwards: str, bins: Sequence[ConfidenceBin]) -> Block:
+    """Draw how often an entrant is right against how sure it is; on the diagonal it is honest."""
+    top = (_HEADING if heading else 6) + 22
+    right, bottom = _LEFT + _SIDE, top + _SIDE
+    most = max((one.n for one in bins), default=1)
+
+    def at(confidence: float, correctness: float) -> tuple[float, float]:
+        return round(_LEFT + confidence * _SIDE, 1), round(top + (1 - correctness) * _SIDE, 1)
 
     def parts() -> Iterator[Drawing]:
-        yield from _heading(panel.heading)
-        yield text(0, _HEADING + 8, panel.upwards, "start")
+        yield from _heading(heading)
+        yield text(0, top - 14, upwards, "start")
         for share in _QUARTERS:
-            (x, y), bottom = square.at(share, share), square.top + _SIDE
-            yield line(square.left, y, square.left + _SIDE, y, "grid")
-            yield line(x, square.top, x, bottom, "grid")
-            yield text(square.left - 6, y + 4, f"{share:g}", "end")
+            x, y = at(share, share)
+            yield line(_LEFT, y, right, y, "grid")
+            yield line(x, top, x, bottom, "grid")
+            yield text(_LEFT - 6, y + 4, f"{share:g}", "end")
             yield text(x, bottom + 16, f"{share:g}")
-        yield text(square.left + _SIDE / 2, square.top + _SIDE + 34, "Confidence (p_correct)")
-        yield from square.marks(panel.bins)
+        yield text(_LEFT + _SIDE / 2, bottom + 34, "Confidence (p_correct)")
+        yield line(*at(0, 0), *at(1, 1), "diagonal")
+        for one in bins:
+            radius = round(2 + 5 * (one.n / most) ** 0.5, 1)
+            yield dot(*at(one.confidence, one.correctness), radius)
 
-    width = max(square.left + _SIDE + _GAP, wide(panel.heading), wide(panel.upwards))
-    return Block(round(width), square.top + _SIDE + _AXIS, _group(parts()))
+    return _block(max(right + _GAP, wide(heading), wide(upwards)), bottom + _AXIS, parts())
 
 
 _CURVE: Final = 180  # the height of its scale
 
 
-def curve_block(panel: CurvePanel) -> Block:
+class CurvePoint(NamedTuple):
+    """A metric after so many steps of training, with its interval."""
+
+    step: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+def curve_panel(heading: str, axis: str, points: Sequence[CurvePoint]) -> Block:
     """Draw a metric over the steps of training, with its intervals."""
-    ends = (each for point in panel.points for each in point[1:] if each is not None)
-    across, upwards = scale_of([each.step for each in panel.points]), scale_of([*ends])
+    across = scale_of(point.step for point in points)
+    upwards = scale_of(end for point in points for end in point[1:])
     if across is None or upwards is None:
         return Block(0, 0, Markup(""))
-    left = round(_widest(f"{each:.10g}" for each in upwards.ticks) + 8)
+    left = round(_widest(f"{tick:.10g}" for tick in upwards.ticks) + 8)
     top = _HEADING + 22
     bottom = top + _CURVE
 
-    def place(point: CurvePoint, value: float) -> tuple[float, float]:
-        return left + across.at(point.step, _BARS), round(bottom - upwards.at(value, _CURVE), 1)
+    def at(step: int, value: float) -> tuple[float, float]:
+        return left + across.at(step, _BARS), round(bottom - upwards.at(value, _CURVE), 1)
 
     def parts() -> Iterator[Drawing]:
-        yield from _heading(panel.heading)
-        yield text(0, _HEADING + 8, panel.axis, "start")
+        yield from _heading(heading)
+        yield text(0, _HEADING + 8, axis, "start")
         for tick in upwards.ticks:
             y = bottom - upwards.at(tick, _CURVE)
             yield line(left, y, left + _BARS, y, "grid")
             yield text(left - 6, y + 4, f"{tick:.10g}", "end")
         yield from _across(across, left, top, bottom, "Training (steps)")
-        path = " ".join("{},{}".format(*place(each, each.value)) for each in panel.points)
-        yield Markup('<polyline class="curve" points="{}"/>').format(path)
-        for each in panel.points:
-            if each.low is not None and each.high is not None:
-                yield line(*place(each, each.low), *place(each, each.high), "range")
-            yield dot(*place(each, each.value), 4)
+        yield path((at(point.step, point.value) for point in points), "curve")
+        for step, value, low, high in points:
+            if low is not None and high is not None:
+                yield line(*at(step, low), *at(step, high), "range")
+            yield dot(*at(step, value), 4)
 
-    width = max(left + _BARS + _GAP, wide(panel.heading), wide(panel.axis))
-    return Block(round(width), bottom + _AXIS, _group(parts()))
+    return _block(max(left + _BARS + _GAP, wide(heading), wide(axis)), bottom + _AXIS, parts())
 
 
 def _heading(said: str) -> Iterator[Drawing]:
@@ -224,5 +294,5 @@ def _heading(said: str) -> Iterator[Drawing]:
         yield text(0, 14, said, "start", "head")
 
 
-def _group(parts: Iterable[Drawing]) -> Drawing:
-    return Markup("\n").join(parts)
+def _block(width: float, height: float, parts: Iterable[Drawing]) -> Block:
+    return Block(round(width), height, Markup("\n").join(parts))

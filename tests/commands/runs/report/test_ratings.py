@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from commands.runs.report.ratings import Cell, Ratings, order_by_k, ratings_of
+from commands.runs.report.drawings.panels import HeatCell
+from commands.runs.report.ratings import Ratings, order_by_k, ratings_of
 from commands.runs.report.subject import Subject
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
@@ -97,10 +98,10 @@ def test_the_grid_has_each_pair_from_both_sides() -> None:
     grid = ratings(*history(cup(N_PROMPTS), *FATES)).grid
 
     assert grid.columns == ("zoe", "amy", "kim")
-    assert [row.cells for row in grid.rows] == [
-        (None, Cell("81%", 3, "6–1–1"), Cell("62%", 1, "3–1–4")),  # noqa: RUF001
-        (Cell("19%", -3, "1–6–1"), None, Cell("69%", 2, "5–2–1")),  # noqa: RUF001
-        (Cell("38%", -1, "1–3–4"), Cell("31%", -2, "2–5–1"), None),  # noqa: RUF001
+    assert [*grid.cells] == [
+        (None, HeatCell("81%", 3, "6–1–1"), HeatCell("62%", 1, "3–1–4")),  # noqa: RUF001
+        (HeatCell("19%", -3, "1–6–1"), None, HeatCell("69%", 2, "5–2–1")),  # noqa: RUF001
+        (HeatCell("38%", -1, "1–3–4"), HeatCell("31%", -2, "2–5–1"), None),  # noqa: RUF001
     ]
 
 
@@ -108,8 +109,8 @@ def test_a_pair_that_was_never_judged_has_no_share() -> None:
     """Nothing is not a half."""
     grid = ratings(*history(cup(), "a")).grid
 
-    zoe = dict(zip(grid.columns, grid.rows[0].cells, strict=True))
-    assert zoe["kim"] == Cell("–", 0, "0–0–0")  # noqa: RUF001
+    zoe = dict(zip(grid.columns, grid.cells[0], strict=True))
+    assert zoe["kim"] == HeatCell("–", 0, "0–0–0")  # noqa: RUF001
 
 
 def test_the_sweep_shows_elo_by_k() -> None:
@@ -118,7 +119,10 @@ def test_the_sweep_shows_elo_by_k() -> None:
 
     assert sweep is not None
     assert sweep.columns == ("K = 1", "K = 32")
-    shades = {row.entrant: [cell.shade for cell in row.cells if cell] for row in sweep.rows}
+    shades = {
+        name: [cell.shade for cell in cells if cell]
+        for name, cells in zip(sweep.rows, sweep.cells, strict=True)
+    }
     assert shades["zoe"][1] > shades["zoe"][0] >= 0 >= shades["kim"][0] > shades["kim"][1]
     assert {abs(shade) for each in shades.values() for shade in each} <= {*range(6)}
     assert ratings(*history(cup(), "a"), elo=replace(ELO, k_sweep=())).sweep is None

@@ -4,27 +4,30 @@ import re
 
 import pytest
 
-from commands.runs.report.drawings.chart import ConfidenceBin
 from commands.runs.report.drawings.embedded import Spot, interval_bar, reliability, value_map
-from commands.runs.report.drawings.svg_parts import RoundScale, scale_of
+from commands.runs.report.drawings.panels import ConfidenceBin
+from commands.runs.report.drawings.svg import RoundScale, scale_of
 
 
 @pytest.mark.parametrize(
     ("values", "scale"),
     [
         ([], None),
+        ([None], None),
         ([886.0, 1084.0], RoundScale(850.0, 1100.0, 50.0)),
         ([1000.0], RoundScale(950.0, 1050.0, 25.0)),
         ([0.0], RoundScale(-0.5, 0.5, 0.25)),
         ([0.0, 1.0], RoundScale(0.0, 1.0, 0.25)),
     ],
 )
-def test_a_scale_ends_at_round_numbers(values: list[float], scale: RoundScale | None) -> None:
+def test_a_scale_ends_at_round_numbers(
+    values: list[float | None], scale: RoundScale | None
+) -> None:
     """A reader takes a value off it."""
     found = scale_of(values)
 
     assert found == scale
-    assert found is None or all(found.low <= each <= found.high for each in values)
+    assert found is None or all(found.low <= each <= found.high for each in values if each)
 
 
 def test_values_lie_between_the_ends_of_the_scale() -> None:
@@ -76,7 +79,7 @@ def test_the_diagonal_of_a_diagram_is_where_nobody_is_too_sure() -> None:
     drawing = reliability([ConfidenceBin(0.5, 0.5, 100), ConfidenceBin(0.9, 0.1, 4)], HOSTILE)
 
     assert re.findall(r'cx="([0-9.]+)" cy="([0-9.]+)" r="([0-9.]+)"', drawing) == [
-        ("90.0", "90.0", "7.0"),
-        ("142.8", "142.8", "3.0"),
+        ("121.0", "113.0", "7.0"),
+        ("189.0", "181.0", "3.0"),
     ]
     assert "<script" not in drawing

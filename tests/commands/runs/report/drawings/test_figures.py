@@ -1,5 +1,6 @@
 """Figures that stand alone: goldens, and what names in them cannot do."""
 
+import re
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -8,9 +9,7 @@ import pytest
 
 from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
-from commands.runs.report.drawings.chart import CurvePanel
-from commands.runs.report.drawings.figures import elo_chart, metrics_chart, win_rates_chart
-from commands.runs.report.drawings.svg_file import as_svg
+from commands.runs.report.drawings.figures import elo_figure, metrics_figure, win_rates_figure
 from tests.support.goldens.screens import SAMPLE, rendered
 
 GOLDEN: Final = Path(__file__).parents[4] / "golden/figures"
@@ -25,8 +24,8 @@ ELO: Final = [
 ]
 WON: Final = [{"dimension": "truth", "entrant_a": "a", "entrant_b": "b", "win_rate": 0.75}]
 DRAWN: Final = {
-    "elo.svg": as_svg(elo_chart("Elo, K = 8", ELO)),
-    "winrates.svg": as_svg(win_rates_chart("Pairs", WON)),
+    "elo.svg": elo_figure("Elo, K = 8", ELO),
+    "winrates.svg": win_rates_figure("Pairs", WON),
 }
 
 
@@ -54,10 +53,13 @@ def test_checkpoints_of_one_training_are_a_curve() -> None:
         {**about, "entrant": f"run/step_{step}", "value": step / 2000, "low": None, "high": None}
         for step in (1000, 50)
     ]
-    (panel,) = metrics_chart("Metrics", rows).panels
 
-    assert isinstance(panel, CurvePanel)
-    assert [(each.step, each.value) for each in panel.points] == [(50, 0.025), (1000, 0.5)]
+    drawn = metrics_figure("Metrics", rows)
+
+    (curve,) = re.findall(r'class="curve" points="([^"]+)"', drawn)
+    (low, early), (high, late) = (map(float, point.split(",")) for point in curve.split())
+    assert (low < high, early > late) == (True, True)
+    assert ">Training (steps)<" in drawn
 
 
 def test_a_table_without_a_figure_names_those_that_have_one() -> None:

@@ -3,20 +3,19 @@
 Colours are classes of a style, so a drawing is light or dark as its reader prefers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import ceil, floor, log10
 from typing import Final, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from commands.runs.report.drawings.chart import ConfidenceBin
 from projections.artifacts.escaping import shown
 
 Drawing: TypeAlias = Markup
 """SVG that is safe to show: every text in it is escaped."""
 
-_STEPS: Final = (1, 2, 2.5, 5, 10)
 MARGIN: Final = 4  # keeps dots whole at the ends of a scale
+_STEPS: Final = (1, 2, 2.5, 5, 10)
 
 
 class RoundScale(NamedTuple):
@@ -38,19 +37,28 @@ class RoundScale(NamedTuple):
         return [self.low + i * self.step for i in range(n + 1)]
 
 
-def scale_of(values: Sequence[float], n_ticks: int = 4) -> RoundScale | None:
-    """Return a scale that holds values; None: there are none."""
-    if not values:
+def scale_of(values: Iterable[float | None], n_ticks: int = 4) -> RoundScale | None:
+    """Return a scale that holds all values that are known; None: there are none."""
+    known = [value for value in values if value is not None]
+    if not known:
         return None
-    low, high = min(values), max(values)
+    low, high = min(known), max(known)
     if low == high:
         around = abs(low) / 20 or 0.5
         low, high = low - around, high + around
     rough = (high - low) / n_ticks
     power = 10 ** floor(log10(rough))
-    step = next(each * power for each in _STEPS if each * power >= rough * 0.999)
+    step = next(step * power for step in _STEPS if step * power >= rough * 0.999)
     first, last = floor(low / step), ceil(high / step)
     return RoundScale(first * step, max(last, first + 1) * step, step)
+
+
+def picture(
+    width: int, height: int, title: str, about: str, body: Iterable[Drawing], kind: str
+) -> Drawing:
+    """Return a drawing that stands in a page, with a title and a description."""
+    head = Markup('<svg class="{}" viewBox="0 0 {} {}" role="img">').format(kind, width, height)
+    return head + described(title, about) + Markup("").join(body) + Markup("</svg>")
 
 
 def described(title: str, about: str) -> Drawing:
@@ -61,6 +69,12 @@ def described(title: str, about: str) -> Drawing:
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Drawing:
     """Draw a line."""
     return Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(kind, x1, y1, x2, y2)
+
+
+def path(points: Iterable[tuple[float, float]], kind: str) -> Drawing:
+    """Draw a line through points."""
+    joined = " ".join(f"{x},{y}" for x, y in points)
+    return Markup('<polyline class="{}" points="{}"/>').format(kind, joined)
 
 
 def text(x: float, y: float, said: str, anchor: str = "middle", kind: str = "label") -> Drawing:
@@ -81,24 +95,3 @@ def interval(value: float, low: float | None, high: float | None, y: float) -> I
 def dot(x: float, y: float, radius: float, kind: str = "dot") -> Drawing:
     """Draw a dot."""
     return Markup('<circle class="{}" cx="{}" cy="{}" r="{}"/>').format(kind, x, y, radius)
-
-
-class Square(NamedTuple):
-    """A reliability diagram's place: how sure runs across, how often right upwards."""
-
-    size: float  # of its sides
-    left: float
-    top: float
-
-    def at(self, confidence: float, correctness: float) -> tuple[float, float]:
-        """Return where a confidence and a correctness lie."""
-        x, y = self.left + confidence * self.size, self.top + (1 - correctness) * self.size
-        return round(x, 1), round(y, 1)
-
-    def marks(self, bins: Sequence[ConfidenceBin]) -> Iterator[Drawing]:
-        """Draw the diagonal, on which one is as often right as sure, and a dot for each bin."""
-        yield line(*self.at(0, 0), *self.at(1, 1), "diagonal")
-        most = max((each.n for each in bins), default=1)
-        for each in bins:
-            radius = round(2 + 5 * (each.n / most) ** 0.5, 1)
-            yield dot(*self.at(each.confidence, each.correctness), radius)
