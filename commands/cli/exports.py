@@ -27,7 +27,7 @@ from commands.runs.judged_tournament import JudgedTournament, Perspective, judge
 from commands.runs.parameters import require_anchor
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import starter, subject_now, verdicts_and_spend_at
+from commands.runs.report.subject import subject_now
 from commands.runs.resolve import tournament_at
 from ledger.exchange import export_lines
 from ledger.identity import Fields
@@ -197,14 +197,13 @@ def report(
     Example: tourney report -o report.html
     """
     _require_html(output)
-    with Ledger.read_only(selection.path) as opened, starter(opened.head.position) as start:
+    with Ledger.read_only(selection.path) as opened:
         head = head_at(opened, selection.as_of)
         stream = stream_of(opened, selection.tournament, selection.config)
-        verdicts_and_spend = start(verdicts_and_spend_at, selection.path, stream, head.position)
         state = tournament_at(opened, stream, head.position, selection.as_of, settles_only=True)
         perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, selection.path, head.position, perspective)
-        page = page_of(subject_now(opened, source, head, verdicts_and_spend, start), battles)
+        page = page_of(subject_now(opened, source, head), battles)
     write([page.encode()], output)
     if output is not None:
         say(f"written to {output}")

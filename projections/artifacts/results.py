@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from ledger.events.ratings import Publication, PublicationTerms
 from ledger.events.registration import JudgeSettings
@@ -16,22 +16,6 @@ from projections.ratings.tournament import by_dimension as rated_by_dimension
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
-
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
-
-
-class Starter(Protocol):
-    """Starts a computation."""
-
-    def __call__(
-        self,
-        compute: Callable[Parameters, Result],
-        /,
-        *args: Parameters.args,
-        **kwargs: Parameters.kwargs,
-    ) -> Callable[[], Result]:
-        """Return what returns its result, and waits for it until then."""
 
 
 class SettledPairs(Protocol):
@@ -116,11 +100,10 @@ def rated_results(
     publication: Publication,
     judge: JudgeSettings,
     groups: Mapping[Dimension, tuple[Settlement, ...]],
-    start: Starter = partial,
 ) -> Results:
     """Compute the ratings of settlements, by the terms of a publication."""
     comparisons = published_comparisons(groups, publication.terms)
-    rated = rated_run(tournament, publication, judge, comparisons, start)
+    rated = rated_run(tournament, publication, judge, comparisons)
     return Results(**vars(rated), settlements=groups)
 
 
@@ -129,15 +112,14 @@ def rated_run(
     publication: Publication,
     judge: JudgeSettings,
     comparisons: Mapping[Dimension, Battles],
-    start: Starter = partial,
 ) -> RatedRun:
     """Compute ratings by the terms of a publication.
 
-    Those by Elo are started, and waited for when somebody looks at the standings.
+    Those by Elo are computed when somebody looks at the standings.
     """
     terms = publication.terms
     played = {
-        dimension: start(standings, dimension, group, terms.entrants, terms.elo)
+        dimension: partial(standings, dimension, group, terms.entrants, terms.elo)
         for dimension, group in comparisons.items()
     }
     return RatedRun(

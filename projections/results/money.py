@@ -13,7 +13,7 @@ class SpendRow(NamedTuple):
 
     judge: Shown[str]
     dimension: Shown[str | None]
-    day: Shown[date]
+    day: Shown[date | None]  # None: on all days
     n_replies: Shown[int]
     n_failed: Annotated[int, Column("No verdict", is_counted=True)]
     n_unpriced: int  # of the replies: at an unknown price
@@ -54,14 +54,30 @@ class SpendRow(NamedTuple):
 
 
 class EntrantSpendRow(NamedTuple):
-    """The tokens of an endpoint entrant, and their cost by the prices of their time."""
+    """The tokens of an endpoint entrant's answers, and their cost by the prices of their time."""
 
-    entrant: str
-    model: str
-    n_answers: int
-    n_input: int
-    n_output: int
-    usd: float | None  # None: the price of some answer was unknown
-    price_table: str | None
-    n_maybe_billed: int
+    entrant: Shown[str]
+    model: Annotated[str, Column(meaning="the server's name for it")]
+    n_answers: Annotated[int, Column(meaning="to prompts of the bank and of evaluations")]
+    n_input: Shown[int]
+    n_output: Shown[int]
+    usd: Annotated[
+        float | None,
+        Column(
+            "Dollars",
+            FRACTIONS,
+            unknown="?",
+            importance=KEPT,
+            meaning="null: the price was unknown, of an answer or of all there is",
+        ),
+    ]
+    price_table: str | None  # where the newest price is from
+    n_maybe_billed: Annotated[
+        int,
+        Column(
+            is_counted=True,
+            importance=KEPT,
+            meaning="requests without an answer, or without its tokens",
+        ),
+    ]
     maybe_usd: float | None  # for those, at worst; None: the price of some was unknown

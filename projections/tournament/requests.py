@@ -10,6 +10,7 @@ from immutables import Map
 from ledger.events.money import Usage
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import Digest, EntrantId
+from projections.results.money import EntrantSpendRow
 
 NO_TOKENS: Final = Usage(n_input=0, n_output=0)
 
@@ -138,25 +139,11 @@ class EntrantRequests:
 NO_REQUESTS: Final = EntrantRequests()
 
 
-class EndpointSpend(NamedTuple):
-    """The tokens and the cost of one entrant's answers from one model."""
-
-    entrant_id: EntrantId
-    model: str  # the server's name for it
-    n_answers: int  # to prompts of the bank and of evaluations
-    n_input: int
-    n_output: int
-    usd: float | None  # None: the price was unknown, of an answer or of all there is
-    price_table: str | None  # where the newest price is from
-    n_maybe_billed: int  # requests without an answer, or without its tokens
-    maybe_usd: float | None  # for those, at worst; None: the price was unknown
-
-
-def endpoint_spend(requests: EntrantRequests) -> tuple[EndpointSpend, ...]:
+def endpoint_spend(requests: EntrantRequests) -> tuple[EntrantSpendRow, ...]:
     """Return what each entrant took from each model, at the prices of their time."""
     return tuple(
-        EndpointSpend(
-            entrant_id=key.entrant,
+        EntrantSpendRow(
+            entrant=key.entrant,
             model=key.model,
             n_answers=bill.n_replies,
             n_input=bill.tokens.n_input,

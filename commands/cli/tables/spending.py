@@ -11,8 +11,8 @@ from commands.spending.price_table import PricedModel, PriceTable
 from ledger.events.money import Usage
 from ledger.identity import Json
 from projections.results.columns import KEPT, Column, Shown
-from projections.results.money import FRACTIONS, SpendRow
-from projections.tournament.requests import Bill, EndpointSpend
+from projections.results.money import FRACTIONS, EntrantSpendRow, SpendRow
+from projections.tournament.requests import Bill
 from projections.tournament.spend import SpendKey
 
 _SHORT = Usage(n_input=0, n_output=0)
@@ -100,7 +100,7 @@ def _sheets(prices: PriceTable, today: dt.date) -> Iterator[dict[str, Json]]:
 
 
 def spend_table(
-    bills: Sequence[tuple[SpendKey, Bill]], served: Sequence[EndpointSpend] = ()
+    bills: Sequence[tuple[SpendKey, Bill]], served: Sequence[EntrantSpendRow] = ()
 ) -> Table:
     """Return a row for each judge, dimension and day; notes tell the spend of endpoint entrants."""
     total = sum((bill for _, bill in bills), Bill())
@@ -110,8 +110,13 @@ def spend_table(
         "tourney/spend@1",
         "Spent",
         notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
-        facts={"total": total.fields, "entrants": [each._asdict() for each in served]},
+        facts={"total": total.fields, "entrants": [*map(_entrant_fields, served)]},
     )
+
+
+def _entrant_fields(row: EntrantSpendRow) -> dict[str, Json]:
+    fields = row._asdict()
+    return {"entrant_id": fields.pop("entrant"), **fields}
 
 
 def _notes(total: Bill) -> Iterator[str]:
@@ -139,13 +144,13 @@ def _on_replies(total: Bill) -> Iterator[str]:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
 
 
-def _on_served(served: Iterable[EndpointSpend]) -> Iterator[str]:
+def _on_served(served: Iterable[EntrantSpendRow]) -> Iterator[str]:
     """Yield the spend of each endpoint entrant."""
     for each in served:
         answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
         took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
         by = f" by {each.price_table}" if each.price_table else ""
-        who = f"{each.entrant_id} (endpoint)"
+        who = f"{each.entrant} (endpoint)"
         yield f"{who}: {answers}, {took}: {dollars(each.usd)}{by}"
         if each.usd is None:
             yield no_price(each.model)

@@ -4,7 +4,6 @@ What rests on battles is of a tournament or of an imported set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,7 @@ from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
 from ledger.identity import StreamId
 from ledger.store import Ledger
-from projections.artifacts.results import Results, Starter, rated_results
+from projections.artifacts.results import Results, rated_results
 from projections.evaluations.curve import TrainingPoint, metrics_over_steps, training_points
 from projections.evaluations.metrics import RunMetrics, metrics_of
 from projections.evaluations.samples import (
@@ -53,7 +52,7 @@ from projections.tournament.state import Tournament
 _OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
 
 
-def results_now(source: JudgedTournament, head: Head, start: Starter = partial) -> Results:
+def results_now(source: JudgedTournament, head: Head) -> Results:
     """Return what a run would publish of a tournament as it stands at a head.
 
     Without Elo's intervals: they take hundreds of resamples, and a report shows none.
@@ -81,7 +80,7 @@ def results_now(source: JudgedTournament, head: Head, start: Starter = partial) 
         as_of=head.position,
         head=head.chain,
     )
-    return rated_results(state, publication, source.judge, source.settlements, start)
+    return rated_results(state, publication, source.judge, source.settlements)
 
 
 def elo_rows(source: OutcomeSource, chosen: Mapping[str, object]) -> Iterator[EloRow]:
@@ -185,9 +184,7 @@ def bills_of(source: JudgedTournament, spend: Spend) -> Iterator[tuple[SpendKey,
 
 def entrant_spend_rows(source: JudgedTournament) -> Iterator[EntrantSpendRow]:
     """Yield the tokens and cost of endpoint entrants."""
-    for each in endpoint_spend(source.folded(spend_of(source.state.stream)).entrants):
-        fields = each._asdict()
-        yield EntrantSpendRow(entrant=fields.pop("entrant_id"), **fields)
+    yield from endpoint_spend(source.folded(spend_of(source.state.stream)).entrants)
 
 
 def rows_of_metrics(measured: RunMetrics) -> Iterator[MetricRow]:

@@ -1,12 +1,13 @@
 """The report's sections on how far to trust the judges and the ratings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from commands.runs.report.drawings import embedded, svg
+from commands.runs.report.drawings.embedded import reliability
 from commands.runs.report.drawings.panels import ConfidenceBin
+from commands.runs.report.drawings.svg import Drawing
 from commands.runs.report.subject import RatedDimension, Subject
-from commands.runs.report.text import NOTHING, decimal, interval, percent
+from commands.runs.report.text import decimal, interval, percent
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import CannotRate
 from projections.ratings.fragility import fragility
@@ -17,13 +18,14 @@ from projections.results.judges import BiasRow
 from projections.results.ratings import FragilityRow
 from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN
 
-_FAIR: Final = {"slot preference": 0.0, "length": 0.0, "self-preference": 0.0}
 _DOUBTFUL: Final = 0.8  # of an order consistency: below, more than one pair in five depends on it
 _LOST: Final = "lost replies"
 _FAULTS: Final = frozenset({"unreadable rate", "refused rate", "truncated rate", "empty rate"})
-_DISAGREEMENTS: Final = frozenset({OPPOSITE, TIE_BESIDE_WIN})
-_IF_ANY: Final = _FAULTS | _DISAGREEMENTS
-_MEANT: Final = {
+_IF_ANY: Final = _FAULTS | {OPPOSITE, TIE_BESIDE_WIN}
+_NO_SHARES: Final = frozenset(
+    {"Cohen's kappa", "Fleiss' kappa", "Krippendorff's alpha", "Spearman's rho"}
+)
+MEANINGS: Final = {
     "order consistency": "Pairs judged the same when the responses change places.",
     OPPOSITE: "Pairs on which the other response wins when they change places.",
     TIE_BESIDE_WIN: "Pairs that tie in one order and are decided in the other.",
@@ -46,40 +48,28 @@ _MEANT: Final = {
     "self-preference": "What the judge's own family gains, beyond what other judges see.",
     "transitivity": "Below 0.05, one number for each entrant does not explain who beats whom.",
 }
-_SHARES: Final = ("consistency", "share of A", "rate", "agreement")
 _KINDS: Final = ("slot preference", "length", "length control", "self-preference", "transitivity")
 _NEAR_CERTAIN: Final = 0.05
+_SHARE: Final = "%"  # the unit of what is shown as a percentage
 
 
-class HealthRow(NamedTuple):
-    """One figure about the judges."""
-
-    dimension: str
-    judges: str
-    measure: str
-    value: str
-    interval: str
-    n: str
-    sign: str | None  # what the figure is a sign of; None: of nothing
-    meaning: str
-
-
-def health_of(subject: Subject) -> tuple[HealthRow, ...]:
+def health_of(subject: Subject) -> tuple[BiasRow, ...]:
     """Return what is known of the judges of a tournament: reliability first, then biases."""
-    results = subject.results
-    prompts = frozenset(results.publication.terms.prompts)
-    state = results.tournament
+    prompts = frozenset(subject.results.publication.terms.prompts)
+    state = subject.results.tournament
     measures = agreement(state, prompts, state.panel, said=subject.said)
     return (
         *(
-            _reliability(each)
-            for each in _with_losses(measures)
-            if each.n and each.name in _MEANT and (each.value or each.name not in _IF_ANY)
+            _as_figure(measure)
+            for measure in _with_losses(measures)
+            if measure.n
+            and measure.name in MEANINGS
+            and (measure.value or measure.name not in _IF_ANY)
         ),
         *(
-            _bias(each)
-            for each in biases(state, state.panel, subject.said)
-            if each.value is not None and each.measure in _KINDS
+            figure
+            for figure in biases(state, state.panel, subject.said)
+            if figure.value is not None and figure.measure in _KINDS
         ),
     )
 
@@ -87,70 +77,58 @@ def health_of(subject: Subject) -> tuple[HealthRow, ...]:
 def _with_losses(measures: Iterable[Measure]) -> Iterator[Measure]:
     """Yield the measures, and after a judge's rates of faults their sum."""
     lost: list[float] = []
-    for each in measures:
-        yield each
-        if each.name in _FAULTS:
-            lost.append(each.value or 0.0)
+    for measure in measures:
+        yield measure
+        if measure.name in _FAULTS:
+            lost.append(measure.value or 0.0)
             if len(lost) == len(_FAULTS):
-                yield each._replace(name=_LOST, value=sum(lost))
+                yield measure._replace(name=_LOST, value=sum(lost))
                 lost.clear()
 
 
-def _reliability(measure: Measure) -> HealthRow:
-    is_share = any(measure.name.endswith(each) for each in (*_SHARES, "of all", _LOST)) or (
-        measure.name in _DISAGREEMENTS
-    )
-    sign = None
-    if measure.name == "order consistency" and (measure.value or 0.0) < _DOUBTFUL:
-        sign = "depends on the order"
-    if measure.name == OPPOSITE and (measure.value or 0.0) > 1 - _DOUBTFUL:
-        sign = "contradicts itself"
-    return HealthRow(
-        measure.dimension,
-        ", ".join(measure.judges),
-        measure.name,
-        percent(measure.value) if is_share else decimal(measure.value),
-        NOTHING,
-        f"{measure.n:,}",
-        sign,
-        _MEANT[measure.name],
-    )
+def _as_figure(measure: Measure) -> BiasRow:
+    """Return a measure of reliability among biases: without an interval."""
+    dimension, judges, name, value, n = measure
+    unit = _SHARE if name not in _NO_SHARES else ""
+    return BiasRow(dimension, ", ".join(judges), name, None, value, None, None, unit, n, "", None)
 
 
-def _bias(figure: BiasRow) -> HealthRow:
-    digits = 0 if figure.unit.startswith("Elo points") else 2
-    return HealthRow(
-        figure.dimension,
-        figure.judge,
-        _name(figure),
-        f"{'p = ' * (figure.unit == 'p')}{decimal(figure.value, digits)}{_unit(figure)}",
-        interval(figure.ci95_low, figure.ci95_high, digits),
-        f"{figure.n:,}",
-        _sign(figure),
-        _MEANT[figure.measure],
-    )
+def value_of(figure: BiasRow) -> str:
+    """Return a figure as it is shown."""
+    match figure.unit:
+        case "%":
+            return percent(figure.value)
+        case "p":
+            return f"p = {decimal(figure.value)}"
+        case "Elo points":
+            return f"{decimal(figure.value, 0)} Elo"
+        case _:
+            return decimal(figure.value)
 
 
-def _name(figure: BiasRow) -> str:
-    is_of_somebody = figure.of is not None and figure.measure != "transitivity"
-    return f"{figure.measure}: {figure.of}" if is_of_somebody else figure.measure
+def interval_of(figure: BiasRow) -> str:
+    """Return a figure's interval; empty: it has none."""
+    if figure.ci95_low is None or figure.ci95_high is None:
+        return ""
+    return interval(figure.ci95_low, figure.ci95_high, 0 if figure.unit == "Elo points" else 2)
 
 
-def _unit(figure: BiasRow) -> str:
-    return " Elo" if figure.unit.startswith("Elo points") else ""
-
-
-def _sign(figure: BiasRow) -> str | None:
-    """Return what a figure is a sign of, if its interval leaves out what is fair."""
-    if figure.measure == "transitivity":
-        return "cycles" if (figure.value or 1.0) < _NEAR_CERTAIN else None
-    fair = _FAIR.get(figure.measure)
-    if fair is None or figure.ci95_low is None or figure.ci95_high is None:
-        return None
-    return None if figure.ci95_low <= fair <= figure.ci95_high else "sign of bias"
-
-
-_MOST_NAMED: Final = 3
+def sign_of(figure: BiasRow) -> str | None:
+    """Return what a figure is a sign of; None: of nothing."""
+    value = figure.value or 0.0
+    match figure.measure:
+        case "order consistency":
+            return "depends on the order" if value < _DOUBTFUL else None
+        case "opposite winners":
+            return "contradicts itself" if value > 1 - _DOUBTFUL else None
+        case "transitivity":
+            return "cycles" if value < _NEAR_CERTAIN else None
+        case "slot preference" | "length" | "self-preference":
+            low, high = figure.ci95_low, figure.ci95_high
+            is_fair = low is None or high is None or low <= 0 <= high
+            return None if is_fair else "sign of bias"
+        case _:
+            return None
 
 
 def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
@@ -162,13 +140,6 @@ def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
         return ()
 
 
-def named_prompts(row: FragilityRow) -> str:
-    """Name the first of the prompts that decide."""
-    named = [prompt for prompt in row.decisive or () if prompt is not None]
-    more = len(named) - _MOST_NAMED
-    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 class ReliabilityDiagram(NamedTuple):
     """How honest an entrant's own probability of being right is."""
 
@@ -176,27 +147,27 @@ class ReliabilityDiagram(NamedTuple):
     n: int
     ece: str
     brier: str
-    diagram: svg.Drawing
+    diagram: Drawing
 
 
 def calibration_of(subject: Subject) -> tuple[ReliabilityDiagram, ...]:
     """Return a row for each entrant that said how sure it was, where a gold answer decides."""
     return tuple(
         ReliabilityDiagram(
-            each.entrant_id,
-            len(each.cases),
-            decimal(each.ece, 3),
-            decimal(each.brier, 3),
-            embedded.reliability(_shares(each), each.entrant_id),
+            calibration.entrant_id,
+            len(calibration.cases),
+            decimal(calibration.ece, 3),
+            decimal(calibration.brier, 3),
+            reliability(_filled(calibration), calibration.entrant_id),
         )
-        for each in against_gold(subject.results.tournament)
-        if each.cases
+        for calibration in against_gold(subject.results.tournament)
+        if calibration.cases
     )
 
 
-def _shares(calibration: Calibration) -> Sequence[ConfidenceBin]:
+def _filled(calibration: Calibration) -> list[ConfidenceBin]:
     return [
-        ConfidenceBin(each.confidence, each.correctness, each.n)
-        for each in calibration.bins
-        if each.confidence is not None and each.correctness is not None
+        ConfidenceBin(one.confidence, one.correctness, one.n)
+        for one in calibration.bins
+        if one.confidence is not None and one.correctness is not None
     ]

@@ -1,33 +1,28 @@
 """Money and time in the report: spend by judge and entrant, and the cost of a response."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from math import ceil, floor, log10
+from operator import itemgetter
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
-from commands.runs.report.drawings import embedded, svg
+from commands.errors import counted
+from commands.runs.report.drawings.embedded import Spot, value_map
+from commands.runs.report.drawings.svg import Drawing
 from commands.runs.report.subject import RatedDimension, Subject
 from commands.runs.report.text import dollars
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.results.columns import Column, Shown
+from projections.results.money import EntrantSpendRow, SpendRow
 from projections.tournament.requests import Bill, endpoint_spend
-from projections.tournament.spend import Spend, is_free
+from projections.tournament.spend import Spend, SpendKey, is_free
 from projections.tournament.state import Tournament
 
 _FEWEST: Final = 2  # entrants on a map
-
-
-class SpendLine(NamedTuple):
-    """What somebody spent for something."""
-
-    who: str
-    what: str
-    n: int
-    n_input: int
-    n_output: int
-    usd: str
-    at_most: str  # beside it, for requests of unknown fate; empty: none
+_Place: TypeAlias = tuple[str, str | None, date | None]  # a judge, a dimension and a day
 
 
 class Spending(NamedTuple):
@@ -36,123 +31,121 @@ class Spending(NamedTuple):
     entrants: str
     judges: str
     total: str
-    note: str
-    lines: tuple[SpendLine, ...]
+    notes: str  # what costs nothing, or perhaps more
+    by_entrant: tuple[EntrantSpendRow, ...]
+    by_judge: tuple[SpendRow, ...]  # on all days
+    by_day: tuple[SpendRow, ...]  # on all dimensions
 
 
 def spending_of(state: Tournament, spend: Spend) -> Spending:
     """Return what was spent, by whom and for what."""
-    free = {each.judge_id for each in state.judges.values() if is_free(each)}
-    bills: defaultdict[tuple[str, str], Bill] = defaultdict(Bill)
-    for key, bill in spend.bills.items():
-        bills[key.judge, key.dimension or "unknown"] += bill
     served = endpoint_spend(spend.entrants)
-    of_judges = sum(bills.values(), Bill())
-    judged = None if of_judges.n_unpriced else of_judges.usd
-    answered = _sum([each.usd for each in served])
+    total = spend.total
+    judged = None if total.n_unpriced else total.usd
+    answered = _sum(row.usd for row in served)
+    maybe = _sum([total.most_usd, *(row.maybe_usd for row in served)])
+    n_maybe = total.n_maybe_billed + sum(row.n_maybe_billed for row in served)
     return Spending(
         entrants=dollars(answered),
         judges=dollars(judged),
         total=dollars(_sum([answered, judged])),
-        note=_note(
-            is_local=not served and all(each.loader != "endpoint" for each in state.roster),
-            is_free_of_charge=all(map(is_free, state.panel))
-            and all(key[0] in free for key in bills),
-        ),
-        lines=(
-            *(
-                SpendLine(
-                    each.entrant_id,
-                    f"responses by {each.model}",
-                    each.n_answers,
-                    each.n_input,
-                    each.n_output,
-                    dollars(each.usd),
-                    dollars(each.maybe_usd) if each.n_maybe_billed else "",
-                )
-                for each in served
-            ),
-            *(_of_judge(*key, bill) for key, bill in sorted(bills.items())),
-        ),
+        notes=" ".join(filter(None, (_free_of_charge(state, spend), _unsure(n_maybe, maybe)))),
+        by_entrant=served,
+        by_judge=_judge_rows(spend, lambda key: (key.judge, key.dimension or "unknown", None)),
+        by_day=_judge_rows(spend, lambda key: (key.judge, None, key.day)),
     )
 
 
-def _of_judge(judge: str, dimension: str, bill: Bill) -> SpendLine:
-    return SpendLine(
-        judge,
-        f"judging {dimension}",
-        bill.n_replies,
-        bill.tokens.n_prompt,
-        bill.tokens.n_output,
-        dollars(None if bill.n_unpriced else bill.usd),
-        dollars(bill.most_usd) if bill.n_maybe_billed else "",
+def _judge_rows(spend: Spend, place: Callable[[SpendKey], _Place]) -> tuple[SpendRow, ...]:
+    """Return judges' bills, those of one place added up."""
+    bills: defaultdict[_Place, Bill] = defaultdict(Bill)
+    for key, bill in spend.bills.items():
+        bills[place(key)] += bill
+    return tuple(
+        SpendRow(*key, **bill.fields) for key, bill in sorted(bills.items(), key=itemgetter(0))
     )
 
 
-def _sum(parts: Sequence[float | None]) -> float | None:
+def _sum(parts: Iterable[float | None]) -> float | None:
     """Add up amounts; one that is not known leaves the sum unknown."""
-    known = [each for each in parts if each is not None]
-    return sum(known) if len(known) == len(parts) else None
+    total = 0.0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
 
 
-def _note(*, is_local: bool, is_free_of_charge: bool) -> str:
+def _free_of_charge(state: Tournament, spend: Spend) -> str:
     """Say what costs no dollars."""
-    match is_local, is_free_of_charge:
-        case True, True:
-            return "Entrants and judges run on the user's machine, which costs no dollars."
-        case True, False:
-            return "The entrants run on the user's machine, which costs no dollars."
-        case False, True:
-            return "The judges run on the user's machine, which costs no dollars."
-        case _:
-            return ""
+    free = {judge.judge_id for judge in state.judges.values() if is_free(judge)}
+    who = {
+        "entrants": not spend.entrants.bills
+        and all(entrant.loader != "endpoint" for entrant in state.roster),
+        "judges": all(map(is_free, state.panel)) and {key.judge for key in spend.bills} <= free,
+    }
+    named = " and ".join(name for name, is_free_of_charge in who.items() if is_free_of_charge)
+    subject = named.capitalize() if all(who.values()) else f"The {named}"
+    return f"{subject} run on the user's machine, which costs no dollars." if named else ""
+
+
+def _unsure(n: int, usd: float | None) -> str:
+    if not n:
+        return ""
+    return f"Beside this, {counted(n, 'request')} may have been billed: {dollars(usd)} at most."
+
+
+class ValueRow(NamedTuple):
+    """A rating beside what a response takes."""
+
+    entrant: Shown[str]
+    number: Annotated[int, Column("#", meaning="on the map")]
+    rating: Annotated[float, Column(digits=0)]
+    cost: Annotated[str, Column("A response")]
+    best_value: Shown[str]
 
 
 class ValueMap(NamedTuple):
     """Ratings against what a response takes."""
 
-    drawing: svg.Drawing
+    drawing: Drawing
     unit: str
-    rows: tuple[tuple[int, str, str, str, str], ...]  # place, entrant, rating, cost, best value
+    rows: tuple[ValueRow, ...]
 
 
 def value_map_of(subject: Subject, rated: RatedDimension) -> ValueMap | None:
     """Return the map by dollars where they are known, else by seconds; None: neither is."""
-    ratings = {
-        place.entrant: (number, place.rating)
+    places = [
+        (number, place.entrant, place.rating)
         for number, place in enumerate(rated.board.rows, 1)
         if place.rating is not None
-    }
-    by_usd = _usd_per_response(subject)
-    costs, unit, is_usd = by_usd, "US dollars a response", True
-    if len(costs.keys() & ratings.keys()) < _FEWEST:
-        costs, unit, is_usd = _seconds(subject), "mean seconds for a response", False
-    placed = [
-        (number, name, rating, costs[name])
-        for name, (number, rating) in ratings.items()
-        if name in costs
     ]
-    if len(placed) < _FEWEST or len({cost for *_, cost in placed}) == 1:  # on one line
+    costs, unit, shown = _usd_per_response(subject), "US dollars a response", "${:.2g}"
+    if len(costs.keys() & {entrant for _, entrant, _ in places}) < _FEWEST:
+        costs, unit, shown = _seconds(subject), "mean seconds for a response", "{:.2g} s"
+    placed = [place for place in places if place[1] in costs]
+    taken = [costs[entrant] for _, entrant, _ in placed]
+    if len(placed) < _FEWEST or len({*taken}) == 1:  # on one line
         return None
-    is_best = _best_value(rated.board.ratings, {name: cost for _, name, _, cost in placed})
+    best = _best_value(rated.board.ratings, {entrant: costs[entrant] for _, entrant, _ in placed})
     spots = [
-        embedded.Spot(number, name, cost, rating, is_best[name] == "yes")
-        for number, name, rating, cost in placed
+        Spot(number, entrant, costs[entrant], rating, best[entrant] == "yes")
+        for number, entrant, rating in placed
     ]
-    ticks = [(each, _cost(each, is_usd)) for each in _ticks(costs[name] for _, name, *_ in placed)]
-    rows = [
-        (number, name, f"{rating:.0f}", _cost(cost, is_usd), is_best[name])
-        for number, name, rating, cost in placed
-    ]
-    return ValueMap(embedded.value_map(spots, f"{unit} (log scale)", ticks), unit, tuple(rows))
+    ticks = [(cost, shown.format(cost)) for cost in _ticks(taken)]
+    rows = (
+        ValueRow(entrant, number, rating, shown.format(costs[entrant]), best[entrant])
+        for number, entrant, rating in placed
+    )
+    return ValueMap(value_map(spots, f"{unit} (log scale)", ticks), unit, tuple(rows))
 
 
 def _usd_per_response(subject: Subject) -> Mapping[str, float]:
     """Return what an answer of each endpoint entrant cost on average, where all are priced."""
     return {
-        each.entrant_id: each.usd / each.n_answers
-        for each in endpoint_spend(subject.spend.entrants)
-        if each.usd and each.n_answers
+        row.entrant: row.usd / row.n_answers
+        for row in endpoint_spend(subject.spend.entrants)
+        if row.usd and row.n_answers
     }
 
 
@@ -183,15 +176,10 @@ def _best_value(ratings: BradleyTerryRatings, costs: Mapping[str, float]) -> dic
     return {name: verdict(name) for name in costs}
 
 
-def _ticks(costs: Iterable[float]) -> list[float]:
+def _ticks(costs: Sequence[float]) -> list[float]:
     """Return 1, 2 and 5 times powers of ten around the costs."""
-    found = list(costs)
-    low, high = floor(log10(min(found))), ceil(log10(max(found)))
-    every = [step * 10.0**power for power in range(low - 1, high + 1) for step in (1, 2, 5)]
-    first = max(each for each in every if each <= min(found))
-    last = min(each for each in (*every, 10.0 ** (high + 1)) if each > max(found))
-    return [each for each in (*every, 10.0 ** (high + 1)) if first <= each <= last]
-
-
-def _cost(cost: float, is_usd: bool) -> str:
-    return f"${cost:.2g}" if is_usd else f"{cost:.2g} s"
+    low, high = floor(log10(min(costs))), ceil(log10(max(costs)))
+    every = [step * 10.0**power for power in range(low - 1, high + 2) for step in (1, 2, 5)]
+    first = max(tick for tick in every if tick <= min(costs))
+    last = min(tick for tick in every if tick > max(costs))
+    return [tick for tick in every if first <= tick <= last]

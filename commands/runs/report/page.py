@@ -19,22 +19,27 @@ from markupsafe import Markup, escape
 
 from commands.runs.reading.results import rows_of_metrics
 from commands.runs.report.battles import WhichBattles, battles_of
-from commands.runs.report.evaluations import shown_answers
+from commands.runs.report.evaluations import NOT_OF_ANSWERS, shown_answers
 from commands.runs.report.finding import LeadFinding, caveats_of, finding_of
 from commands.runs.report.judges import (
+    MEANINGS,
     calibration_of,
     fragile_pairs,
     health_of,
-    named_prompts,
+    interval_of,
+    sign_of,
+    value_of,
 )
 from commands.runs.report.money import ValueMap, spending_of, value_map_of
 from commands.runs.report.ratings import Ratings, ratings_of
 from commands.runs.report.subject import RatedDimension, Subject, subject_of
-from commands.runs.report.text import decimal, interval, points
+from commands.runs.report.tables import page_columns
+from commands.runs.report.text import points
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
 from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
+from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
 from projections.tournament.matches import planned_responses, response_status
 
@@ -56,12 +61,12 @@ class DimensionView(NamedTuple):
     is_rated: bool  # some pair is decided or tied
 
 
-class DigestLine(NamedTuple):
+class DigestRow(NamedTuple):
     """A thing that determines the results, and its digest."""
 
-    what: str
-    name: str
-    digest: str
+    name: Shown[str]
+    what: Shown[str]
+    digest: Shown[str]
 
 
 class Provenance(NamedTuple):
@@ -70,7 +75,7 @@ class Provenance(NamedTuple):
     head: str
     position: int
     until: str
-    digests: tuple[DigestLine, ...]
+    digests: tuple[DigestRow, ...]
     versions: str
     commands: tuple[str, ...]
 
@@ -98,17 +103,20 @@ def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
 
 def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     """Return what the templates show of a subject, by the names that they give it."""
-    fragile = [(each, fragile_pairs(each)) for each in subject.dimensions]
+    fragile = [(rated, fragile_pairs(rated)) for rated in subject.dimensions]
     results = subject.results
-    return {  # the ratings last: those by Elo may be under way
+    return {
         "title": _title(subject),
         "judge": results.judge,
         "terms": results.publication.terms,
         "health": health_of(subject),
+        "meanings": MEANINGS,
         "fragile": [row for _, rows in fragile for row in rows if row.decisive != ()],
+        "one_dimension": ["dimension"] if len(fragile) == 1 else [],
         "calibration": calibration_of(subject),
         "metrics": [row for each in subject.evaluations for row in rows_of_metrics(each)],
         "answers": shown_answers(subject),
+        "answer_fields": NOT_OF_ANSWERS,
         "spending": spending_of(results.tournament, subject.spend),
         "battles": battles_of(subject, which),
         "which": which,
@@ -172,7 +180,7 @@ def _provenance(subject: Subject) -> Provenance:
         head=publication.head,
         position=publication.as_of,
         until=f"{newest.recorded_at:%Y-%m-%d %H:%M} UTC" if newest else "",
-        digests=tuple(DigestLine(what, name, digest[:_SHORT]) for what, name, digest in digests),
+        digests=tuple(DigestRow(name, what, digest[:_SHORT]) for what, name, digest in digests),
         versions=", ".join(map(" ".join, opening.versions)) if opening else "",
         commands=tuple(checked),
     )
@@ -191,10 +199,11 @@ def templates(*packages: str) -> Environment:
     )
     environment.filters |= {
         "name": _breakable,
-        "decimal": decimal,
-        "interval": interval,
         "points": points,
-        "prompts": named_prompts,
+        "columns": page_columns,
+        "figure": value_of,
+        "bounds": interval_of,
+        "sign": sign_of,
     }
     return environment
 

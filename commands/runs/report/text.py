@@ -16,9 +16,13 @@ def percent(share: float | None) -> str:
     return NOTHING if share is None else f"{share:.0%}"
 
 
-def decimal(value: float | None, digits: int = 2) -> str:
-    """Return a number with a true minus sign."""
-    return NOTHING if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+def decimal(value: float | None, digits: int | None = 2) -> str:
+    """Return a number with a true minus sign; no digits: as many as it takes."""
+    if value is None:
+        return NOTHING
+    return (f"{value:g}" if digits is None else f"{value:.{digits}f}").replace(
+        "-", "\N{MINUS SIGN}"
+    )
 
 
 def interval(low: float | None, high: float | None, digits: int = 0) -> str:

@@ -1,6 +1,5 @@
 """The pages as HTML: pure functions of what is known at a head, and of what an address asks for."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, get_args
@@ -10,7 +9,6 @@ import numpy as np
 
 from commands.runs.report.battles import replies_of, shown_battle
 from commands.runs.report.money import spending_of
-from commands.runs.report.text import dollars
 from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
 from commands.runs.viewing.frame import render
 from commands.runs.viewing.http_exchange import whole_number
@@ -18,7 +16,6 @@ from commands.runs.viewing.live import LiveView
 from ledger.identity import Digest
 from projections.tournament.compared import OutcomeKind
 from projections.tournament.matches import Match, match_of
-from projections.tournament.requests import Bill
 
 KINDS: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
 _OUTCOMES: Final[Mapping[str, str]] = {"a": "first", "b": "second"}
@@ -257,31 +254,14 @@ def _counts(index: BattleIndex) -> dict[str, tuple[tuple[int, ...], int]]:
     }
 
 
-class DayLine(NamedTuple):
-    """What a judge cost on a day."""
-
-    day: str
-    who: str
-    n: int
-    usd: str
-
-
 def spend_page(view: LiveView, fault: str | None = None) -> str:
     """Return what was spent, by whom and for what, and by day."""
-    state, spend = view.reading.tournament, view.reading.spend
-    days: defaultdict[tuple[str, str], Bill] = defaultdict(Bill)
-    for key, bill in spend.bills.items():
-        days[f"{key.day:%Y-%m-%d}", key.judge] += bill
     return render(
         "spend.html",
         {
             "here": "/spend",
-            "spending": spending_of(state, spend),
+            "spending": spending_of(view.reading.tournament, view.reading.spend),
             "cap": view.source.settings("judge").get("max_usd"),
-            "days": [
-                DayLine(*key, bill.n_replies, dollars(None if bill.n_unpriced else bill.usd))
-                for key, bill in sorted(days.items())
-            ],
             **_common(view, fault),
         },
     )

@@ -9,9 +9,9 @@ from ledger.events.judging import Fate
 from ledger.events.money import Usage
 from ledger.events.requests import Charge, RequestsSettled, RequestsSubmitted
 from ledger.identity import EntrantId
+from projections.results.money import EntrantSpendRow
 from projections.tournament.requests import (
     NO_REQUESTS,
-    EndpointSpend,
     EntrantKey,
     EntrantRequests,
     RequestKey,
@@ -122,9 +122,9 @@ def test_what_was_spent_is_told_by_entrant_and_model() -> None:
     )
 
     assert endpoint_spend(after(first, second, mine)) == (
-        EndpointSpend(EntrantId("a"), "large", 1, 3, 2, 0.125, "a table", 0, 0.0),
-        EndpointSpend(EntrantId("a"), "mine", 1, 3, 2, None, None, 0, 0.0),
-        EndpointSpend(EntrantId("b"), "large", 2, 6, 4, 0.75, "a table", 0, 0.0),
+        EntrantSpendRow(EntrantId("a"), "large", 1, 3, 2, 0.125, "a table", 0, 0.0),
+        EntrantSpendRow(EntrantId("a"), "mine", 1, 3, 2, None, None, 0, 0.0),
+        EntrantSpendRow(EntrantId("b"), "large", 2, 6, 4, 0.75, "a table", 0, 0.0),
     )
 
 

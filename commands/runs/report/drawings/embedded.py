@@ -28,13 +28,13 @@ _WIDTH: Final = 240  # of bars
 
 def interval_bar(scale: RoundScale, value: float, low: float | None, high: float | None) -> Drawing:
     """Draw a rating and its interval on a scale that all bars share."""
-    title, ends = f"{value:.0f}", [None, None]
+    title, left, right = f"{value:.0f}", None, None
     if low is not None and high is not None:
         title = f"{value:.0f}, interval from {low:.0f} to {high:.0f}"
-        ends = [scale.at(end, _WIDTH) for end in (low, high)]
+        left, right = scale.at(low, _WIDTH), scale.at(high, _WIDTH)
     about = f"On a scale from {scale.low:g} to {scale.high:g}, the same for all entrants."
     track = line(MARGIN, 7, _WIDTH - MARGIN, 7, "track")
-    parts = (track, *interval(scale.at(value, _WIDTH), *ends, 7))
+    parts = (track, *interval(scale.at(value, _WIDTH), left, right, 7))
     return picture(_WIDTH, 14, title, about, parts, "bar")
 
 

@@ -40,8 +40,8 @@ _SWEPT: Final = "k_"  # what the ratings under other K are called
 def elo_figure(title: str, rows: Sequence[FigureRow]) -> str:
     """Draw Elo ratings with their intervals, or under each K of a sweep."""
     if any(key.startswith(_SWEPT) for key in rows[0]):
-        panels = (_sweep(*group) for group in _by(rows, "dimension").items())
-        return _figure(title, "Each number is a rating under one K.", panels)
+        swept = (_sweep(*group) for group in _by(rows, "dimension").items())
+        return _figure(title, "Each number is a rating under one K.", swept)
     axis = "Elo rating (points); bar: 95 % interval"
     panels = _ratings(rows, ("rating", "ci95_low", "ci95_high"), axis)
     return _figure(title, "Dot: rating. Bar: 95 % interval. All on one scale.", panels)

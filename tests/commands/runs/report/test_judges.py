@@ -3,18 +3,19 @@
 from msgspec.structs import replace
 
 from commands.runs.report.judges import (
-    HealthRow,
     calibration_of,
     fragile_pairs,
     health_of,
-    named_prompts,
+    interval_of,
+    sign_of,
+    value_of,
 )
 from commands.runs.report.subject import Subject
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from projections.artifacts.results import results_of
 from projections.evaluations.samples import ITEMS
-from projections.results.ratings import FragilityRow
+from projections.results.judges import BiasRow
 from projections.tournament.spend import Spend
 from tests.support.builders.events import STREAM, known, opened
 from tests.support.builders.worlds import A, B, Fate, court, cup, heard, history, publication
@@ -34,7 +35,7 @@ def subject(*events: Event) -> Subject:
     )
 
 
-def named(rows: tuple[HealthRow, ...], measure: str) -> HealthRow:
+def named(rows: tuple[BiasRow, ...], measure: str) -> BiasRow:
     """Return the only row of a measure."""
     (row,) = [row for row in rows if row.measure == measure]
     return row
@@ -45,29 +46,31 @@ def test_a_judge_that_contradicts_itself_is_called_out_in_words() -> None:
     rows = health_of(subject(*history(cup(), "a", "inconsistent", "tie", "inconsistent")))
 
     consistent = named(rows, "order consistency")
-    assert (consistent.value, consistent.n, consistent.sign) == ("50%", "4", "depends on the order")
+    assert (value_of(consistent), consistent.n) == ("50%", 4)
+    assert sign_of(consistent) == "depends on the order"
     opposite = named(rows, "opposite winners")
-    assert (opposite.value, opposite.n, opposite.sign) == ("50%", "4", "contradicts itself")
+    assert (value_of(opposite), opposite.n) == ("50%", 4)
+    assert sign_of(opposite) == "contradicts itself"
     assert not [row for row in rows if row.measure == "a tie beside a win"]
-    assert named(rows, "share of A").value == "83%"
-    assert named(rows, "tie rate").value == "25%"
+    assert value_of(named(rows, "share of A")) == "83%"
+    assert value_of(named(rows, "tie rate")) == "25%"
 
 
 def test_a_judge_that_is_unsure_does_not_contradict_itself() -> None:
     """A tie beside a win depends on the order, and names no other winner."""
     rows = health_of(subject(*heard(court(1), [A, ("A", "TIE"), ("TIE", "A")])))
 
-    assert named(rows, "order consistency").sign == "depends on the order"
+    assert sign_of(named(rows, "order consistency")) == "depends on the order"
     beside = named(rows, "a tie beside a win")
-    assert (beside.value, beside.sign) == ("67%", None)
+    assert (value_of(beside), sign_of(beside)) == ("67%", None)
 
 
 def test_replies_without_a_verdict_are_added_up() -> None:
     """Four rows of zeros say less than one."""
     rows = health_of(subject(*history(cup(), "a", "refused", "unreadable")))
 
-    assert named(rows, "lost replies").value == "50%"
-    assert named(rows, "refused rate").value == "25%"
+    assert value_of(named(rows, "lost replies")) == "50%"
+    assert value_of(named(rows, "refused rate")) == "25%"
     assert not [row for row in rows if row.measure in {"empty rate", "truncated rate"}]
 
 
@@ -76,8 +79,8 @@ def test_two_judges_are_compared() -> None:
     rows = health_of(subject(*heard(court(2), [A, A, B], [A, B, B])))
 
     agreed = named(rows, "agreement")
-    assert (agreed.judges, agreed.value, agreed.n) == ("ann, bob", "67%", "3")
-    assert named(rows, "Cohen's kappa").value == "0.40"
+    assert (agreed.judge, value_of(agreed), agreed.n) == ("ann, bob", "67%", 3)
+    assert value_of(named(rows, "Cohen's kappa")) == "0.40"
 
 
 def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
@@ -86,25 +89,8 @@ def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
     rows = health_of(subject(*history(cup(12), *fates)))
 
     slot = named(rows, "slot preference")
-    assert (slot.value, slot.sign) == ("0.67", "sign of bias")
-    assert slot.meaning == "Verdicts for the first slot minus those for the second: 0 is fair."
-
-
-def test_the_first_prompts_that_decide_are_named() -> None:
-    """A hundred of them would fill the page."""
-    found = FragilityRow(
-        dimension="utility",
-        ahead="ann",
-        behind="bob",
-        gap=12.4,
-        n_decisive=5,
-        n_prompts=9,
-        decisive=("p1", "p2", None, "p4", "p5"),
-    )
-    firm = found._replace(decisive=None)
-
-    assert named_prompts(found) == "p1, p2, p4 and 1 more"
-    assert named_prompts(firm) == ""
+    assert (value_of(slot), sign_of(slot)) == ("0.67", "sign of bias")
+    assert interval_of(slot).startswith("0.")
 
 
 def test_fragility_is_by_the_prompts_of_the_dimension() -> None:

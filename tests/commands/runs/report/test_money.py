@@ -6,7 +6,7 @@ import pytest
 from immutables import Map
 from msgspec.structs import replace
 
-from commands.runs.report.money import SpendLine, spending_of, value_map_of
+from commands.runs.report.money import spending_of, value_map_of
 from commands.runs.report.subject import Subject
 from ledger.events.money import Usage
 from ledger.events.registry import Event
@@ -47,12 +47,15 @@ def test_money_is_told_by_whom_and_for_what() -> None:
     found = spending_of(known(*cup()), spend)
 
     assert (found.entrants, found.judges, found.total) == ("$1.00", "$3.25", "$4.25")
-    assert found.lines == (
-        SpendLine("amy", "responses by small-3b", 4, 100, 20, "$0.5", ""),
-        SpendLine("zoe", "responses by small-3b", 4, 100, 20, "$0.5", ""),
-        SpendLine("sonnet", "judging utility", 9, 0, 0, "$3.25", "$0.25"),
+    assert [(row.entrant, row.model, row.n_answers, row.usd) for row in found.by_entrant] == [
+        ("amy", "small-3b", 4, 0.5),
+        ("zoe", "small-3b", 4, 0.5),
+    ]
+    (judged,) = found.by_judge
+    assert (judged.judge, judged.dimension, judged.n_replies, judged.usd) == (
+        ("sonnet", "utility", 9, 3.25)
     )
-    assert found.note == ""
+    assert found.notes == "Beside this, 1 request may have been billed: $0.25 at most."
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_before_anything_is_asked_it_is_known_what_will_cost(
     """A judge that is paid runs nowhere else just because it was not asked yet."""
     opening = opened(entrants=[entrant(loader=loader)], judges=[judge(provider=provider)])
 
-    assert spending_of(known(*opening), Spend(STREAM)).note == note
+    assert spending_of(known(*opening), Spend(STREAM)).notes == note
 
 
 def test_an_unknown_price_is_no_zero() -> None:
@@ -82,15 +85,15 @@ def test_an_unknown_price_is_no_zero() -> None:
     found = spending_of(known(*cup()), spent(Bill(n_replies=1, n_unpriced=1)))
 
     assert (found.judges, found.total) == ("?", "?")
-    assert found.note == "The entrants run on the user's machine, which costs no dollars."
+    assert found.notes == "The entrants run on the user's machine, which costs no dollars."
 
 
 def test_what_ran_at_home_cost_nothing() -> None:
     """Nothing is on the bill, and it is said why."""
     found = spending_of(known(*cup()), Spend(STREAM))
 
-    assert (found.total, found.lines) == ("$0.00", ())
-    assert found.note.startswith("Entrants and judges run on the user's machine")
+    assert (found.total, found.by_judge, found.by_entrant) == ("$0.00", (), ())
+    assert found.notes.startswith("Entrants and judges run on the user's machine")
 
 
 def slower(event: Event) -> Event:
@@ -127,7 +130,7 @@ def test_the_map_shows_who_is_worth_its_time(fates: tuple[Fate, ...], zoe: str) 
 
     assert found is not None
     assert found.unit == "mean seconds for a response"
-    assert {name: (cost, is_best) for _, name, _, cost, is_best in found.rows} == {
+    assert {row.entrant: (row.cost, row.best_value) for row in found.rows} == {
         "zoe": ("1 s", zoe),
         "amy": ("0.1 s", "not shown"),
         "kim": ("0.1 s", "not shown"),
@@ -146,7 +149,7 @@ def test_dollars_come_before_seconds_where_they_are_known() -> None:
 
     assert found is not None
     assert found.unit == "US dollars a response"
-    assert [cost for *_, cost, _ in found.rows] == ["$0.12", "$0.25"]
+    assert [row.cost for row in found.rows] == ["$0.12", "$0.25"]
 
 
 def test_there_is_no_map_where_all_take_the_same() -> None:

@@ -195,8 +195,9 @@ def test_spend_is_told_by_judge_and_by_day() -> None:
 
     source = pages.spend_page(dataclasses.replace(played(), reading=reading))
 
-    assert "sonnet judging utility 8 0 0 $2.50" in text_of(source)
-    assert "2026-04-27 sonnet 8 $2.50 2026-04-28 sonnet 4 $1.25" in text_of(source)
+    assert "sonnet utility 8 0 0 2.5000" in text_of(source)
+    assert "sonnet 2026-04-27 8 0 0 2.5000" in text_of(source)
+    assert "sonnet 2026-04-28 4 0 0 1.2500" in text_of(source)
 
 
 def test_dimensions_are_told_apart() -> None:

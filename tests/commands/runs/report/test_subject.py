@@ -1,6 +1,5 @@
 """What is read for a report shows the same page as all events do."""
 
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -13,15 +12,8 @@ from commands.runs.outcomes import tournament_with_outcomes
 from commands.runs.reading.results import results_now
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import page_of
-from commands.runs.report.reading import (
-    starter,
-    subject_now,
-    verdicts_and_spend_at,
-    verdicts_and_spend_on,
-)
-from commands.runs.report.subject import Subject, subject_of
+from commands.runs.report.subject import Subject, subject_now, subject_of
 from commands.runs.resolve import tournament_at
-from ledger.errors import NoLedger
 from ledger.events.registration import Registered, TournamentOpened
 from ledger.events.registry import Event
 from ledger.identity import StreamId
@@ -49,8 +41,7 @@ def subject(ledger: Ledger, *, whole: bool) -> Subject:
     source, head = judged(ledger, whole=whole), ledger.head
     if whole:
         return subject_of(ledger, results_now(source, head), is_run=False)
-    heard = partial(verdicts_and_spend_on, ledger, STREAM, head.position)
-    return subject_now(ledger, source, head, heard)
+    return subject_now(ledger, source, head)
 
 
 def page(ledger: Ledger, *, whole: bool) -> str:
@@ -81,28 +72,6 @@ def test_scores_are_spent_as_in_all_events() -> None:
 
     assert found.bills == expected.bills
     assert expected.total.usd > 0
-
-
-def test_two_processes_make_the_same_page(tmp_path: Path) -> None:
-    """One rates, and the other reads what judges said."""
-    path = tmp_path / "x.db"
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, COURT)
-    with Ledger.read_only(path) as ledger, starter(1, short=0) as start:
-        head = ledger.head
-        heard = start(verdicts_and_spend_at, path, STREAM, head.position)
-        found = subject_now(ledger, judged(ledger, whole=False), head, heard, start)
-
-        assert page_of(found, which=WhichBattles.ALL) == page(ledger, whole=True)
-
-
-def test_an_error_of_the_second_process_is_raised_in_the_first(tmp_path: Path) -> None:
-    """As the user is to read it."""
-    with starter(1, short=0) as start:
-        heard = start(verdicts_and_spend_at, tmp_path / "x.db", STREAM, 1)
-
-        with pytest.raises(NoLedger, match=r"x\.db"):
-            heard()
 
 
 def test_what_another_tournament_was_told_is_shown_too() -> None:
