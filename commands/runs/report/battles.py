@@ -89,26 +89,38 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
         if each.match is not None and each.outcome is not None
     ]
     state = subject.results.tournament
-    disputed = disputed_keys(state, judged, subject.results.judge)
+    keys = disputed(state, judged, subject.results.judge).all
     match which:
         case WhichBattles.ALL:
             chosen, most = judged, None
         case WhichBattles.SAMPLE:
-            chosen, most = _sample(judged, disputed), _MOST
+            chosen, most = _sample(judged, keys), _MOST
         case WhichBattles.NONE:
             chosen, most = [], None
     state = subject.with_replies(chosen)
     shown = (
-        shown_battle(state, each, each.match, is_disputed=each.pairing.names in disputed, most=most)
+        shown_battle(state, each, each.match, is_disputed=each.pairing.names in keys, most=most)
         for each in chosen
         if each.match
     )
     return ChosenBattles(tuple(shown), len(judged))
 
 
-def disputed_keys(
+class Disputed(NamedTuple):
+    """The battles on which the outcome depends on the order, or on who judges."""
+
+    by_orders: frozenset[PairNames]
+    by_judges: frozenset[PairNames]
+
+    @property
+    def all(self) -> frozenset[PairNames]:
+        """Both."""
+        return self.by_orders | self.by_judges
+
+
+def disputed(
     state: Tournament, settlements: Sequence[Settlement], judge: JudgeSettings
-) -> frozenset[PairNames]:
+) -> Disputed:
     """Return the battles in which the orders or the judges disagree.
 
     Args:
@@ -116,16 +128,17 @@ def disputed_keys(
         settlements: By one judge.
         judge: That judge; the others of the panel are looked up.
     """
-    prompts = {each.prompt_id for each in settlements}
-    others = (settle(state, prompts, each) for each in state.panel if each != judge)
-    said: dict[PairNames, Outcome] = {}
-    disputed = set()
-    for each in chain(settlements, *others):
-        if outcome := each.outcome:
-            names = each.pairing.names
-            if outcome == "inconsistent" or said.setdefault(names, outcome) != outcome:
-                disputed.add(names)
-    return frozenset(disputed)
+    prompts = {settlement.prompt_id for settlement in settlements}
+    others = (settle(state, prompts, other) for other in state.panel if other != judge)
+    outcomes: dict[PairNames, Outcome] = {}
+    by_orders, by_judges = set(), set()
+    for settlement in chain(settlements, *others):
+        names, outcome = settlement.pairing.names, settlement.outcome
+        if outcome == "inconsistent":
+            by_orders.add(names)
+        elif outcome and outcomes.setdefault(names, outcome) != outcome:
+            by_judges.add(names)
+    return Disputed(frozenset(by_orders), frozenset(by_judges))
 
 
 def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> list[Settlement]:

@@ -1,30 +1,19 @@
-"""Index the battles of a tournament, to filter and search them quickly.
+"""The battles of a tournament, to filter and to search; texts are kept in small letters."""
 
-Each text is indexed once, however many battles it is part of, and by its words: of 100,000 battles
-the replies alone are a hundred million characters, too many to look through while somebody waits.
-"""
-
-import operator
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from commands.runs.report.battles import disputed_keys, replied
-from ledger.events.registration import JudgeSettings, Prompt
+from commands.runs.report.battles import Disputed, disputed, replied
+from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
-from projections.tournament.compared import kind_of
+from projections.tournament.compared import OutcomeKind, kind_of
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement
 from projections.tournament.state import Tournament
-
-Places: TypeAlias = NDArray[np.intp]
-Mask: TypeAlias = NDArray[np.bool_]
 
 _REMEMBERED: Final = 32  # of the last searches, as when paging
 
@@ -50,88 +39,22 @@ class BattleFilter(NamedTuple):
         """What says the same in an address."""
         return {name: value for name, value in self._asdict().items() if value}
 
-
-class LabelColumn(NamedTuple):
-    """Labels of battles: the distinct ones, and the number of each battle's."""
-
-    labels: tuple[str, ...]
-    cells: Places
-
-    @classmethod
-    def of(cls, labels: Iterable[str]) -> "LabelColumn":
-        """Number the labels as they come."""
-        numbers: dict[str, int] = {}
-        cells = [numbers.setdefault(each, len(numbers)) for each in labels]
-        return cls(tuple(numbers), np.array(cells, dtype=np.intp))
-
-    def equals(self, label: str) -> Mask:
-        """Say of each battle whether that is its label."""
-        number = self.labels.index(label) if label in self.labels else -1
-        found: Mask = self.cells == number
-        return found
+    def fits(self, battle: Settlement) -> bool:
+        """Say whether a battle has the names and the outcome that are asked for."""
+        dimension, prompt, *both = battle.pairing.names
+        return (
+            all(entrant in both for entrant in (self.entrant, self.against) if entrant)
+            and self.prompt in {"", prompt}
+            and self.dimension in {"", dimension}
+            and self.outcome in {"", kind_of(battle.status)}
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class SearchedTexts:
-    """Texts of battles in small letters, and in which of them each word stands.
+class PromptCounts(NamedTuple):
+    """How many battles on a prompt ended how, and how many are disputed."""
 
-    Attributes:
-        texts: The distinct texts, with one blank between words.
-        cells: (n, k) the numbers of each battle's k texts.
-        holders: By word the numbers of the texts that hold it, in bytes of four.
-    """
-
-    texts: tuple[str, ...]
-    cells: Places
-    holders: Mapping[str, "array[int]"]
-
-    @classmethod
-    def of(cls, texts: Iterable[str], n_columns: int = 1) -> "SearchedTexts":
-        """Take so many texts for each battle in turn."""
-        written = LabelColumn.of(texts)
-        plain = tuple(map(_plain, written.labels))
-        holders: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
-        for number, text in enumerate(plain):
-            for word in set(text.split(" ")):
-                holders[word].append(number)
-        return cls(plain, written.cells.reshape(-1, n_columns), dict(holders))
-
-    def having(self, text: str) -> Mask:
-        """Say of each battle whether one of its texts holds a text, (n,)."""
-        sought = _plain(text)
-        found: Mask = np.ones(len(self.texts), dtype=bool)
-        for part, fits in _parts(sought):
-            found &= self._with_words(word for word in self.holders if fits(word, part))
-        if " " in sought:  # every word is there; the whole need not be
-            for number in np.flatnonzero(found):
-                found[number] = sought in self.texts[number]
-        held: Mask = np.any(found[self.cells], axis=1)
-        return held
-
-    def _with_words(self, words: Iterable[str]) -> Mask:
-        found = np.zeros(len(self.texts), dtype=bool)
-        for word in words:
-            found[np.frombuffer(self.holders[word], dtype=np.uint32)] = True
-        return found
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-_Fits: TypeAlias = Callable[[str, str], bool]
-
-
-def _parts(sought: str) -> Iterator[tuple[str, _Fits]]:
-    """Yield the words sought, and how each must stand in a word: only the ends may be cut."""
-    first, *others = sought.split(" ")
-    if not others:
-        yield first, operator.contains
-        return
-    *between, last = others
-    yield first, str.endswith
-    yield from ((word, operator.eq) for word in between)
-    yield last, str.startswith
+    by_kind: Counter[OutcomeKind]
+    n_disputed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,88 +62,104 @@ class BattleIndex:
     """The pairs of which both responses are there, in match order.
 
     Attributes:
-        battles: The pairs and their outcomes, n of them.
-        places: The place of each by its id.
-        a: The entrants that the roster names first.
-        b: The others.
-        prompt: Prompt ids.
-        dimension: Dimensions.
-        kind: What became of them: decided, tie, inconsistent, failed or pending.
-        is_disputed: (n,) whether the orders or the judges contradict each other.
-        searched: What is searched: prompts, responses, replies.
+        battles: The pairs and their outcomes.
+        disputed: Those on which the orders or the judges contradict each other.
+        prompts: The text of each prompt, with its id and its gold answer.
+        responses: The text of each response by its key.
+        replies: What the judge replied about each battle.
     """
 
     battles: tuple[Settlement, ...]
-    places: Mapping[Digest, int]
-    a: LabelColumn
-    b: LabelColumn
-    prompt: LabelColumn
-    dimension: LabelColumn
-    kind: LabelColumn
-    is_disputed: Mask
-    searched: tuple[SearchedTexts, ...]
+    disputed: Disputed
+    prompts: Mapping[str, str]
+    responses: Mapping[Digest, str]
+    replies: Sequence[str]
 
-    def __len__(self) -> int:
-        """Return the number of battles."""
-        return len(self.battles)
+    @cached_property
+    def places(self) -> Mapping[Digest, int]:
+        """The place of each battle by its id."""
+        return {battle.battle_id: place for place, battle in enumerate(self.battles)}
+
+    @cached_property
+    def counts(self) -> Mapping[str, PromptCounts]:
+        """The battles on each prompt."""
+        by_kind: defaultdict[str, Counter[OutcomeKind]] = defaultdict(Counter)
+        n_disputed = Counter(names[1] for names in self.disputed.all)
+        for battle in self.battles:
+            by_kind[battle.prompt_id][kind_of(battle.status)] += 1
+        return {
+            prompt: PromptCounts(by_kind[prompt], n_disputed[prompt]) for prompt in self.prompts
+        }
+
+    def is_disputed(self, place: int) -> bool:
+        """Say whether the orders or the judges contradict each other on a battle."""
+        return self.battles[place].pairing.names in self.disputed.all
 
     @lru_cache(maxsize=_REMEMBERED)  # noqa: B019  # which keeps the last few indices alive
-    def find(self, chosen: BattleFilter) -> Places:
+    def find(self, chosen: BattleFilter) -> Sequence[int]:
         """Return the places of the battles that pass a filter, in order."""
-        kept = np.ones(len(self), dtype=bool)
-        for entrant in filter(None, (chosen.entrant, chosen.against)):
-            kept &= self.a.equals(entrant) | self.b.equals(entrant)
-        for column, label in (
-            (self.prompt, chosen.prompt),
-            (self.dimension, chosen.dimension),
-            (self.kind, chosen.outcome),
-        ):
-            if label:
-                kept &= column.equals(label)
+        found = [place for place, battle in enumerate(self.battles) if chosen.fits(battle)]
         if chosen.disputed:
-            kept &= self.is_disputed
-        if chosen.text:
-            kept &= np.any([texts.having(chosen.text) for texts in self.searched], axis=0)
-        return np.flatnonzero(kept)
+            found = [place for place in found if self.is_disputed(place)]
+        return self._having(_plain(chosen.text), found) if chosen.text else found
+
+    def _having(self, text: str, places: Iterable[int]) -> Sequence[int]:
+        """Return those of some battles one of whose texts holds a text."""
+        prompts = {prompt for prompt, written in self.prompts.items() if text in written}
+        responses = {key for key, written in self.responses.items() if text in written}
+        return [
+            place
+            for place in places
+            if self.battles[place].prompt_id in prompts
+            or not responses.isdisjoint(_response_keys(self.battles[place].match))
+            or text in self.replies[place]
+        ]
+
+    def beside(self, place: int, chosen: BattleFilter) -> tuple[Digest | None, Digest | None]:
+        """Return the ids of the battles before and after one, among those that pass a filter."""
+        places = self.find(chosen)
+        at = bisect_left(places, place)
+        after = at + 1 if at < len(places) and places[at] == place else at
+        return (
+            self.battles[places[at - 1]].battle_id if at > 0 else None,
+            self.battles[places[after]].battle_id if after < len(places) else None,
+        )
 
 
 def index_of(
     state: Tournament, settlements: Iterable[Settlement], judge: JudgeSettings
 ) -> BattleIndex:
     """Return the index of all pairs with both responses, as a judge settled them."""
-    matched = [(each, each.match) for each in settlements if each.match is not None]
-    battles = tuple(each for each, _ in matched)
-    disputed = disputed_keys(state, battles, judge)
-    keys = [each.pairing.names for each in battles]
+    battles = tuple(settlement for settlement in settlements if settlement.match is not None)
+    both = {
+        response.response_key: response
+        for battle in battles
+        if battle.match
+        for response in (battle.match.response_a, battle.match.response_b)
+    }
     return BattleIndex(
         battles,
-        {each.battle_id: place for place, each in enumerate(battles)},
-        LabelColumn.of(a for _, _, a, _ in keys),
-        LabelColumn.of(b for _, _, _, b in keys),
-        LabelColumn.of(prompt for _, prompt, _, _ in keys),
-        LabelColumn.of(dimension for dimension, _, _, _ in keys),
-        LabelColumn.of(kind_of(each.status) for each in battles),
-        np.array([key in disputed for key in keys], dtype=bool),
-        (
-            SearchedTexts.of(_task(each.pairing.prompt) for each in battles),
-            SearchedTexts.of(
-                (
-                    response.text
-                    for _, match in matched
-                    for response in (match.response_a, match.response_b)
-                ),
-                n_columns=2,
-            ),
-            SearchedTexts.of(_replies(state, match) for _, match in matched),
-        ),
+        disputed(state, battles, judge),
+        {
+            prompt.prompt_id: _plain(
+                f"{prompt.prompt_id}\n{prompt.text}\n{prompt.gold_answer or ''}"
+            )
+            for prompt in state.bank
+        },
+        {key: _plain(response.text) for key, response in both.items()},
+        [_plain(_replies(state, battle.match)) for battle in battles],
     )
 
 
-def _task(prompt: Prompt) -> str:
-    return "\n".join((prompt.prompt_id, prompt.text, prompt.gold_answer or ""))
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
-def _replies(state: Tournament, match: Match) -> str:
+def _response_keys(match: Match | None) -> tuple[Digest, ...]:
+    return (match.response_a.response_key, match.response_b.response_key) if match else ()
+
+
+def _replies(state: Tournament, match: Match | None) -> str:
     """Return what the judge replied in both orders."""
-    found = (replied(state, key) for _, key in match.keys)
-    return "\n".join(each.reply for each in found if each)
+    replies = (replied(state, key) for _, key in match.keys) if match else ()
+    return "\n".join(reply.reply for reply in replies if reply)

@@ -1,19 +1,19 @@
 """The pages as HTML: pure functions of what is known at a head, and of what an address asks for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, get_args
 from urllib.parse import urlencode
 
-import numpy as np
-
+from commands.runs.reading.results import outcome_rows
 from commands.runs.report.battles import replies_of, shown_battle
 from commands.runs.report.money import spending_of
-from commands.runs.viewing.battle_index import BattleFilter, BattleIndex
+from commands.runs.viewing.battle_index import BattleFilter
 from commands.runs.viewing.frame import render
 from commands.runs.viewing.http_exchange import whole_number
 from commands.runs.viewing.live import LiveView
 from ledger.identity import Digest
+from projections.results.outcomes import OutcomeRow
 from projections.tournament.compared import OutcomeKind
 from projections.tournament.matches import Match, match_of
 
@@ -37,7 +37,7 @@ def overview_page(view: LiveView, fault: str | None = None) -> str:
     state, spend = view.reading.tournament, view.reading.spend
     steps = {
         "steps": view.steps,
-        "newest": [_row(view, place) for place in view.newest],
+        "newest": _listed(view, view.newest),
         "here": "/",
         "in_flight": len(state.in_flight) + len(state.under_way),
         "spending": spending_of(state, spend),
@@ -60,29 +60,21 @@ def _common(view: LiveView, fault: str | None) -> dict[str, object]:
 class ListedBattle(NamedTuple):
     """A battle in a list."""
 
-    battle_id: str
-    prompt_id: str
-    a: str
-    b: str
-    dimension: str
-    status: str
+    row: OutcomeRow
     outcome: str  # in a word or two
     is_disputed: bool
 
 
-def _row(view: LiveView, place: int) -> ListedBattle:
-    settled = view.index.battles[place]
-    dimension, prompt_id, a, b = settled.pairing.names
-    return ListedBattle(
-        settled.battle_id,
-        prompt_id,
-        a,
-        b,
-        dimension,
-        settled.status,
-        _OUTCOMES.get(settled.status, settled.status.replace("_", " ")),
-        bool(view.index.is_disputed[place]),
-    )
+def _listed(view: LiveView, places: Sequence[int]) -> list[ListedBattle]:
+    rows = outcome_rows(view.index.battles[place] for place in places)
+    return [
+        ListedBattle(
+            row,
+            _OUTCOMES.get(row.status, row.status.replace("_", " ")),
+            view.index.is_disputed(place),
+        )
+        for place, row in zip(places, rows, strict=True)
+    ]
 
 
 class Pager(NamedTuple):
@@ -118,15 +110,14 @@ def battles_page(
     index = view.index
     places = index.find(chosen)
     pager = _pager("/battles", chosen.query, len(places), number)
-    rows = [_row(view, int(place)) for place in places[pager.first : pager.last]]
     return render(
         "battles.html",
         {
             "here": "/battles",
             "chosen": chosen,
             "pager": pager,
-            "rows": rows,
-            "n_all": len(index),
+            "rows": _listed(view, places[pager.first : pager.last]),
+            "n_all": len(index.battles),
             "suffix": _suffix(chosen),
             "entrants": view.source.roster,
             "dimensions": list(view.source.settlements),
@@ -153,14 +144,14 @@ def battle_page(
     if match is None:
         raise ValueError(f"battle {battle_id} is in the index without its responses")
     _, _, a, b = settled.pairing.names
-    is_disputed = bool(view.index.is_disputed[place])
+    is_disputed = view.index.is_disputed(place)
     battle = shown_battle(state, settled, match, is_disputed=is_disputed, most=_MOST)
     others = [
         reply
         for other in _other_matches(view, match)
         for reply in replies_of(state, other, (a, b), _MOST)
     ]
-    before, after = _neighbours(view.index, place, chosen)
+    before, after = view.index.beside(place, chosen)
     return render(
         "battle.html",
         {
@@ -183,75 +174,30 @@ def _other_matches(view: LiveView, match: Match) -> Iterator[Match]:
             yield other
 
 
-def _neighbours(
-    index: BattleIndex, place: int, chosen: BattleFilter
-) -> tuple[Digest | None, Digest | None]:
-    """Return the ids of the battles before and after one, among those that pass a filter."""
-    places = index.find(chosen)
-    at = int(np.searchsorted(places, place))
-    after = at + 1 if at < len(places) and places[at] == place else at
-    return (
-        index.battles[places[at - 1]].battle_id if at > 0 else None,
-        index.battles[places[after]].battle_id if after < len(places) else None,
-    )
-
-
-class ListedPrompt(NamedTuple):
-    """A prompt in a list, and what became of its battles."""
-
-    prompt_id: str
-    source: str
-    text: str
-    has_gold: bool
-    counts: tuple[int, ...]  # by kind
-    n_disputed: int
-
-
 def prompts_page(
     view: LiveView, text: str = "", number: str = "1", fault: str | None = None
 ) -> str:
-    """Return a page of the prompts that hold a text."""
-    sought = text.casefold()
+    """Return a page of the prompts that hold a text, and of how their battles ended."""
+    sought = " ".join(text.casefold().split())
     found = [
-        each
-        for each in view.reading.tournament.bank
-        if sought in f"{each.prompt_id}\n{each.text}\n{each.gold_answer or ''}".casefold()
+        prompt
+        for prompt in view.reading.tournament.bank
+        if sought in view.index.prompts[prompt.prompt_id]
     ]
     pager = _pager("/prompts", {"text": text} if text else {}, len(found), number)
-    counts = _counts(view.index)
-    rows = [
-        ListedPrompt(
-            each.prompt_id,
-            each.source,
-            each.text[:_BEGINNING],
-            each.gold_answer is not None,
-            *counts.get(each.prompt_id, ((0,) * len(KINDS), 0)),
-        )
-        for each in found[pager.first : pager.last]
-    ]
     return render(
         "prompts.html",
         {
             "here": "/prompts",
             "text": text,
             "pager": pager,
-            "rows": rows,
+            "prompts": found[pager.first : pager.last],
+            "counts": view.index.counts,
+            "most": _BEGINNING,
             "kinds": KINDS,
             **_common(view, fault),
         },
     )
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _counts(index: BattleIndex) -> dict[str, tuple[tuple[int, ...], int]]:
-    """Return of each prompt how many of its battles are of which kind, and how many disputed."""
-    prompt, n = index.prompt.cells, len(index.prompt.labels)
-    by_kind = [np.bincount(prompt[index.kind.equals(kind)], minlength=n) for kind in KINDS]
-    disputed = np.bincount(prompt[index.is_disputed], minlength=n)
-    return {
-        label: (tuple(int(counts[i]) for counts in by_kind), int(disputed[i]))
-        for i, label in enumerate(index.prompt.labels)
-    }
 
 
 def spend_page(view: LiveView, fault: str | None = None) -> str:

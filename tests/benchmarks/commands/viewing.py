@@ -49,7 +49,7 @@ def _measured(bench: Bench) -> Iterator[Row]:
     follower = follower_of(path, STREAM)
     first_s = cpu_seconds(follower.refresh)
     assert follower.view
-    name = f"`tourney view` on {len(follower.view.index):,} battles"
+    name = f"`tourney view` on {len(follower.view.index.battles):,} battles"
     yield stated(f"{name}: the first view (processor)", f"{first_s:.1f} s", first_s, at_most(15))
     pages = _pages(follower)
     with PageServer(lambda request: answer(request, _ACCESS, follower)) as server:
@@ -71,7 +71,7 @@ def _pages(follower: Follower) -> Mapping[str, str]:
     """Return the address of each kind of page, lists in their middle."""
     assert follower.view
     index = follower.view.index
-    middle = len(index) // 2
+    middle = len(index.battles) // 2
     settled = index.battles[middle]
     entrant = settled.entrant_a
     return {

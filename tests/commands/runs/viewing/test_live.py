@@ -53,4 +53,4 @@ def test_who_cannot_be_rated_yet_is_told_why() -> None:
     found = viewed(*history(plain, "a"))
 
     assert found.content is not None
-    assert len(found.index) == 1
+    assert len(found.index.battles) == 1
