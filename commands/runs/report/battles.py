@@ -73,11 +73,24 @@ class ShownBattle(NamedTuple):
     replies: tuple[JudgeReply, ...]
 
 
+class Disputed(NamedTuple):
+    """The battles on which the outcome depends on the order, or on who judges."""
+
+    by_orders: frozenset[PairNames]
+    by_judges: frozenset[PairNames]
+
+    @property
+    def all(self) -> frozenset[PairNames]:
+        """Both."""
+        return self.by_orders | self.by_judges
+
+
 class ChosenBattles(NamedTuple):
     """The battles of a report, and how many there are in all."""
 
     shown: tuple[ShownBattle, ...]
     n_all: int
+    disputed: Disputed
 
 
 def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
@@ -89,7 +102,8 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
         if each.match is not None and each.outcome is not None
     ]
     state = subject.results.tournament
-    keys = disputed(state, judged, subject.results.judge).all
+    contradicted = disputed(state, judged, subject.results.judge)
+    keys = contradicted.all
     match which:
         case WhichBattles.ALL:
             chosen, most = judged, None
@@ -103,19 +117,7 @@ def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
         for each in chosen
         if each.match
     )
-    return ChosenBattles(tuple(shown), len(judged))
-
-
-class Disputed(NamedTuple):
-    """The battles on which the outcome depends on the order, or on who judges."""
-
-    by_orders: frozenset[PairNames]
-    by_judges: frozenset[PairNames]
-
-    @property
-    def all(self) -> frozenset[PairNames]:
-        """Both."""
-        return self.by_orders | self.by_judges
+    return ChosenBattles(tuple(shown), len(judged), contradicted)
 
 
 def disputed(

@@ -18,6 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commands.runs.reading.results import rows_of_metrics
+from commands.runs.report.answers import grids_of
 from commands.runs.report.battles import WhichBattles, battles_of
 from commands.runs.report.evaluations import NOT_OF_ANSWERS, shown_answers
 from commands.runs.report.finding import LeadFinding, caveats_of, finding_of
@@ -104,21 +105,24 @@ def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
 def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     """Return what the templates show of a subject, by the names that they give it."""
     fragile = [(rated, fragile_pairs(rated)) for rated in subject.dimensions]
-    results = subject.results
+    results, battles = subject.results, battles_of(subject, which)
+    rows = [row for _, rows in fragile for row in rows if row.decisive != ()]
+    is_sample = which is not WhichBattles.ALL
     return {
         "title": _title(subject),
         "judge": results.judge,
         "terms": results.publication.terms,
         "health": health_of(subject),
         "meanings": MEANINGS,
-        "fragile": [row for _, rows in fragile for row in rows if row.decisive != ()],
+        "fragile": rows,
         "one_dimension": ["dimension"] if len(fragile) == 1 else [],
         "calibration": calibration_of(subject),
         "metrics": [row for each in subject.evaluations for row in rows_of_metrics(each)],
         "answers": shown_answers(subject),
         "answer_fields": NOT_OF_ANSWERS,
         "spending": spending_of(results.tournament, subject.spend),
-        "battles": battles_of(subject, which),
+        "battles": battles,
+        "grids": grids_of(subject, battles, rows, is_sample=is_sample),
         "which": which,
         "provenance": _provenance(subject),
         "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],

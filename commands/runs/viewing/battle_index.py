@@ -84,7 +84,7 @@ class BattleIndex:
     def counts(self) -> Mapping[str, PromptCounts]:
         """The battles on each prompt."""
         by_kind: defaultdict[str, Counter[OutcomeKind]] = defaultdict(Counter)
-        n_disputed = Counter(names[1] for names in self.disputed.all)
+        n_disputed = Counter(str(prompt) for _, prompt, *_ in self.disputed.all)
         for battle in self.battles:
             by_kind[battle.prompt_id][kind_of(battle.status)] += 1
         return {

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.reading.results import results_now
+from commands.runs.report.answers import marked_prompts
 from commands.runs.report.battles import WhichBattles
 from commands.runs.report.page import content_of
 from commands.runs.report.subject import Subject
@@ -23,6 +24,7 @@ from projections.evaluations.metrics import metrics_of
 from projections.evaluations.samples import ITEMS, Items
 from projections.evaluations.state import Evaluations, evaluations_of
 from projections.fold import Projection, fold
+from projections.results.ratings import FragilityRow
 from projections.tournament.compared import Account, account_of
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import keep_matches, planned_responses, response_status
@@ -96,6 +98,7 @@ class LiveView:
     why_not: str  # nobody can be rated
     steps: tuple[Step, ...]
     newest: tuple[int, ...]  # places of the battles that were judged last
+    marked: Mapping[str, frozenset[str]]  # prompts that are worth a look, by why
 
 
 def view_of(
@@ -129,7 +132,12 @@ def view_of(
         why_not,
         tuple(_steps(state, source.settlements)),
         tuple(_newest(index, reading.newest)),
+        marked_prompts(index.disputed, _fragile(content)),
     )
+
+
+def _fragile(content: Mapping[str, object] | None) -> list[FragilityRow]:
+    return cast("list[FragilityRow]", content["fragile"]) if content else []
 
 
 def _steps(state: Tournament, groups: Mapping[Dimension, Sequence[Settlement]]) -> Iterator[Step]:

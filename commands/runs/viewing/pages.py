@@ -6,12 +6,14 @@ from typing import Final, NamedTuple, get_args
 from urllib.parse import urlencode
 
 from commands.runs.reading.results import outcome_rows
+from commands.runs.report.answers import MARKS, answer_grid
 from commands.runs.report.battles import replies_of, shown_battle
 from commands.runs.report.money import spending_of
 from commands.runs.viewing.battle_index import BattleFilter
 from commands.runs.viewing.frame import render
 from commands.runs.viewing.http_exchange import whole_number
 from commands.runs.viewing.live import LiveView
+from ledger.events.registration import Prompt
 from ledger.identity import Digest
 from projections.results.outcomes import OutcomeRow
 from projections.tournament.compared import OutcomeKind
@@ -174,27 +176,75 @@ def _other_matches(view: LiveView, match: Match) -> Iterator[Match]:
             yield other
 
 
+class PromptFilter(NamedTuple):
+    """Which prompts are listed; empty: all."""
+
+    text: str = ""
+    only: str = ""  # those with this mark
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "PromptFilter":
+        """Take the filter out of the query of an address."""
+        return cls(query.get("text", "").strip(), query.get("only", ""))
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What says the same in an address."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    def find(self, view: LiveView) -> list[Prompt]:
+        """Return the prompts that pass, in the order of the bank."""
+        sought, marked = " ".join(self.text.casefold().split()), view.marked.get(self.only)
+        return [
+            prompt
+            for prompt in view.reading.tournament.bank
+            if sought in view.index.prompts[prompt.prompt_id]
+            and (marked is None or prompt.prompt_id in marked)
+        ]
+
+
 def prompts_page(
-    view: LiveView, text: str = "", number: str = "1", fault: str | None = None
+    view: LiveView, chosen: PromptFilter, number: str = "1", fault: str | None = None
 ) -> str:
-    """Return a page of the prompts that hold a text, and of how their battles ended."""
-    sought = " ".join(text.casefold().split())
-    found = [
-        prompt
-        for prompt in view.reading.tournament.bank
-        if sought in view.index.prompts[prompt.prompt_id]
-    ]
-    pager = _pager("/prompts", {"text": text} if text else {}, len(found), number)
+    """Return a page of the prompts that pass a filter, and of how their battles ended."""
+    found = chosen.find(view)
+    pager = _pager("/prompts", chosen.query, len(found), number)
     return render(
         "prompts.html",
         {
             "here": "/prompts",
-            "text": text,
+            "chosen": chosen,
+            "marks": MARKS,
             "pager": pager,
             "prompts": found[pager.first : pager.last],
             "counts": view.index.counts,
             "most": _BEGINNING,
             "kinds": KINDS,
+            **_common(view, fault),
+        },
+    )
+
+
+def answers_page(
+    view: LiveView, prompt_id: str, chosen: PromptFilter, fault: str | None = None
+) -> str | None:
+    """Return all answers to a prompt side by side; None: there is no such prompt."""
+    if prompt_id not in view.index.prompts:
+        return None
+    battles = [
+        view.index.battles[place] for place in view.index.find(BattleFilter(prompt=prompt_id))
+    ]
+    prompts = [str(prompt.prompt_id) for prompt in chosen.find(view)]
+    at = prompts.index(prompt_id) if prompt_id in prompts else None
+    return render(
+        "answers.html",
+        {
+            "here": "/prompts",
+            "prompt_id": prompt_id,
+            "grid": answer_grid(battles, view.marked, most=_MOST) if battles else None,
+            "chosen": chosen,
+            "before": prompts[at - 1] if at else None,
+            "after": prompts[at + 1] if at is not None and at + 1 < len(prompts) else None,
             **_common(view, fault),
         },
     )

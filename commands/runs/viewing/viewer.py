@@ -69,7 +69,10 @@ def _page_at(request: PageRequest, view: LiveView, fault: str | None) -> str | N
         case ["battle", battle_id]:
             return pages.battle_page(view, battle_id, BattleFilter.of(query), fault)
         case ["prompts"]:
-            return pages.prompts_page(view, query.get("text", "").strip(), number, fault)
+            return pages.prompts_page(view, pages.PromptFilter.of(query), number, fault)
+        case ["answers"]:
+            chosen = pages.PromptFilter.of(query)
+            return pages.answers_page(view, query.get("prompt", ""), chosen, fault)
         case ["spend"]:
             return pages.spend_page(view, fault)
         case _:

@@ -124,6 +124,7 @@ class HeatCell(NamedTuple):
     text: str
     shade: int
     detail: str = ""
+    battle_id: str = ""  # of the battle that it shows, if it shows one
 
 
 class HeatMap(NamedTuple):

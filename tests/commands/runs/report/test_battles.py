@@ -65,7 +65,7 @@ def test_an_outcome_is_said_in_words(fate: Fate, says: str, is_disputed: bool) -
 
 def test_what_was_not_judged_is_no_battle() -> None:
     """A pair without an outcome has nothing to show yet."""
-    assert battles(*history(cup(), "refused")) == ChosenBattles((), 0)
+    assert battles(*history(cup(), "refused")).shown == ()
 
 
 def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
@@ -88,7 +88,7 @@ def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
         ("amy", "kim", "a"),
     }
     assert battles(*events, which=WhichBattles.SAMPLE) == found
-    assert battles(*events, which=WhichBattles.NONE) == ChosenBattles((), 3 * n_prompts)
+    assert battles(*events, which=WhichBattles.NONE).n_all == 3 * n_prompts
 
 
 def test_a_long_text_is_cut_in_a_sample_and_whole_among_all() -> None:

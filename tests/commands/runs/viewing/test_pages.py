@@ -17,6 +17,7 @@ from commands.runs.viewing import pages
 from commands.runs.viewing.battle_index import BattleFilter
 from commands.runs.viewing.frame import policy
 from commands.runs.viewing.live import LiveView
+from commands.runs.viewing.pages import PromptFilter
 from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
@@ -76,7 +77,8 @@ def all_pages(view: LiveView) -> list[str]:
         pages.overview_page(view),
         pages.battles_page(view, BattleFilter()),
         pages.battle_page(view, battle.battle_id, BattleFilter()) or "",
-        pages.prompts_page(view),
+        pages.prompts_page(view, PromptFilter()),
+        pages.answers_page(view, battle.prompt_id, PromptFilter()) or "",
         pages.spend_page(view),
         pages.waiting_page("gone"),
     ]
@@ -171,10 +173,11 @@ def test_every_judge_of_the_panel_is_heard() -> None:
 
 def test_prompts_lead_to_their_battles() -> None:
     """How its battles ended says what a prompt is worth."""
-    source = pages.prompts_page(played(), "QUESTION P2")
+    source = pages.prompts_page(played(), PromptFilter("QUESTION P2"))
 
     assert "1 to 1 of 1 prompts" in text_of(source)
     assert links(source, r"/battles\?[^\"]+") == ["/battles?prompt=p2"]
+    assert links(source, r"/answers\?[^\"]+") == ["/answers?text=QUESTION+P2&prompt=p2"]
     assert re.findall(r'<td class="n(?: wide)?">(\d+)</td>', source) == [
         "1",
         "0",
@@ -183,6 +186,46 @@ def test_prompts_lead_to_their_battles() -> None:
         "0",
         "1",
     ]
+
+
+def test_all_answers_to_a_prompt_stand_side_by_side() -> None:
+    """Whoever won most comes first; each cell leads to the battle that it shows."""
+    ids = [battle.battle_id for battle in played().index.battles]
+
+    source = pages.answers_page(played(), "p1", PromptFilter()) or ""
+
+    assert re.findall(r"<h3>\d (?:<[^>]+>)+(\w+)", source) == ["zoe", "kim", "amy"]
+    assert "1 zoe 1–1–0, 3 tokens" in text_of(source)  # noqa: RUF001
+    assert set(links(source, r"/battle/[^\"]+")) == {f"/battle/{each}" for each in ids[:3]}
+    assert links(source, r"/battles\?[^\"]+") == ["/battles?prompt=p1"]
+    assert links(source, r"/answers\?[^\"]+") == ["/answers?prompt=p2"]
+    assert pages.answers_page(played(), "p9", PromptFilter()) is None
+
+
+@pytest.mark.parametrize(
+    ("only", "prompts"),
+    [("", ["p1", "p2"]), ("orders differ", ["p2"]), ("judges differ", []), ("odd", ["p1", "p2"])],
+)
+def test_prompts_are_filtered_by_why_they_are_worth_a_look(only: str, prompts: list[str]) -> None:
+    """One goes from one to the next of them."""
+    source = pages.prompts_page(played(), PromptFilter(only=only))
+
+    assert re.findall(r"/answers\?[^\"]*prompt=(\w+)", source) == prompts
+    if only == "orders differ":
+        answers = pages.answers_page(played(), "p2", PromptFilter(only=only)) or ""
+        assert not links(answers, r"/answers\?[^\"]+")
+        assert '<span class="chip">orders differ</span>' in answers
+
+
+def test_a_prompt_that_changes_who_is_ahead_is_decisive() -> None:
+    """One more win in three is turned by that one prompt."""
+    fates: list[Fate] = [*("a", "a", "a", "b", "b", "b") * 2]
+    fates[11] = "a"
+
+    marked = viewed(*history(cup(4), *fates)).marked
+
+    assert marked["decisive"]
+    assert not marked["orders differ"] | marked["judges differ"]
 
 
 def test_spend_is_told_by_judge_and_by_day() -> None:
