@@ -44,7 +44,8 @@ def test_every_address_has_its_page(ledger_file: Path) -> None:
         found = ask(follower, path)
         assert found.status is HTTPStatus.OK
         assert dict(found.headers)["Content-Security-Policy"].startswith("default-src 'none'")
-    for path in ("/nowhere", "/battle/nothing", "/battles/", "//evil.example"):
+    assert ask(follower, "/answers", prompt="p1").status is HTTPStatus.OK
+    for path in ("/nowhere", "/answers", "/battle/nothing", "/battles/", "//evil.example"):
         assert ask(follower, path).status is HTTPStatus.NOT_FOUND
     assert ask(follower, "/favicon.ico").status is HTTPStatus.NO_CONTENT
     assert answer(PageRequest("/"), ACCESS, follower).status is HTTPStatus.FORBIDDEN
