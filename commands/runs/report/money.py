@@ -12,7 +12,7 @@ from commands.errors import counted
 from commands.runs.report.drawings.embedded import Spot, value_map
 from commands.runs.report.drawings.svg import Drawing
 from commands.runs.report.subject import RatedDimension, Subject
-from commands.runs.report.text import dollars
+from commands.spending.offer import dollars
 from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.results.columns import Column, Shown

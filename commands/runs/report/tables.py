@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
+from commands.errors import joined_names
 from commands.runs.report.text import decimal
 from projections.results.columns import Column, columns_of
 
 _LONGEST: Final = 400  # characters of a text
-_LISTED: Final = 3
 _LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "
 _LESS: Final = 2  # an importance: a telephone has no room for numbers of less
 
@@ -52,18 +52,12 @@ def _cell(value: object, column: Column) -> str:
         case int():
             return f"{value:,}"
         case tuple():
-            return listed_first([str(each) for each in value if each is not None])
+            return joined_names([str(each) for each in value if each is not None])
         case _:
-            return cut(str(value))
+            return _cut(str(value))
 
 
-def listed_first(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
-
-
-def cut(text: str) -> str:
+def _cut(text: str) -> str:
     """Return a text without its middle, if it is too long: a question may stand at either end."""
     half = _LONGEST // 2
     return text if len(text) <= _LONGEST else text[:half] + _LEFT_OUT + text[-half:]

@@ -32,13 +32,6 @@ def interval(low: float | None, high: float | None, digits: int = 0) -> str:
     return f"{decimal(low, digits)} to {decimal(high, digits)}"
 
 
-def dollars(usd: float | None) -> str:
-    """Return an amount of money; below a dollar with as many digits as it takes."""
-    if usd is None:
-        return "?"
-    return f"${usd:,.2f}" if usd == 0 or usd >= 1 else f"${usd:.2g}"
-
-
 def listed(names: Sequence[str]) -> str:
     """Return names as people list them: a, b and c."""
     if len(names) <= 1:

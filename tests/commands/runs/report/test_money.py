@@ -55,7 +55,7 @@ def test_money_is_told_by_whom_and_for_what() -> None:
     assert (judged.judge, judged.dimension, judged.n_replies, judged.usd) == (
         ("sonnet", "utility", 9, 3.25)
     )
-    assert found.notes == "Beside this, 1 request may have been billed: $0.25 at most."
+    assert found.notes == "Beside this, 1 request may have been billed: $0.2500 at most."
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_unknown_price_is_no_zero() -> None:
     """A sum with an unknown part is unknown."""
     found = spending_of(known(*cup()), spent(Bill(n_replies=1, n_unpriced=1)))
 
-    assert (found.judges, found.total) == ("?", "?")
+    assert (found.judges, found.total) == ("$?", "$?")
     assert found.notes == "The entrants run on the user's machine, which costs no dollars."
 
 
