@@ -19,7 +19,7 @@ _SAMPLE: Final = 5  # prompts
 _MOST: Final = 800  # characters of an answer in a sample
 
 
-class Answer(NamedTuple):
+class GridAnswer(NamedTuple):
     """One entrant's answer, and how often it won, lost and tied on this prompt."""
 
     entrant: str
@@ -37,7 +37,7 @@ class AnswerGrid(NamedTuple):
     prompt_id: str
     prompt: str
     gold: str | None
-    answers: tuple[Answer, ...]  # whoever won most comes first
+    answers: tuple[GridAnswer, ...]  # whoever won most comes first
     outcomes: tuple[tuple[str, HeatMap], ...]  # by dimension
     marks: tuple[str, ...]
 
@@ -128,10 +128,10 @@ def _answer(
     response: ResponseGenerated,
     cells: Iterable[Mapping[tuple[str, str], HeatCell]],
     most: int | None,
-) -> Answer:
+) -> GridAnswer:
     ended = Counter(cell.text for each in cells for (of, _), cell in each.items() if of == name)
     text = response.text[:most]
-    return Answer(
+    return GridAnswer(
         name,
         text,
         len(response.text) - len(text),

@@ -14,8 +14,8 @@ from commands.runs.report.drawings.panels import (
     Block,
     ConfidenceBin,
     CurvePoint,
-    Estimate,
     HeatCell,
+    NamedEstimate,
     calibration_panel,
     curve_panel,
     heat_panel,
@@ -57,7 +57,7 @@ def bradley_terry_figure(title: str, rows: Sequence[FigureRow]) -> str:
 def _ratings(rows: Sequence[FigureRow], keys: Sequence[str], axis: str) -> Iterator[Block]:
     scale = scale_of(row[key] for row in rows for key in keys)
     for dimension, group in _by(rows, "dimension").items():
-        estimates = [Estimate(row["entrant"], *(row[key] for key in keys)) for row in group]
+        estimates = [NamedEstimate(row["entrant"], *(row[key] for key in keys)) for row in group]
         yield intervals_panel(dimension, axis, estimates, scale, 0)
 
 
@@ -137,7 +137,9 @@ def _metric(rows: Sequence[FigureRow], every: Sequence[FigureRow]) -> Block:
         return curve_panel(f"{stem}, {heading}" if stem else heading, axis, points)
     alike = (row for row in every if _axis(row) == axis)
     scale = scale_of(row[key] for row in alike for key in ("value", "low", "high"))
-    estimates = [Estimate(row["entrant"], row["value"], row["low"], row["high"]) for row in rows]
+    estimates = [
+        NamedEstimate(row["entrant"], row["value"], row["low"], row["high"]) for row in rows
+    ]
     return intervals_panel(heading, axis, estimates, scale, 3)
 
 

@@ -53,7 +53,7 @@ def _short(name: str) -> str:
     return f"{said[:half]}\N{HORIZONTAL ELLIPSIS}{said[1 - half :]}"
 
 
-class Estimate(NamedTuple):
+class NamedEstimate(NamedTuple):
     """A named value and its interval; None: it is not known."""
 
     name: str
@@ -63,7 +63,11 @@ class Estimate(NamedTuple):
 
 
 def intervals_panel(
-    heading: str, axis: str, estimates: Sequence[Estimate], scale: RoundScale | None, digits: int
+    heading: str,
+    axis: str,
+    estimates: Sequence[NamedEstimate],
+    scale: RoundScale | None,
+    digits: int,
 ) -> Block:
     """Draw each estimate with its interval, and its numbers beside it."""
     names = [_short(estimate.name) for estimate in estimates]
@@ -106,7 +110,7 @@ def _number(value: float | None, digits: int) -> str:
     return "\N{EN DASH}" if value is None else f"{value:.{digits}f}"
 
 
-def _between(estimate: Estimate, digits: int) -> str:
+def _between(estimate: NamedEstimate, digits: int) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
     return f"{estimate.low:.{digits}f} to {estimate.high:.{digits}f}"

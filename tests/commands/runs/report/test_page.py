@@ -346,4 +346,4 @@ def test_a_battle_on_which_judges_differ_is_disputed() -> None:
 
     battles = battles_on(found)
     assert [("data-disputed" in each) for each in battles] == [True, False]
-    assert found.text.count("judges differ") == 1
+    assert found.text.count("judges differ") == 2  # beside the battle, and beside its prompt
