@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from commands.errors import joined_names
 from commands.runs.report.drawings.embedded import reliability
 from commands.runs.report.drawings.panels import ConfidenceBin
 from commands.runs.report.drawings.svg import Drawing
@@ -138,6 +139,11 @@ def fragile_pairs(rated: RatedDimension) -> tuple[FragilityRow, ...]:
         return fragility(rated.name, rated.comparisons.by_verdicts("half"), parameters)
     except CannotRate:
         return ()
+
+
+def named_prompts(row: FragilityRow) -> str:
+    """Name the first of the prompts that decide."""
+    return joined_names([prompt for prompt in row.decisive or () if prompt is not None])
 
 
 class ReliabilityDiagram(NamedTuple):

@@ -28,6 +28,7 @@ from commands.runs.report.judges import (
     fragile_pairs,
     health_of,
     interval_of,
+    named_prompts,
     sign_of,
     value_of,
 )
@@ -115,7 +116,6 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "health": health_of(subject),
         "meanings": MEANINGS,
         "fragile": rows,
-        "one_dimension": ["dimension"] if len(fragile) == 1 else [],
         "calibration": calibration_of(subject),
         "metrics": [row for each in subject.evaluations for row in rows_of_metrics(each)],
         "answers": shown_answers(subject),
@@ -208,6 +208,7 @@ def templates(*packages: str) -> Environment:
         "figure": value_of,
         "bounds": interval_of,
         "sign": sign_of,
+        "prompts": named_prompts,
     }
     return environment
 

@@ -49,11 +49,10 @@ Replies: TypeAlias = Callable[[Collection[Digest]], Map[Digest, RecordedVerdict]
 
 
 class RatedDimension(NamedTuple):
-    """One dimension: its settlements, and its ratings by both engines."""
+    """One dimension: its pairs, and its ratings by both engines."""
 
     name: Dimension
-    settlements: Sequence[Settlement]
-    comparisons: Battles  # its settlements in columns
+    comparisons: Battles
     board: Leaderboard
     standings: Standings  # by Elo
 
@@ -81,10 +80,8 @@ class Subject:
         results = self.results
         boards = {board.name: board for board in results.boards}
         return tuple(
-            RatedDimension(
-                name, group, results.comparisons[name], boards[name], results.standings[name]
-            )
-            for name, group in results.settlements.items()
+            RatedDimension(name, results.comparisons[name], boards[name], results.standings[name])
+            for name in results.settlements
         )
 
     def with_replies(self, battles: Sequence[Settlement]) -> Tournament:

@@ -7,6 +7,7 @@ from commands.runs.report.judges import (
     fragile_pairs,
     health_of,
     interval_of,
+    named_prompts,
     sign_of,
     value_of,
 )
@@ -100,10 +101,10 @@ def test_fragility_is_by_the_prompts_of_the_dimension() -> None:
     alone = subject(*history(opened(), "a"))
 
     (dimension,) = subject(*history(cup(4), *fates)).dimensions
-    assert [(each.ahead, each.behind) for each in fragile_pairs(dimension)] == [
-        ("amy", "zoe"),
-        ("zoe", "kim"),
-    ]
+    first, second = fragile_pairs(dimension)
+    assert [(row.ahead, row.behind) for row in (first, second)] == [("amy", "zoe"), ("zoe", "kim")]
+    assert named_prompts(first._replace(decisive=("p4", None, "p1"))) == "p4, p1"
+    assert named_prompts(first._replace(decisive=None)) == ""
     (lone,) = alone.dimensions
     assert fragile_pairs(lone) == ()
 
