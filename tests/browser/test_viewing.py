@@ -118,6 +118,7 @@ def test_keys_go_from_battle_to_battle(chromium: Browser, follower: Follower) ->
         page.click("text=Search")
         page.wait_for_url("**/battles?*outcome=decided*")
         page.locator(".list a").first.click()
+        page.wait_for_url("**/battle/*")
         first = page.url
 
         with page.expect_navigation():
