@@ -6,7 +6,7 @@ clusters tell little of how much they differ: an interval is Student's, with a d
 less than clusters, and on fewer than six there is none (Cameron and Miller 2015, section VI).
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from math import ceil, exp, fsum, isnan, sqrt
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -151,6 +151,33 @@ def estimate_difference(
     value = second.ratio - first.ratio
     spread = _spread(second.influence - first.influence, _places(clusters)[counts])
     return Estimate(value, n, spread.error, *spread.around(value))
+
+
+def jackknife_interval(
+    parts: Floats, clusters: Sequence[Hashable], statistic: Callable[[Floats], Floats]
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the 95 % interval of a function of sums, by leaving out each cluster in turn.
+
+    The variance is (C - 1) / C sum over C clusters of (value without it - their mean)^2 (Cameron
+    and Miller 2015, section III.B). There is none of too few clusters, if a value is not defined,
+    or if no cluster makes a difference: then nothing tells how far the value may be off.
+
+    Args:
+        parts: (n, m) what each sample adds to m sums.
+        clusters: Of each sample.
+        statistic: From (C, m) sums the (C,) values; NaN where not defined.
+    """
+    places = _places(clusters)
+    n = int(places.max(initial=-1)) + 1
+    if n < FEWEST_CLUSTERS:
+        return None, None
+    sums = np.zeros((n, parts.shape[1]))
+    np.add.at(sums, places, parts)
+    whole = sums.sum(axis=0)
+    values = statistic(whole - sums)
+    (value,) = statistic(whole[None, :])
+    error = sqrt((n - 1) / n * float(((values - values.mean()) ** 2).sum()))
+    return _Spread(n, error).around(float(value)) if error > _ROUNDING else (None, None)
 
 
 def _where(quotient: RatioTerms, mask: NDArray[np.bool_]) -> RatioTerms:

@@ -8,7 +8,12 @@ from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import sqrt
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.intervals import Floats, jackknife_interval
 
 
 class Agreement(NamedTuple):
@@ -76,6 +81,86 @@ def _agreement(observed: int, by_chance: int, *, whole: int, n: int) -> Agreemen
         return Agreement(None, None, None, n)
     kappa = (observed - by_chance) / (whole - by_chance) if whole > by_chance else None
     return Agreement(observed / whole, by_chance / whole, kappa, n)
+
+
+Bounds = tuple[float, float] | tuple[None, None]
+"""Of a 95 % interval; None where there is none."""
+
+
+def cohen_interval(
+    first: Sequence[Hashable], second: Sequence[Hashable], prompts: Sequence[Hashable]
+) -> Bounds:
+    """Return the 95 % interval of Cohen's kappa, clustered by prompt."""
+    shown, places = _numbered([*first, *second])
+    n, k = len(first), len(shown)
+    table = np.zeros((n, k * k))
+    table[np.arange(n), places[:n] * k + places[n:]] = 1.0
+
+    def kappa(sums: Floats) -> Floats:
+        counts = sums.reshape(-1, k, k)
+        whole = counts.sum(axis=(1, 2))
+        observed = np.trace(counts, axis1=1, axis2=2) / whole
+        by_chance = (counts.sum(axis=1) * counts.sum(axis=2)).sum(axis=1) / whole**2
+        return _beyond(observed, by_chance)
+
+    return _at_most_1(jackknife_interval(table, prompts, kappa))
+
+
+def fleiss_interval(ratings: Sequence[Sequence[Hashable]], prompts: Sequence[Hashable]) -> Bounds:
+    """Return the 95 % interval of Fleiss' kappa, clustered by prompt."""
+
+    def kappa(sums: Floats) -> Floats:
+        equal, totals = sums[:, 0], sums[:, 1:]
+        whole = totals.sum(axis=1)
+        return _beyond(equal / whole, (totals**2).sum(axis=1) / whole**2)
+
+    return _at_most_1(jackknife_interval(_equal_and_totals(ratings), prompts, kappa))
+
+
+def krippendorff_interval(
+    ratings: Sequence[Sequence[Hashable]], prompts: Sequence[Hashable]
+) -> Bounds:
+    """Return the 95 % interval of Krippendorff's alpha, clustered by prompt."""
+    kept = [place for place, row in enumerate(ratings) if len(row) > 1]
+
+    def alpha(sums: Floats) -> Floats:
+        equal, totals = sums[:, 0], sums[:, 1:]
+        whole = totals.sum(axis=1)
+        by_chance = (totals * (totals - 1)).sum(axis=1) / (whole * (whole - 1))
+        return _beyond(equal / whole, by_chance)
+
+    parts = _equal_and_totals([ratings[place] for place in kept])
+    return _at_most_1(jackknife_interval(parts, [prompts[place] for place in kept], alpha))
+
+
+def _equal_and_totals(ratings: Sequence[Sequence[Hashable]]) -> Floats:
+    """Return (n, 1 + k): the equal pairs by a category, then how often each category was given."""
+    shown, places = _numbered([category for row in ratings for category in row])
+    totals = np.zeros((len(ratings), len(shown)))
+    np.add.at(totals, (np.repeat(np.arange(len(ratings)), [*map(len, ratings)]), places), 1.0)
+    others = totals.sum(axis=1) - 1
+    equal = (totals * (totals - 1)).sum(axis=1) / others
+    return np.column_stack((equal, totals))
+
+
+def _numbered(given: Sequence[Hashable]) -> tuple[list[Hashable], NDArray[np.intp]]:
+    shown = [*dict.fromkeys(given)]
+    number = {category: place for place, category in enumerate(shown)}
+    return shown, np.array([number[category] for category in given], dtype=np.intp)
+
+
+def _beyond(observed: Floats, by_chance: Floats) -> Floats:
+    room = 1.0 - by_chance
+    defined = room > _ROUNDING
+    return np.where(defined, (observed - by_chance) / np.where(defined, room, 1.0), np.nan)
+
+
+_ROUNDING: Final = 1e-12
+
+
+def _at_most_1(bounds: Bounds) -> Bounds:
+    low, high = bounds
+    return (None, None) if low is None or high is None else (max(-1.0, low), min(1.0, high))
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -6,16 +6,27 @@ from functools import partial
 from itertools import chain, combinations
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+
 from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, JudgeId, PromptId
+from projections.intervals import RatioTerms, estimate_ratio
 from projections.reliability._concordance import (
     Agreement,
+    Bounds,
     cohen,
+    cohen_interval,
     fleiss,
+    fleiss_interval,
     kendall,
     krippendorff,
+    krippendorff_interval,
     spearman,
+)
+from projections.reliability.alternative_annotator import (
+    AlternativeAnnotatorTest,
+    alternative_annotator_test,
 )
 from projections.tournament.compared import (
     OPPOSITE,
@@ -41,6 +52,10 @@ COHEN: Final = "Cohen's kappa"
 FLEISS: Final = "Fleiss' kappa"
 _FEWEST_RANKED: Final = 3  # entrants: any two orders of two correlate by 1 or -1
 KRIPPENDORFF: Final = "Krippendorff's alpha"
+ADVANTAGE: Final = "advantage probability"
+JUDGE_ADVANTAGE: Final = "advantage of the judge"
+ANNOTATOR_ADVANTAGE: Final = "advantage of the annotator"
+WINNING_RATE: Final = "winning rate at"
 
 
 class Measure(NamedTuple):
@@ -51,6 +66,8 @@ class Measure(NamedTuple):
     name: str
     value: float | None
     n: int  # on how many it rests
+    low: float | None = None  # of its 95 % interval, clustered by prompt
+    high: float | None = None
 
 
 _Pair: TypeAlias = tuple[Hashable, frozenset[str]]
@@ -60,8 +77,17 @@ VotesByAnnotator: TypeAlias = Mapping[str, Mapping[_Pair, ComparedBattle]]
 """By whoever voted, then by what was voted on."""
 _NO_VOTES: Final[Mapping[Dimension, VotesByAnnotator]] = {}
 
-Figure: TypeAlias = tuple[str, float | None, int]
-"""A name, a value, and on how many it rests."""
+JudgeT = TypeVar("JudgeT", bound=str)
+
+
+class Figure(NamedTuple):
+    """A measure of judges that are named beside it."""
+
+    name: str
+    value: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
 
 
 def agreement(
@@ -115,13 +141,95 @@ def _figures(
         yield from (((name,), figure) for figure in _habits(tournament, _asked(group), said))
     if len(settled) + len(votes) == 1:
         return  # nobody to agree with
-    judged: dict[str, Mapping[Hashable, Compared]] = {
+    people = _people(settled, votes)
+    yield from compare_judges({**_judges(settled), **people}, _prompts(settled))
+
+
+class JudgeTest(NamedTuple):
+    """Whether a judge may replace one of the people who voted on a dimension."""
+
+    dimension: str
+    judge: str
+    test: AlternativeAnnotatorTest
+
+
+def judge_tests(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    judges: Sequence[JudgeSettings],
+    rule: Rule,
+    votes: Mapping[Dimension, VotesByAnnotator],
+) -> tuple[JudgeTest, ...]:
+    """Test each judge against those who voted on a dimension, where anybody did."""
+    settled = {
+        judge.judge_id: by_dimension(tournament, settle(tournament, prompts, judge, rule))
+        for judge in judges
+    }
+    found: list[JudgeTest] = []
+    for dimension in (rubric.dimension for rubric in tournament.dimensions):
+        on = {name: groups[dimension] for name, groups in settled.items()}
+        people = _people(on, votes.get(dimension, {}))
+        found += each_judge_tested(dimension, _judges(on), people, _prompts(on))
+    return tuple(found)
+
+
+def each_judge_tested(
+    dimension: str,
+    judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
+    people: Mapping[str, Mapping[Hashable, Compared]],
+    prompts: Mapping[Hashable, Hashable],
+) -> Iterator[JudgeTest]:
+    """Yield the alternative annotator test of each judge; none if nobody voted.
+
+    A judge whose orders contradict each other agrees with nobody. Of a person they are no vote.
+    """
+    voted = {
+        name: {item: each.status for item, each in on.items() if each.status != "inconsistent"}
+        for name, on in people.items()
+    }
+    if any(voted.values()):
+        for judge, on in judged.items():
+            said = {item: each.status for item, each in on.items()}
+            yield JudgeTest(dimension, judge, alternative_annotator_test(said, voted, prompts))
+
+
+def figures_of(tests: Iterable[JudgeTest]) -> Iterator[Measure]:
+    """Yield what a table shows of the tests that could be made."""
+    for dimension, judge, test in tests:
+        if not test.results:
+            continue
+        n = len(test.annotators)
+        yield Measure(dimension, (judge,), ADVANTAGE, test.advantage, n)
+        for each in test.annotators:
+            pair = judge, each.annotator
+            yield Measure(dimension, pair, JUDGE_ADVANTAGE, each.judge_advantage, each.n)
+            yield Measure(dimension, pair, ANNOTATOR_ADVANTAGE, each.annotator_advantage, each.n)
+        for result in test.results:
+            name = f"{WINNING_RATE} {result.epsilon:g}"
+            yield Measure(dimension, (judge,), name, result.winning_rate, n)
+
+
+def _judges(
+    settled: Mapping[JudgeId, Sequence[Settlement]],
+) -> dict[str, Mapping[Hashable, Compared]]:
+    """Return by judge what it judged, by the place of each pair."""
+    return {
         name: {place: each for place, each in enumerate(group) if _is_judged(each)}
         for name, group in settled.items()
     }
-    for group in (*settled.values(),)[:1]:
-        judged |= {name: dict(_voted_on(group, given)) for name, given in votes.items()}
-    yield from compare_judges(judged)
+
+
+def _people(
+    settled: Mapping[JudgeId, Sequence[Settlement]], votes: VotesByAnnotator
+) -> dict[str, Mapping[Hashable, Compared]]:
+    """Return likewise what people voted."""
+    group = next(iter(settled.values()), ())
+    return {name: dict(_voted_on(group, given)) for name, given in votes.items()}
+
+
+def _prompts(settled: Mapping[JudgeId, Sequence[Settlement]]) -> Mapping[Hashable, Hashable]:
+    """Return the prompt of each pair, by its place."""
+    return {place: each.cluster for place, each in enumerate(next(iter(settled.values()), ()))}
 
 
 def _voted_on(
@@ -134,31 +242,31 @@ def _voted_on(
             yield place, vote.seen_from(each.entrant_a)
 
 
-JudgeT = TypeVar("JudgeT", bound=str)
-
-
 def compare_judges(
-    judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
+    judged: Mapping[JudgeT, Mapping[Hashable, Compared]], prompts: Mapping[Hashable, Hashable]
 ) -> Iterator[tuple[tuple[JudgeT, ...], Figure]]:
     """Yield the agreement of each two judges, and of all that judged anything.
 
     Args:
         judged: By judge, then by what was judged: the outcome. Two judges name the entrants of a
             comparison in the same order.
+        prompts: The prompt of what was judged.
     """
     for pair in combinations(judged, 2):
-        yield from ((pair, figure) for figure in _of_two(_judged_by_all(judged, pair)))
+        yield from ((pair, figure) for figure in _of_two(judged, pair, prompts))
     present = tuple(name for name, outcomes in judged.items() if outcomes)
     if len(present) > 1:
-        found = fleiss(_statuses(_judged_by_all(judged, present)))
-        yield from (
-            (present, figure) for figure in _chance_corrected(found, "agreement of all", FLEISS)
-        )
+        items, rows = _judged_by_all(judged, present)
+        labels, on = _statuses(rows), [prompts[item] for item in items]
+        bounds = fleiss_interval(labels, on)
+        shown = _chance_corrected(fleiss(labels), "agreement of all", FLEISS, bounds)
+        yield from ((present, figure) for figure in shown)
         given = defaultdict[Hashable, list[str]](list)
         for item, each in chain.from_iterable(judged[name].items() for name in present):
             given[item].append(each.status)
         alpha = krippendorff([*given.values()])
-        yield present, (KRIPPENDORFF, alpha.kappa, alpha.n)
+        bounds = krippendorff_interval([*given.values()], [prompts[item] for item in given])
+        yield present, Figure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)
 
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Figure]:
@@ -193,16 +301,16 @@ def _order_consistency(
 
 def rate_of(name: str, n: int, of: int) -> Figure:
     """Return the figure of a share; no value without a case."""
-    return name, n / of if of else None, of
+    return Figure(name, n / of if of else None, of)
 
 
 def _judged_by_all(
     judged: Mapping[JudgeT, Mapping[Hashable, Compared]], names: Sequence[JudgeT]
-) -> list[list[Compared]]:
-    """Return what each of some judges judged, one outcome per judge."""
+) -> tuple[list[Hashable], list[list[Compared]]]:
+    """Return what each of some judges judged, and of each the outcomes, one per judge."""
     first, *others = (judged[name] for name in names)
-    shared = (item for item in first if all(item in other for other in others))
-    return [[judged[name][item] for name in names] for item in shared]
+    shared = [item for item in first if all(item in other for other in others)]
+    return shared, [[judged[name][item] for name in names] for item in shared]
 
 
 def _is_judged(settlement: Settlement) -> bool:
@@ -211,20 +319,30 @@ def _is_judged(settlement: Settlement) -> bool:
     return match is not None and not match.is_identical and settlement.outcome is not None
 
 
-def _of_two(rows: Sequence[Sequence[Compared]]) -> Iterator[Figure]:
+def _of_two(
+    judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
+    pair: Sequence[JudgeT],
+    prompts: Mapping[Hashable, Hashable],
+) -> Iterator[Figure]:
     """Yield the agreement of two judges, and their rank correlation of entrants."""
-    labels = _statuses(rows)
-    found = cohen([row[0] for row in labels], [row[1] for row in labels])
-    yield from _chance_corrected(found, "agreement", COHEN)
-    shares, others = (
+    items, rows = _judged_by_all(judged, pair)
+    labels, on = _statuses(rows), [prompts[item] for item in items]
+    first, second = [row[0] for row in labels], [row[1] for row in labels]
+    agreed = np.array([a == b for a, b in zip(first, second, strict=True)], dtype=float)
+    share = estimate_ratio(RatioTerms(agreed, np.ones(len(rows))), on, "share")
+    bounds = cohen_interval(first, second, on)
+    observed, *others = _chance_corrected(cohen(first, second), "agreement", COHEN, bounds)
+    yield observed._replace(low=share.low, high=share.high)
+    yield from others
+    shares, others_shares = (
         win_shares((row[n] for row in rows), lambda each: (each.entrant_a, each.entrant_b))
         for n in (0, 1)
     )
-    both = [entrant for entrant in shares if entrant in others]
-    sides = [shares[entrant] for entrant in both], [others[entrant] for entrant in both]
+    both = [entrant for entrant in shares if entrant in others_shares]
+    sides = [shares[entrant] for entrant in both], [others_shares[entrant] for entrant in both]
     if len(both) >= _FEWEST_RANKED:
-        yield "Spearman's rho", spearman(*sides), len(both)
-        yield "Kendall's tau-b", kendall(*sides), len(both)
+        yield Figure("Spearman's rho", spearman(*sides), len(both))
+        yield Figure("Kendall's tau-b", kendall(*sides), len(both))
 
 
 def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
@@ -232,8 +350,8 @@ def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
     return [[each.status for each in row] for row in rows]
 
 
-def _chance_corrected(found: Agreement, what: str, name: str) -> Iterator[Figure]:
+def _chance_corrected(found: Agreement, what: str, name: str, of_kappa: Bounds) -> Iterator[Figure]:
     """Yield observed agreement, agreement by chance, and kappa."""
-    yield what, found.observed, found.n
-    yield f"{what} by chance", found.by_chance, found.n
-    yield name, found.kappa, found.n
+    yield Figure(what, found.observed, found.n)
+    yield Figure(f"{what} by chance", found.by_chance, found.n)
+    yield Figure(name, found.kappa, found.n, *of_kappa)

@@ -14,9 +14,11 @@ from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid
 from ledger.events.judging import Outcome
 from projections.reliability.agreement import (
     Figure,
+    JudgeTest,
     Measure,
     VotesByAnnotator,
     compare_judges,
+    each_judge_tested,
     rate_of,
 )
 from projections.tournament.compared import ComparedBattle
@@ -32,6 +34,13 @@ _OUTCOMES: Final[Mapping[JurorSaid, Outcome]] = {
     "inconsistent": "inconsistent",
 }
 _OTHER_WAY: Final[Mapping[Outcome, Outcome]] = {"a": "b", "b": "a"}
+_Pair: TypeAlias = tuple[Hashable, str, str]
+"""A prompt and two entrants in alphabetical order."""
+
+_Game: TypeAlias = tuple[Hashable, str, str, int]
+"""A pair, and which of a judge's games on it."""
+
+_Said: TypeAlias = Mapping[str, Mapping[_Game, Sequence[Outcome]]]
 _Judged: TypeAlias = dict[str, dict[Hashable, ComparedBattle]]
 _FEWEST: Final = 2  # votes of a majority
 
@@ -40,15 +49,36 @@ def jury_agreement(name: str, events: Iterable[BattlesImported]) -> tuple[Measur
     """Measure the judges of an imported set: each alone, each two, and all together."""
     battles = [battle for event in events for battle in event.battles()]
     said = _games(battles)
-    judged: _Judged = {
+    judged = _outcomes(name, said)
+    compared = compare_judges(judged, _prompts(said))
+    figures = [*_habits(said, judged), *compared, *_of_juries(battles)]
+    return tuple(Measure(name, judges, *figure) for judges, figure in figures)
+
+
+def jury_tests(name: str, events: Iterable[BattlesImported]) -> tuple[JudgeTest, ...]:
+    """Test each judge of an imported set against the people whose votes are in the set."""
+    battles = [battle for event in events for battle in event.battles()]
+    sources = {judge: battle.source for battle in battles for judge, _ in _votes(battle)}
+    said = _games(battles)
+    judges, people = (
+        _outcomes(name, {judge: given for judge, given in said.items() if sources[judge] == source})
+        for source in ("llm-judge", "human")
+    )
+    return tuple(each_judge_tested(name, judges, people, _prompts(said)))
+
+
+def _outcomes(name: str, said: _Said) -> _Judged:
+    return {
         judge: {
             item: ComparedBattle(name, None, 0, *item[1:3], status=_joined(outcomes))
             for item, outcomes in sorted(given.items(), key=str)
         }
         for judge, given in sorted(said.items())
     }
-    figures = [*_habits(said, judged), *compare_judges(judged), *_of_juries(battles)]
-    return tuple(Measure(name, judges, *figure) for judges, figure in figures)
+
+
+def _prompts(said: _Said) -> dict[Hashable, Hashable]:
+    return {item: item[0] for given in said.values() for item in given}
 
 
 def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByAnnotator:
@@ -68,13 +98,6 @@ def votes_by_annotator(name: str, events: Iterable[BattlesImported]) -> VotesByA
         }
         for annotator, given in found.items()
     }
-
-
-_Pair: TypeAlias = tuple[Hashable, str, str]
-"""A prompt and two entrants in alphabetical order."""
-
-_Game: TypeAlias = tuple[Hashable, str, str, int]
-"""A pair, and which of a judge's games on it."""
 
 
 def _games(battles: Sequence[ImportedBattle]) -> dict[str, dict[_Game, list[Outcome]]]:
@@ -112,9 +135,7 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 _Measured: TypeAlias = tuple[tuple[str, ...], Figure]
 
 
-def _habits(
-    said: Mapping[str, Mapping[_Game, Sequence[Outcome]]], judged: _Judged
-) -> Iterator[_Measured]:
+def _habits(said: _Said, judged: _Judged) -> Iterator[_Measured]:
     """Yield each judge's own figures."""
     for judge, outcomes in judged.items():
         statuses = [each.status for each in outcomes.values()]

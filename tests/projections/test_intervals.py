@@ -20,6 +20,7 @@ from projections.intervals import (
     estimate_difference,
     estimate_ratio,
     fewest_resamples,
+    jackknife_interval,
     too_few_resamples,
     wilson,
 )
@@ -334,3 +335,25 @@ def test_another_processor_finds_the_same_bits() -> None:
 
     assert here == there
     assert here.count(b"Estimate(") == 60
+
+
+def test_a_jackknife_of_a_mean_is_its_usual_interval() -> None:
+    """Leaving out one of n changes a mean by its deviation over n - 1: both are the same."""
+    values = np.array([0.0, 1.0, 4.0, 2.0, 2.5, 7.0, 3.0])
+    usual = estimate_ratio(RatioTerms(values, np.ones(7)), range(7), "plain")
+
+    found = jackknife_interval(
+        np.column_stack((values, np.ones(7))), range(7), lambda sums: sums[:, 0] / sums[:, 1]
+    )
+
+    assert found == pytest.approx((usual.low, usual.high))
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0, 0.0, 1.0, 1.0], [0.0] * 8, [np.nan, *range(7)]])
+def test_what_tells_nothing_of_how_prompts_differ_has_no_interval(values: list[float]) -> None:
+    """Five prompts, eight that are alike, and a value that is not defined."""
+    parts = np.array(values)[:, None]
+
+    found = jackknife_interval(parts, range(len(values)), lambda sums: sums[:, 0])
+
+    assert found == (None, None)

@@ -43,10 +43,10 @@ from ledger.store import Ledger
 from projections.battles import settled
 from projections.battles.ballots import current_votes
 from projections.battles.soft_scores import TEMPERATURE
-from projections.reliability.agreement import VotesByAnnotator
+from projections.reliability.agreement import VotesByAnnotator, judge_tests
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
-from projections.reliability.jurors import jury_agreement, votes_by_annotator
+from projections.reliability.jurors import jury_agreement, jury_tests, votes_by_annotator
 from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
@@ -68,15 +68,20 @@ def agreement(
     if isinstance(source, SelectedSet):
         if truth is not None:
             raise ConfigurationError(["--truth compares a tournament's judges: leave out --name"])
-        return agreement_table(jury_agreement(source.name, source.events))
+        measures = jury_agreement(source.name, source.events)
+        return agreement_table(measures, tests=jury_tests(source.name, source.events))
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["agreement compares single judges: leave out --policy majority"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
     votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
-    measures = agreement_of(source.state, prompts, source.state.panel, source.rule, votes)
-    named = source.named_judge
-    shown = (each for each in measures if named is None or named in each.judges)
-    return agreement_table(shown, by_order=source.rule.policy == CONCATENATE, notes=notes)
+    given = (source.state, prompts, source.state.panel, source.rule, votes)
+    named, tests = source.named_judge, judge_tests(*given) if votes else ()
+    return agreement_table(
+        (each for each in agreement_of(*given) if named in {None, *each.judges}),
+        tests=[each for each in tests if named in {None, each.judge}],
+        by_order=source.rule.policy == CONCATENATE,
+        notes=notes,
+    )
 
 
 def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str]]:

@@ -5,12 +5,26 @@ from math import isfinite
 from typing import Final
 
 from commands.cli.tables.table import Table, table_of
+from commands.errors import counted
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import TEMPERATURE
+from projections.intervals import FEWEST_CLUSTERS
 from projections.ratings.judge_bias.figures import MEANING
-from projections.reliability.agreement import COHEN, FLEISS, KRIPPENDORFF, Measure
+from projections.reliability.agreement import (
+    ADVANTAGE,
+    ANNOTATOR_ADVANTAGE,
+    COHEN,
+    FLEISS,
+    JUDGE_ADVANTAGE,
+    KRIPPENDORFF,
+    WINNING_RATE,
+    JudgeTest,
+    Measure,
+    figures_of,
+)
+from projections.reliability.alternative_annotator import FEWEST_ANNOTATORS, FEWEST_BATTLES
 from projections.reliability.calibration import Bin, Calibration
 from projections.reliability.jurors import AS_RECORDED
 from projections.results.judges import AgreementRow, BiasRow, CalibrationRow, TemperatureRow
@@ -23,6 +37,9 @@ _CASES: Final[Mapping[str, str]] = {
     "tie rate": "verdicts",
     "Spearman's rho": "entrants",
     "Kendall's tau-b": "entrants",
+    ADVANTAGE: "annotators",
+    JUDGE_ADVANTAGE: "battles",
+    ANNOTATOR_ADVANTAGE: "battles",
 }
 _SLOTS: Final = "A share of A far from 0.5 shows a bias for the first or the second slot."
 _TIES: Final = "Tie rate: of verdicts. Identical responses tie without a verdict."
@@ -44,11 +61,29 @@ _CHANCE: Final[Mapping[str, str]] = {
 }
 
 
+_REPLACES: Final = (
+    "Advantage: the share of battles on which the judge, or the annotator who is left out, agrees"
+    " with at least as many of the other annotators as the other of the two. Winning rate at a"
+    " margin: against how many annotators the judge's advantage is significantly above theirs less"
+    " the margin (Calderon et al. 2025, clustered by prompt). From 0.5 on it may replace one."
+)
+_WHOM: Final = {
+    0.1: "even a crowd worker",
+    0.15: "if these are skilled annotators or experts",
+    0.2: "if these are experts",
+}
+"""Whose price is worth which margin of agreement."""
+
+
 def agreement_table(
-    measures: Iterable[Measure], *, by_order: bool = False, notes: Iterable[str] = ()
+    measures: Iterable[Measure],
+    *,
+    tests: Sequence[JudgeTest] = (),
+    by_order: bool = False,
+    notes: Iterable[str] = (),
 ) -> Table:
     """Return a row for each measure of one judge, or of several, over pairs or single orders."""
-    measures = tuple(measures)
+    measures = (*measures, *figures_of(tests))
     names = {each.name for each in measures}
     kappas = [said for name, said in _CHANCE.items() if name in names]
     definition = _KAPPA.format(case="order" if by_order else "pair")
@@ -60,6 +95,8 @@ def agreement_table(
                 judges=", ".join(each.judges),
                 measure=each.name,
                 value=each.value,
+                ci95_low=each.low,
+                ci95_high=each.high,
                 n=each.n,
                 n_of=_cases(each.name, by_order=by_order),
             )
@@ -73,9 +110,72 @@ def agreement_table(
             *([_TIES] if "tie rate" in names else []),
             *((definition, *kappas) if kappas else ()),
             *([_RECORDED] if AS_RECORDED in names else []),
+            *([_REPLACES] if ADVANTAGE in names else []),
             *notes,
+            *map(use_of, tests),
         ),
+        facts={"alternative_annotator_tests": [_test_data(each) for each in tests]},
     )
+
+
+def use_of(tested: JudgeTest) -> str:
+    """Say in a sentence what a judge may be used for, by the votes that there are."""
+    dimension, judge, test = tested
+    margin = test.smallest_margin
+    name = f"{dimension}, {judge}"
+    if not test.results:
+        lacking = f"{counted(test.n_lacking, 'vote')} more, at least"
+        if test.is_short_of_prompts:
+            lacking = f"votes on {FEWEST_CLUSTERS} prompts, at least"
+        so_far = ", ".join(f"{who} {n}" for who, n in test.n_by_annotator)
+        return (
+            f"{name}: whether it may replace an annotator is open. It takes {lacking}:"
+            f" {FEWEST_ANNOTATORS} annotators with {FEWEST_BATTLES} battles each on which somebody"
+            f" else voted, too (now: {so_far})."
+        )
+    if margin is not None:
+        return f"{name}: it may replace an annotator, {_WHOM[margin]} (margin {margin:g})."
+    more = "more votes like these would not change that"
+    if (widest := test.results[-1]).n_more is not None:
+        votes = f"about {widest.n_more:,} more votes like these"
+        more = f"{votes} would let it at a margin of {widest.epsilon:g}"
+    return (
+        f"{name}: it should not replace an annotator; {more}. Use it together with people's votes:"
+        " `tourney project bt --truth NAME`."
+    )
+
+
+def _test_data(tested: JudgeTest) -> Json:
+    dimension, judge, test = tested
+    return {
+        "dimension": dimension,
+        "judge": judge,
+        "advantage": test.advantage,
+        "smallest_margin": test.smallest_margin,
+        "annotators": [
+            {
+                "annotator": each.annotator,
+                "n": each.n,
+                "n_prompts": each.n_prompts,
+                "judge_advantage": each.judge_advantage,
+                "annotator_advantage": each.annotator_advantage,
+                "standard_error": each.standard_error,
+                "p": {f"{result.epsilon:g}": each.p(result.epsilon) for result in test.results},
+            }
+            for each in test.annotators
+        ],
+        "results": [
+            {
+                "epsilon": each.epsilon,
+                "winning_rate": each.winning_rate,
+                "may_replace": each.is_passed,
+                "n_more_votes": each.n_more,
+            }
+            for each in test.results
+        ],
+        "n_votes_lacking": test.n_lacking,
+        "n_by_annotator": dict(test.n_by_annotator),
+    }
 
 
 def _cases(measure: str, *, by_order: bool) -> str:
@@ -84,6 +184,8 @@ def _cases(measure: str, *, by_order: bool) -> str:
         return _CASES[measure]
     if measure.endswith(" rate"):
         return "queries"
+    if measure.startswith(WINNING_RATE):
+        return "annotators"
     return "orders" if by_order else "pairs"
 
 

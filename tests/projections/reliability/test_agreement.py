@@ -11,11 +11,17 @@ from msgspec.structs import replace
 from ledger.events.judging import PairReconciled
 from ledger.events.registry import Event
 from ledger.identity import Dimension
-from projections.reliability.agreement import agreement
+from projections.reliability.agreement import (
+    ADVANTAGE,
+    VotesByAnnotator,
+    agreement,
+    figures_of,
+    judge_tests,
+)
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule
-from tests.support.builders.events import known, opened, responses, verdict
+from tests.support.builders.events import entrant, known, opened, prompt, responses, verdict
 from tests.support.builders.worlds import (
     JURORS,
     SLOT_A,
@@ -28,6 +34,7 @@ from tests.support.builders.worlds import (
     everything,
     failure,
     heard,
+    history,
     matches_for,
 )
 
@@ -279,3 +286,54 @@ def test_whoever_voted_is_compared_as_one_more_judge() -> None:
     assert measured["agreement"] == (2 / 3, 3)
     assert measured["agreement of all"] == (2 / 3, 3)
     assert not [each for each in without if "maria" in each.judges]
+
+
+def test_a_judge_is_tested_against_those_who_voted() -> None:
+    """Forty pairs: the judge says what ann, bob and cy say, and contradicts itself on one."""
+    opening = opened(
+        prompts=[prompt(f"p{n}") for n in range(40)], entrants=[entrant("zoe"), entrant("amy")]
+    )
+    tournament = known(*history(opening, *["a"] * 39, "inconsistent"))
+    battle = ComparedBattle("votes", None, 0, "amy", "zoe", "b")
+    said = {(f"p{n}", frozenset(("zoe", "amy"))): battle for n in range(40)}
+    twice = said | {("p0", frozenset(("zoe", "amy"))): battle._replace(status="inconsistent")}
+    people: VotesByAnnotator = {"ann": said, "bob": said, "cy": twice}
+
+    on_votes, on_nothing = (
+        judge_tests(
+            tournament,
+            everything(tournament),
+            tournament.panel,
+            RECORDED,
+            votes={Dimension(dimension): people},
+        )
+        for dimension in ("factuality", "utility")
+    )
+
+    ((dimension, judged, test),) = on_votes
+    assert (dimension, judged) == ("factuality", tournament.panel[0].judge_id)
+    assert [each.n for each in test.annotators] == [40, 40, 39]
+    assert test.annotators[0].judge_advantage == 39 / 40
+    assert test.smallest_margin == 0.1
+    assert on_nothing == ()
+    advantage, *_ = figures_of(on_votes)
+    assert (advantage.name, advantage.value, advantage.n) == (ADVANTAGE, test.advantage, 3)
+    assert len([*figures_of(on_votes)]) == 1 + 2 * 3 + 3
+
+
+def test_a_test_that_lacks_votes_has_no_figures() -> None:
+    """What is lacking is said in words; a rate of nobody is none."""
+    tournament = known(*heard(court(1), [A, B, TIE, A]))
+    battle = ComparedBattle("votes", "p1", 0, "amy", "zoe", "b")
+    on: VotesByAnnotator = {"ann": {("p1", frozenset(("zoe", "amy"))): battle}}
+
+    found = judge_tests(
+        tournament,
+        everything(tournament),
+        tournament.panel,
+        RECORDED,
+        votes={Dimension("factuality"): on},
+    )
+
+    assert [each.test.n_lacking for each in found] == [90]
+    assert [*figures_of(found)] == []

@@ -1,6 +1,6 @@
 """The alternative annotator test, against examples worked by hand."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from math import sqrt
 
 import pytest
@@ -23,7 +23,7 @@ def votes(said: Iterable[str]) -> Votes:
 def of(judge: str, *people: str, by_prompt: int = 1) -> AlternativeAnnotatorTest:
     """Return the test of a judge with ann, bob and cy, of so many battles on each prompt."""
     said = dict(zip(PEOPLE, map(votes, people), strict=False))
-    prompts = {place: place // by_prompt for place in range(len(judge))}
+    prompts: dict[Hashable, Hashable] = {place: place // by_prompt for place in range(len(judge))}
     return alternative_annotator_test(votes(judge), said, prompts)
 
 

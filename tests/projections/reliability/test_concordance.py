@@ -1,8 +1,10 @@
 """How far judges agree beyond chance, and how far two orderings do."""
 
+from collections.abc import Callable
 from importlib import import_module
 from itertools import permutations, product
-from math import isclose
+from math import isclose, sqrt
+from statistics import mean
 
 import pytest
 from hypothesis import given
@@ -11,13 +13,17 @@ from hypothesis import strategies as st
 from projections.reliability._concordance import (
     Agreement,
     cohen,
+    cohen_interval,
     fleiss,
+    fleiss_interval,
     kendall,
     krippendorff,
+    krippendorff_interval,
     spearman,
 )
 
 CATEGORIES = "abti"
+Ratings = list[tuple[str, str]]
 RATINGS = st.lists(st.tuples(st.sampled_from(CATEGORIES), st.sampled_from(CATEGORIES)), max_size=12)
 
 # Fleiss's own table in its usual reprint: 10 subjects, 14 raters, 5 categories; kappa = 0.210.
@@ -157,6 +163,57 @@ def scotts_pi(ratings: list[tuple[str, str]]) -> float | None:
 def columns(ratings: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
     """Return each judge's ratings."""
     return [a for a, _ in ratings], [b for _, b in ratings]
+
+
+SAID = [*"aabtbaabttabbaaabt"]
+REPLIED = [*"aabtbbabtaabbtaabb"]
+PROMPTS = [place // 2 for place in range(18)]
+
+
+@pytest.mark.parametrize(
+    ("interval", "kappa"),
+    [
+        (lambda rows, on: cohen_interval(*columns(rows), on), lambda rows: cohen(*columns(rows))),
+        (fleiss_interval, fleiss),
+        (krippendorff_interval, krippendorff),
+    ],
+)
+def test_the_interval_of_kappa_is_the_jackknife_over_prompts(
+    interval: Callable[[Ratings, list[int]], tuple[float, float]],
+    kappa: Callable[[Ratings], Agreement],
+) -> None:
+    """Nine prompts with two pairs each: 8 degrees of freedom, t is 2.306."""
+    rows = [*zip(SAID, REPLIED, strict=True)]
+    without = [
+        kappa([row for row, on in zip(rows, PROMPTS, strict=True) if on != left_out]).kappa or 0.0
+        for left_out in range(9)
+    ]
+    half = 2.306004 * sqrt(8 / 9 * sum((each - mean(without)) ** 2 for each in without))
+    whole = kappa(rows).kappa or 0.0
+
+    found = interval(rows, PROMPTS)
+
+    assert found == pytest.approx((whole - half, min(1.0, whole + half)), abs=1e-6)
+
+
+def test_alpha_has_an_interval_where_some_judged_alone() -> None:
+    """What one judge alone was asked tells nothing of agreement."""
+    rows = [*zip(SAID, REPLIED, strict=True)]
+
+    found = krippendorff_interval([*rows, ("a",)], [*PROMPTS, 9])
+
+    assert found == krippendorff_interval(rows, PROMPTS)
+
+
+@pytest.mark.parametrize("interval", [fleiss_interval, krippendorff_interval])
+def test_kappa_that_is_not_defined_has_no_interval(
+    interval: Callable[[Ratings, list[int]], tuple[None, None]],
+) -> None:
+    """Both judges say one thing only, or nothing."""
+    assert interval([("a", "a")] * 18, PROMPTS) == (None, None)
+    assert interval([], []) == (None, None)
+    assert cohen_interval(["a"] * 18, ["a"] * 18, PROMPTS) == (None, None)
+    assert cohen_interval([], [], []) == (None, None)
 
 
 SCORES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=7)

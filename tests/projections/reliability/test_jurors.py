@@ -4,11 +4,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid, JurorVote, Winner
+from ledger.events.imports import (
+    BattlesImported,
+    ImportedBattle,
+    JurorSaid,
+    JurorVote,
+    Source,
+    Winner,
+)
+from projections.reliability.agreement import JudgeTest
 from projections.reliability.jurors import (
     AS_RECORDED,
     WITH_MAJORITY,
     jury_agreement,
+    jury_tests,
     votes_by_annotator,
 )
 from tests.support.builders.events import key
@@ -201,3 +210,24 @@ def test_votes_are_taken_by_who_voted() -> None:
         "bob": {("p1", both): "a", ("p2", both): "b"},
     }
     assert {vote.entrant_a for votes in found.values() for vote in votes.values()} == {"x"}
+
+
+def test_the_judge_of_a_set_is_tested_against_its_people() -> None:
+    """Who is a person follows from the source of the battles; a set of one kind has no test."""
+    said: dict[str, Source] = {"ann": "human", "bob": "human", "cy": "human", "gpt-4": "llm-judge"}
+    rows = [
+        battle("model_a", prompt=f"q{number}", judge=who)._replace(source=source)
+        for who, source in said.items()
+        for number in range(30)
+    ]
+
+    def tested(battles: Sequence[ImportedBattle]) -> tuple[JudgeTest, ...]:
+        event = BattlesImported.of(
+            battles, file_digest=key("file"), mapping=("plain", 1), chunk=1, n_skipped=0
+        )
+        return jury_tests("arena", [event])
+
+    ((name, judge, test),) = tested(rows)
+    assert (name, judge, test.smallest_margin) == ("arena", "gpt-4", 0.1)
+    assert [each.annotator for each in test.annotators] == ["ann", "bob", "cy"]
+    assert tested(rows[:90]) == tested(rows[90:]) == ()

@@ -77,7 +77,7 @@ def test_votes_are_taken_at_once(place: Path, capsys: pytest.CaptureFixture[str]
     assert "ann" not in on_factuality
     assert "Cohen's kappa" in on_utility
     assert "reference, ann" in on_utility
-    assert "tied share          0.000  12  pairs" in own
+    assert "ann     tied share          0.000         –          –  12  pairs" in own
     assert "utility: 12 votes of 'votes' on 12 prompts" in rated
 
 

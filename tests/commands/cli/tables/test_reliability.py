@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Hashable
 from math import nan
 
 import pytest
@@ -13,13 +14,15 @@ from commands.cli.tables.reliability import (
     calibration_table,
     fragility_table,
     temperature_table,
+    use_of,
 )
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import Temperature
-from projections.reliability.agreement import agreement
+from projections.reliability.agreement import JudgeTest, agreement
+from projections.reliability.alternative_annotator import Votes, alternative_annotator_test
 from projections.reliability.calibration import Calibration, Case
 from projections.results.judges import BiasRow
 from projections.results.ratings import FragilityRow
@@ -98,6 +101,55 @@ def test_one_judge_alone_has_no_kappa_to_define() -> None:
     table = agreement_table(agreement(state, everything(state), state.panel))
 
     assert not [note for note in table.notes if "appa" in note]
+
+
+def beside_people(said: str, *, n_people: int = 3, by_prompt: int = 1) -> JudgeTest:
+    """Return the test of a judge beside people who all find that a won."""
+    n, everybody = len(said), ("ann", "bob", "cy")[:n_people]
+    all_a: Votes = dict.fromkeys(range(n), "a")
+    people = dict.fromkeys(everybody, all_a)
+    prompts: dict[Hashable, Hashable] = {place: place // by_prompt for place in range(n)}
+    found = alternative_annotator_test(dict(enumerate(said)), people, prompts)
+    return JudgeTest("utility", "opus", found)
+
+
+@pytest.mark.parametrize(
+    ("said", "use"),
+    [
+        ("a" * 40, "it may replace an annotator, even a crowd worker (margin 0.1)."),
+        ("bb" + "a" * 48, "even a crowd worker"),
+        ("bbb" + "a" * 47, "if these are skilled annotators or experts (margin 0.15)."),
+        ("bbb" + "a" * 37, "if these are experts (margin 0.2)."),
+        ("bbb" + "a" * 27, "it should not replace an annotator; about 25 more votes like these"),
+        ("b" * 40, "more votes like these would not change that. Use it together with people's"),
+    ],
+)
+def test_a_sentence_says_what_a_judge_may_be_used_for(said: str, use: str) -> None:
+    """The margin stands for whom it may replace; a rate alone would say it to nobody."""
+    assert use_of(beside_people(said)).startswith("utility, opus: it ")
+    assert use in use_of(beside_people(said))
+
+
+def test_a_sentence_says_which_votes_are_lacking() -> None:
+    """Nobody knows by heart how many it takes."""
+    lacking = use_of(beside_people("a" * 30, n_people=2))
+    few = use_of(beside_people("a" * 30, by_prompt=10))
+
+    assert "It takes 30 votes more, at least: 3 annotators with 30 battles each" in lacking
+    assert lacking.endswith("(now: ann 30, bob 30).")
+    assert "It takes votes on 6 prompts, at least" in few
+
+
+def test_the_test_is_shown_and_explained_and_whole_in_data() -> None:
+    """The table has rates; p of each annotator at each margin is for whoever checks it."""
+    table = agreement_table((), tests=[beside_people("bbb" + "a" * 27)])
+
+    assert any(note.startswith("Advantage: ") for note in table.notes)
+    assert cases_of(table)["winning rate at 0.2"] == "annotators"
+    assert cases_of(table)["advantage of the judge"] == "battles"
+    (found,) = json.loads(rendered(table, Format.JSON))["alternative_annotator_tests"]
+    assert found["annotators"][0]["p"]["0.2"] == pytest.approx(0.04155, abs=5e-5)
+    assert found["results"][2]["may_replace"] is False
 
 
 JUDGED = Calibration(EntrantId("poe"), Dimension("utility"), (Case(0.5, 0.75),))
