@@ -59,6 +59,11 @@ _PROJECTIONS: Final = (
     ),
     Entry(
         "project.reliability",
+        "compare-judges",
+        "Show how far ratings move under another judge, or other instructions or rubrics.",
+    ),
+    Entry(
+        "project.reliability",
         "fragility",
         "Show how few prompts decide who is ahead, by Bradley-Terry.",
     ),
@@ -238,7 +243,7 @@ def _add_all(
                 group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel
             )
         else:
-            act = getattr(_module(entry), entry.name)
+            act = getattr(_module(entry), entry.name.replace("-", "_"))
             app.command(entry.name, rich_help_panel=panel)(act)
 
 

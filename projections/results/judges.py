@@ -57,9 +57,9 @@ class JudgeFlipRow(NamedTuple):
 class ChangedBattleRow(NamedTuple):
     """A battle on which two judges differ."""
 
-    id: Annotated[str, Column("ID", longest=12)]  # for `tourney battle`
+    id: Annotated[str | None, Column("ID", longest=12)]  # for `tourney battle`
     dimension: Shown[str]
-    prompt: Shown[str]
+    prompt: Shown[str | None]
     entrant_a: Shown[str]
     entrant_b: Shown[str]
     by_a: Annotated[str, Column("By A")]

@@ -4,8 +4,11 @@ Every opening stays on the ledger, so a query can be built in its earlier words,
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+import msgspec
 
 from ledger.events.registration import (
     Instructions,
@@ -47,6 +50,45 @@ class _Wording(NamedTuple):
     judge: JudgeSettings
     instructions: Instructions
     rubric: Rubric
+
+
+class JudgeVersion(NamedTuple):
+    """A judge with the instructions and the rubrics that it was sent."""
+
+    judge: JudgeSettings
+    opening: TournamentOpened  # the first that had all of these
+
+    def of(self, tournament: Tournament) -> Tournament:
+        """Return the tournament as it is, but with this version's instructions and rubrics."""
+        if tournament.opening is None:
+            return tournament
+        told = {"instructions": self.opening.instructions, "rubrics": self.opening.rubrics}
+        return replace(tournament, opening=msgspec.structs.replace(tournament.opening, **told))
+
+
+def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
+    """Return by name every judge, as `opus`, and its versions, as `opus@1`, the oldest first.
+
+    What a judge says depends on its settings, its instructions and the rubrics: a version differs
+    in one of these from those before. The name alone stands for the newest.
+    """
+    found: defaultdict[str, dict[Hashable, JudgeVersion]] = defaultdict(dict)
+    openings = (*tournament.replaced_openings, tournament.opening)
+    for opening in filter(None, openings):
+        rubrics = [
+            (reference.label, _shown(tournament.rubrics[reference]))
+            for reference in opening.rubrics
+            if reference in tournament.rubrics
+        ]
+        for judge in filter(None, map(tournament.judges.get, opening.judges)):
+            said = repr(sorted(_settings(judge).items())), opening.instructions.guidance, *rubrics
+            known = found[judge.judge_id].pop(said, None)  # a wording that came back is the newest
+            found[judge.judge_id][said] = known or JudgeVersion(judge, opening)
+    names: dict[str, JudgeVersion] = {}
+    for judge_id, versions in found.items():
+        names |= {f"{judge_id}@{n}": each for n, each in enumerate(versions.values(), start=1)}
+        names[judge_id] = [*versions.values()][-1]
+    return names
 
 
 class _Change(NamedTuple):

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
-from tests.support.builders.events import STREAM
-from tests.support.builders.worlds import SLOT_A, TIE, A, B, Said, court, heard, sure
+from tests.support.builders.events import STREAM, entrant, instructions, opened, prompt
+from tests.support.builders.worlds import JURORS, SLOT_A, TIE, A, B, Said, court, heard, sure
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields, head_of
 
@@ -247,3 +247,46 @@ def test_what_is_not_defined_is_null(tmp_path: Path) -> None:
 
     assert found["bob", "order consistency"] == (None, 0)
     assert found["ann, bob", "Cohen's kappa"] == (None, 0)
+
+
+def test_two_judges_are_compared_on_the_same_battles(tourney: Tourney) -> None:
+    """Two prompts are too few for an interval; what differs is there to be read."""
+    done = tourney("project", "compare-judges", "ann", "bob")
+    pairs = fields(tourney("project", "compare-judges", "ann", "bob", "--pairs", "--json"))
+    battles = fields(tourney("project", "compare-judges", "ann", "bob", "--battles", "--json"))
+    shown = tourney("battle", battles["rows"][0]["id"][:12])
+
+    assert "factuality: not enough battles to say whether ratings are comparable" in done.stdout
+    assert "A: ann. B: bob." in done.stdout
+    assert sum(row["n_changed"] for row in pairs["rows"]) == 2
+    assert [(row["by_a"], row["by_b"]) for row in battles["rows"]] == [
+        ("zoe", "kim"),
+        ("inconsistent", "zoe"),
+    ]
+    assert battles["comparisons"][0]["verdict"] == "not enough battles"
+    assert battles["comparisons"][0]["n_opposite"] == 1
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_a_judge_is_compared_with_itself_under_other_instructions(tmp_path: Path) -> None:
+    """What was judged before is on record, and has a name."""
+    before = heard(court(1), [A, B, TIE])
+    again = opened(
+        prompts=[prompt("p1"), prompt("p2")],
+        entrants=[entrant("zoe"), entrant("amy"), entrant("kim")],
+        judges=JURORS[:1],
+        opening=2,
+        told=instructions("Compare well."),
+    )
+    with Ledger.open(tmp_path / "tournament.db") as ledger:
+        ledger.append(STREAM, heard((*before, *again), [A, A]))
+    here = partial(launch, tmp_path)
+
+    found = fields(here("project", "compare-judges", "ann@1", "ann", "--battles", "--json"))
+    unknown = here("project", "compare-judges", "ann@3", "ann")
+
+    assert [(row["by_a"], row["by_b"]) for row in found["rows"]] == [("kim", "zoe")]
+    assert found["comparisons"][0]["n_battles"] == 2
+    assert unknown.returncode == 2
+    assert "judge 'ann@3'" in unknown.stderr
+    assert "ann@1" in unknown.stderr

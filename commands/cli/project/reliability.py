@@ -1,6 +1,7 @@
 """How far to trust judges and ratings.
 
-`tourney project agreement`, `fragility`, `bias` and `calibration`; a temperature for `bt`.
+`tourney project agreement`, `compare-judges`, `fragility`, `bias` and `calibration`; a temperature
+for `bt`.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -23,9 +24,11 @@ from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdic
 from commands.cli.shared.views import (
     battles_view,
     outcomes_view,
+    table_command,
     tournament_view,
     with_source,
 )
+from commands.cli.tables.judge_comparison import ComparisonTable, comparison_table
 from commands.cli.tables.reliability import (
     agreement_table,
     bias_table,
@@ -38,16 +41,26 @@ from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.reading.results import bias_rows, fragility_rows
+from commands.runs.resolve import on_dimension, unknown
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles import settled
 from projections.battles.ballots import current_votes
 from projections.battles.soft_scores import TEMPERATURE
+from projections.ratings.judge_comparison import (
+    MARGIN,
+    AgreementWithPeople,
+    JudgeComparison,
+    agreement_with_people,
+    compare,
+    shared_battles,
+)
 from projections.reliability.agreement import VotesByAnnotator, judge_tests
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
 from projections.reliability.jurors import jury_agreement, jury_tests, votes_by_annotator
-from projections.tournament.settlement import Settlement, settle
+from projections.tournament.rewording import judge_versions
+from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
 _FIT: Final = "--fit-temperature"  # of `tourney project bt`
@@ -120,6 +133,52 @@ def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterato
     ):
         if n:
             yield f"{counted(n, 'vote')} of {name!r} left out: {why}."
+
+
+def _compare_judges(
+    selection: Selection,
+    a: Annotated[str, typer.Argument(metavar="A", help="A judge, or a version of it: opus@1.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The judge to compare it with.")],
+    margin: Annotated[
+        float, typer.Option(min=0, help="Elo points by which ratings may move and be comparable.")
+    ] = MARGIN,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Show how often they differ, by pair of entrants.")
+    ] = False,
+    battles: Annotated[
+        bool, typer.Option("--battles", help="List the battles on which they differ.")
+    ] = False,
+    truth: Annotated[
+        str | None, options.of_set("Compare both with the human votes of this imported set.")
+    ] = None,
+) -> Table:
+    """Show how far ratings move under another judge, or other instructions or rubrics.
+
+    Example: tourney project compare-judges reference@1 reference
+    """
+    source = read_verdicts(selection._replace(dimension=None))
+    chosen = on_dimension(source.state, selection.dimension)
+    votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
+    versions = judge_versions(source.state)
+    settled = []
+    for name in (a, b):
+        if name not in versions:
+            raise unknown("judge", name, [*versions])
+        found = versions[name].of(source.state)
+        by = settle(found, {each.prompt_id for each in found.bank}, versions[name].judge)
+        settled.append(by_dimension(found, by))
+    comparisons: list[JudgeComparison] = []
+    people: dict[str, AgreementWithPeople | None] = {}
+    for dimension in (each.dimension for each in chosen.dimensions):
+        shared = shared_battles(*(by.get(dimension, ()) for by in settled))
+        comparisons.append(compare(dimension, shared, margin))
+        people[dimension] = agreement_with_people(shared, votes.get(dimension, {}))
+    kind: ComparisonTable = "battles" if battles else "pairs" if pairs else "shifts"
+    table = comparison_table((a, b), comparisons, people, kind=kind, notes=notes)
+    return with_source(table, source)
+
+
+compare_judges = table_command(_compare_judges, without={"policy", "parser", "diff", "judge"})
 
 
 def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str]]:

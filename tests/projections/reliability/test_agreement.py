@@ -293,10 +293,12 @@ def test_a_judge_is_tested_against_those_who_voted() -> None:
     opening = opened(
         prompts=[prompt(f"p{n}") for n in range(40)], entrants=[entrant("zoe"), entrant("amy")]
     )
-    tournament = known(*history(opening, *["a"] * 39, "inconsistent"))
+    tournament = known(*history(opening, *(("a",) * 39), "inconsistent"))
     battle = ComparedBattle("votes", None, 0, "amy", "zoe", "b")
-    said = {(f"p{n}", frozenset(("zoe", "amy"))): battle for n in range(40)}
-    twice = said | {("p0", frozenset(("zoe", "amy"))): battle._replace(status="inconsistent")}
+    both = frozenset(("zoe", "amy"))
+    said: dict[tuple[Hashable, frozenset[str]], ComparedBattle]
+    said = {(f"p{n}", both): battle for n in range(40)}
+    twice = said | {("p0", both): battle._replace(status="inconsistent")}
     people: VotesByAnnotator = {"ann": said, "bob": said, "cy": twice}
 
     on_votes, on_nothing = (

@@ -3,8 +3,18 @@
 from ledger.events.registration import Instructions, Prompt, Rubric
 from ledger.events.registry import Event
 from projections.tournament.remaining import ANY_QUESTION, missing_responses, open_queries
-from projections.tournament.rewording import Rewording, edited_answers, edited_texts, rewordings
+from projections.tournament.rewording import (
+    JudgeVersion,
+    Rewording,
+    edited_answers,
+    edited_texts,
+    judge_versions,
+    rewordings,
+)
+from projections.tournament.settlement import settle
+from projections.tournament.state import Tournament
 from tests.support.builders.events import (
+    STREAM,
     instructions,
     judge,
     known,
@@ -206,3 +216,46 @@ def test_a_sentence_names_what_changed() -> None:
         "the judge's instructions changed: 1 query is asked again",
         "the judge's instructions and the rubric of style changed: 1,000 queries are asked again",
     ]
+
+
+def versions(*events: Event) -> dict[str, str]:
+    """Return the instructions of each version of a judge, by its name."""
+    found = judge_versions(known(*events))
+    return {name: each.opening.instructions.guidance for name, each in found.items()}
+
+
+def test_other_instructions_make_another_version_of_a_judge() -> None:
+    """The name alone is the newest; an opening that changes neither is none."""
+    assert versions(*opening()) == {"reference@1": "Compare.", "reference": "Compare."}
+    assert versions(*opening(), *opening(gold="honey", number=2), *opening(NEW, number=3)) == {
+        "reference@1": "Compare.",
+        "reference@2": "Compare well.",
+        "reference": "Compare well.",
+    }
+
+
+def test_another_rubric_makes_another_version_of_a_judge() -> None:
+    """And one that comes back is the newest again."""
+    stricter = rubric("style", text="Judge style, not content.")
+    first, second = opening(), opening(style=stricter, number=2)
+
+    found = judge_versions(known(*first, *second, *opening(number=3)))
+
+    assert [*found] == ["reference@1", "reference@2", "reference"]
+    assert found["reference"].opening.opening == 1
+    assert found["reference@1"].opening.opening == 2
+
+
+def test_a_tournament_is_seen_with_the_words_of_a_version() -> None:
+    """So what was judged by these words is there again; a tournament without words is itself."""
+    events = (*BEFORE, *opening(NEW, number=2))
+    state = known(*events)
+    before, now = (judge_versions(state)[name] for name in ("reference@1", "reference"))
+
+    def n_judged(version: JudgeVersion) -> int:
+        seen = version.of(state)
+        settled = settle(seen, everything(seen), version.judge)
+        return sum(each.outcome is not None for each in settled)
+
+    assert (n_judged(before), n_judged(now)) == (4, 0)
+    assert before.of(Tournament(STREAM)) == Tournament(STREAM)

@@ -90,7 +90,7 @@ def test_elo_is_the_first_of_the_results() -> None:
     """The rest follows in the order in which one asks."""
     listed = said("project", "--help").stdout.partition("Commands:\n")[2].splitlines()
 
-    assert [line.split()[0] for line in listed[:12]] == [
+    assert [line.split()[0] for line in listed[:13]] == [
         "elo",
         "bt",
         "winrates",
@@ -98,6 +98,7 @@ def test_elo_is_the_first_of_the_results() -> None:
         "responses",
         "progress",
         "agreement",
+        "compare-judges",
         "fragility",
         "bias",
         "calibration",

@@ -1,0 +1,335 @@
+"""Two judges, or two versions of one, on the same battles: how far ratings move.
+
+Both judges' Bradley-Terry ratings are fitted to the battles that both judged. The interval of a
+shift is paired: each prompt is left out of both fits at once, so that what the judges have in
+common, above all which prompts there are, cancels out (the jackknife over clusters: Cameron and
+Miller 2015, section III.B).
+
+The judges are comparable if every shift is surely small, which is a test of equivalence: each 95 %
+interval lies within the margin. They are not if some shift is surely large. Else nobody knows yet.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battles
+from projections.battles.settled import settled_battles
+from projections.intervals import (
+    FEWEST_CLUSTERS,
+    LEVEL,
+    Floats,
+    RatioTerms,
+    estimate_difference,
+    estimate_ratio,
+    known,
+)
+from projections.ratings.bradley_terry.component import ELO
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.overall import fitted
+from projections.ratings.bradley_terry.rate import PointRatings, rate_points
+from projections.ratings.bradley_terry.uncertainty import single_battles
+from projections.reliability.agreement import VotesByAnnotator
+from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
+from projections.student import critical_value
+from projections.tournament.compared import IDENTICAL, Compared, ComparedBattle
+from projections.tournament.settlement import Settlement
+
+MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
+_PARAMETERS: Final = BradleyTerryParameters()
+_CLOSE: Final = 1e-6  # of a strength
+_AT_ONCE: Final = 256  # fits
+
+Comparability: TypeAlias = Literal["comparable", "not comparable", "not enough battles"]
+SharedBattles: TypeAlias = Sequence[tuple[Compared, Compared]]
+"""What two judges found on the same battles."""
+
+
+@dataclass(frozen=True)
+class JudgeComparison:
+    """Two judges on the battles of a dimension that both judged.
+
+    Attributes:
+        shifts: By entrant, in order of name.
+        is_beyond: Whether some shift is surely beyond the margin, all tested at once.
+    """
+
+    dimension: str
+    margin: float
+    n_battles: int
+    n_prompts: int
+    shifts: tuple[JudgeShiftRow, ...]
+    flips: tuple[JudgeFlipRow, ...]
+    changed: tuple[ChangedBattleRow, ...]
+    is_beyond: bool
+
+    @property
+    def verdict(self) -> Comparability:
+        """Whether ratings by the one judge can be compared with ratings by the other."""
+        if self.is_beyond:
+            return "not comparable"
+        bounds = [(row.ci95_low, row.ci95_high) for row in self.shifts]
+        within = [
+            low is not None and high is not None and -self.margin <= low and high <= self.margin
+            for low, high in bounds
+        ]
+        return "comparable" if within and all(within) else "not enough battles"
+
+    @property
+    def n_prompts_needed(self) -> int | None:
+        """With about how many prompts the shifts seen would prove comparable; None: with none."""
+        needed = 0.0
+        for row in self.shifts:
+            if row.shift is None or row.ci95_high is None or abs(row.shift) >= self.margin:
+                return None
+            half = row.ci95_high - row.shift
+            needed = max(needed, self.n_prompts * (half / (self.margin - abs(row.shift))) ** 2)
+        return ceil(needed)
+
+
+def shared_battles(a: Sequence[Settlement], b: Sequence[Settlement]) -> SharedBattles:
+    """Return what both judges have a verdict about, in the order of the first."""
+    others = {each.battle_id: each for each in b if each.share is not None}
+    return [
+        (each, others[each.battle_id])
+        for each in a
+        if each.share is not None and each.battle_id in others
+    ]
+
+
+def compare(dimension: str, shared: SharedBattles, margin: float = MARGIN) -> JudgeComparison:
+    """Compare two judges by what they found on the same battles.
+
+    Raises:
+        CannotRate: Strengths are too far apart to be computed.
+    """
+    sides = [settled_battles(each[n] for each in shared) for n in (0, 1)]
+    ratings = [rate_points(side, _PARAMETERS) for side in sides]
+    moved = _moved(sides, ratings)
+    n_prompts = len({first.cluster for first, _ in shared})
+    read = [each for each in shared if each[0].exact_status != IDENTICAL]
+    return JudgeComparison(
+        dimension,
+        margin,
+        len(shared),
+        n_prompts,
+        tuple(_shift_rows(dimension, sides[0], ratings, moved)) if shared else (),
+        tuple(_flip_rows(dimension, read)),
+        tuple(_changed_rows(read)),
+        _is_beyond(moved, margin),
+    )
+
+
+class AgreementWithPeople(NamedTuple):
+    """On how large a share of people's votes each of two judges agrees with them.
+
+    gain: of B over A, with its 95 % interval, clustered by prompt; None of too few prompts.
+    """
+
+    n_votes: int
+    by_a: float
+    by_b: float
+    low: float | None
+    high: float | None
+
+    @property
+    def gain(self) -> float:
+        """How much more often B agrees than A."""
+        return self.by_b - self.by_a
+
+
+def agreement_with_people(
+    shared: SharedBattles, votes: VotesByAnnotator
+) -> AgreementWithPeople | None:
+    """Compare two judges by the votes on the battles that both judged; None without any.
+
+    A judge whose orders contradict each other agrees with nobody.
+    """
+    rows = [
+        (first.cluster, first.status == vote, second.status == vote)
+        for first, second in shared
+        for given in votes.values()
+        for vote in _votes_on(first, given)
+    ]
+    if not rows:
+        return None
+    clusters = [cluster for cluster, _, _ in rows]
+    a, b = (np.array([row[n] for row in rows], dtype=float) for n in (1, 2))
+    ones = np.ones(len(rows))
+    gain = estimate_difference(RatioTerms(a, ones), RatioTerms(b, ones), clusters, "plain")
+    return AgreementWithPeople(len(rows), float(a.mean()), float(b.mean()), gain.low, gain.high)
+
+
+def _votes_on(
+    battle: Compared, given: Mapping[tuple[Hashable, frozenset[str]], ComparedBattle]
+) -> Iterator[str]:
+    """Yield what somebody voted on a battle, if it was one thing."""
+    vote = given.get((battle.prompt_id, frozenset((battle.entrant_a, battle.entrant_b))))
+    if vote is not None and vote.status != "inconsistent":
+        yield vote.seen_from(battle.entrant_a).status
+
+
+class _Moved(NamedTuple):
+    """Shifts of n entrants, in Elo points; NaN where there is none.
+
+    freedom: (n,) degrees of freedom of the interval.
+    """
+
+    shift: Floats
+    error: Floats
+    freedom: Floats
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return the interval of each shift, (n,) and (n,)."""
+        half = critical_value(level, np.nan_to_num(self.freedom, nan=1.0)) * self.error
+        return self.shift - half, self.shift + half
+
+
+def _moved(sides: Sequence[Battles], ratings: Sequence[PointRatings]) -> _Moved:
+    """Return the shifts within each group of entrants that both judges can compare."""
+    n = len(sides[0].entrants)
+    shift, error, freedom = (np.full(n, np.nan) for _ in range(3))
+    for members in _common_groups(ratings):
+        inside = np.isin(sides[0].a, members) & np.isin(sides[0].b, members)
+        both = [
+            _strengths(side.take(inside), found, members)
+            for side, found in zip(sides, ratings, strict=True)
+        ]
+        whole, without = (ELO * (second - first) for first, second in zip(*both, strict=True))
+        n_prompts = len(without)
+        weights = ratings[0].support.weight[members]  # of the mean that ratings are counted from
+        shift[members] = whole - np.average(whole, weights=weights)
+        without = without - np.average(without, axis=1, weights=weights)[:, None]
+        spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+        met = _prompts_met(sides[0].take(inside), members)
+        error[members] = np.where(
+            met >= FEWEST_CLUSTERS, np.sqrt((n_prompts - 1) / n_prompts * spread), np.nan
+        )
+        freedom[members] = met - 1
+    return _Moved(shift, error, freedom)
+
+
+def _common_groups(ratings: Sequence[PointRatings]) -> Iterator[NDArray[np.intp]]:
+    """Yield the groups of two entrants or more that have finite ratings by both judges."""
+    first, second = ratings
+    others = {
+        tuple(second.components.members(number).tolist())
+        for number in range(len(second.components))
+    }
+    for number in range(len(first.components)):
+        members = first.components.members(number)
+        is_rated = not any(np.isnan(each.rating[members]).any() for each in ratings)
+        if len(members) > 1 and is_rated and tuple(members.tolist()) in others:
+            yield members
+
+
+def _strengths(
+    battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """Return the strengths, (n,), and those without each prompt, (n_prompts, n)."""
+    every = np.ones(len(battles), dtype=np.bool_)
+    units = single_battles(battles, every).within(members)
+    model, fit = fitted(ratings, members)
+    likelihood = Likelihood(model, units, 0.0)
+    n = len(units.count)
+    without = np.full((n, len(members)), np.nan)
+    for start in range(0, n, _AT_ONCE):
+        places = np.arange(start, min(start + _AT_ONCE, n))
+        numbers = np.ones((len(places), n))
+        numbers[np.arange(len(places)), places] = 0.0
+        counts = likelihood.counts(numbers)
+        has_fit = likelihood.has_fit(counts)
+        begin = np.tile(fit, (int(has_fit.sum()), 1))
+        found = likelihood.maximise(begin, counts[has_fit], tolerance=_CLOSE)
+        without[places[has_fit]] = np.where(found.converged[:, None], found.parameters, np.nan)
+    return fit, without
+
+
+def _prompts_met(battles: Battles, members: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return on how many prompts each member was compared, (n,)."""
+    return np.array(
+        [
+            len(np.unique(battles.cluster[(battles.a == each) | (battles.b == each)]))
+            for each in members
+        ],
+        dtype=np.intp,
+    )
+
+
+def _is_beyond(moved: _Moved, margin: float) -> bool:
+    """Say whether a shift is surely beyond the margin, by Bonferroni's bound over entrants."""
+    tested = int((~np.isnan(moved.error)).sum())
+    if not tested:
+        return False
+    low, high = moved.bounds(1 - (1 - LEVEL) / tested)
+    return bool(((low > margin) | (high < -margin)).any())
+
+
+def _shift_rows(
+    dimension: str, battles: Battles, ratings: Sequence[PointRatings], moved: _Moved
+) -> Iterator[JudgeShiftRow]:
+    low, high = moved.bounds(LEVEL)
+    met = _prompts_met(battles, np.arange(len(battles.entrants)))
+    for place, entrant in enumerate(battles.entrants):
+        reason = None
+        if np.isnan(moved.shift[place]):
+            reason = "no finite rating by one of the judges, or among other entrants"
+        elif np.isnan(moved.error[place]):
+            reason = f"too few prompts, or one of them decides: {int(met[place])}"
+        by_a, by_b = (known(float(each.rating[place])) for each in ratings)
+        yield JudgeShiftRow(
+            dimension,
+            entrant,
+            by_a,
+            by_b,
+            known(float(moved.shift[place])),
+            known(float(low[place])),
+            known(float(high[place])),
+            int(met[place]),
+            reason,
+        )
+
+
+def _flip_rows(dimension: str, shared: SharedBattles) -> Iterator[JudgeFlipRow]:
+    pairs: defaultdict[tuple[str, str], list[tuple[Compared, Compared]]] = defaultdict(list)
+    for each in shared:
+        pairs[each[0].entrant_a, each[0].entrant_b].append(each)
+    for (entrant_a, entrant_b), battles in pairs.items():
+        differ = np.array([one.status != other.status for one, other in battles], dtype=float)
+        clusters = [first.cluster for first, _ in battles]
+        share = estimate_ratio(RatioTerms(differ, np.ones(len(battles))), clusters, "share")
+        n_opposite = sum({one.status, other.status} == {"a", "b"} for one, other in battles)
+        yield JudgeFlipRow(
+            dimension,
+            entrant_a,
+            entrant_b,
+            len(battles),
+            int(differ.sum()),
+            n_opposite,
+            share.low,
+            share.high,
+        )
+
+
+def _changed_rows(shared: SharedBattles) -> Iterator[ChangedBattleRow]:
+    for first, second in shared:
+        if first.status != second.status:
+            yield ChangedBattleRow(
+                first.battle_id,
+                first.dimension,
+                first.prompt_id,
+                first.entrant_a,
+                first.entrant_b,
+                _named(first),
+                _named(second),
+            )
+
+
+def _named(compared: Compared) -> str:
+    return compared.winner or compared.status
