@@ -130,7 +130,7 @@ def estimate_ratio(quotient: RatioTerms, clusters: Sequence[Hashable], scale: Sc
 
 
 def estimate_difference(
-    a: RatioTerms, b: RatioTerms, clusters: Sequence[str], scale: Scale
+    a: RatioTerms, b: RatioTerms, clusters: Sequence[Hashable], scale: Scale
 ) -> Estimate:
     """Estimate how much larger b's quotient is than a's, sample by sample.
 

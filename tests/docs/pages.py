@@ -3,7 +3,7 @@
 A line `<!-- demo -->` above a block says that it runs in the demo's folder; `<!-- file: NAME -->`
 that it is a file of the tutorial, `<!-- own -->` that it runs in the folder of those files, and
 `<!-- prices -->` that it is a price table. `<!-- judged -->` says that it runs in a small demo with
-the files of the page on evaluations.
+the files of the page on evaluations, `<!-- checked -->` in the tournament of `checked`.
 """
 
 import os

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs import own
+from tests.docs import checked, own
 from tests.docs.pages import DOCS, PAGES, ROOT, Block, blocks, masked, shown, steps
 from tests.support.command_line.launching import launch
 
@@ -41,7 +41,7 @@ def test_a_session_is_run_unless_its_page_says_why_not() -> None:
     """A session that nothing runs drifts from the program."""
     marks = {block.mark.partition(":")[0] for block in SESSIONS}
 
-    assert marks == {"demo", "own", "judged", "not run"}
+    assert marks == {"demo", "own", "judged", "checked", "not run"}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,14 @@ def test_the_tutorial_is_what_happens(tutorial: Path) -> None:
     for session in (block for block in SESSIONS if block.mark == "own"):
         for step in steps(session.text):
             assert masked(shown(tutorial, step.command)) == masked(step.output), step.line
+
+
+def test_a_judge_is_checked_as_the_page_shows(tmp_path: Path) -> None:
+    """Whether to trust the judge is asked first, so its page must not have drifted."""
+    checked.lay_out(tmp_path)
+    for session in (block for block in SESSIONS if block.mark == "checked"):
+        for step in steps(session.text):
+            assert masked(shown(tmp_path, step.command)) == masked(step.output), step.line
 
 
 def test_the_notebook_runs_in_the_demo(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
