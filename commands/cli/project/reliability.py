@@ -88,11 +88,12 @@ def agreement(
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
     votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
     given = (source.state, prompts, source.state.panel, source.rule, votes)
-    named, tests = source.named_judge, judge_tests(*given) if votes else ()
+    named, by_order = source.named_judge, source.rule.policy == CONCATENATE
+    tests = () if by_order or not votes else judge_tests(*given)  # a person votes on pairs
     return agreement_table(
         (each for each in agreement_of(*given) if named in {None, *each.judges}),
         tests=[each for each in tests if named in {None, each.judge}],
-        by_order=source.rule.policy == CONCATENATE,
+        by_order=by_order,
         notes=notes,
     )
 
