@@ -60,12 +60,12 @@ _PROJECTIONS: Final = (
     Entry(
         "project.reliability",
         "compare-judges",
-        "Show how far ratings move under another judge, or other instructions or rubrics.",
+        "Show how far ratings move under another judge or wording.",
     ),
     Entry(
         "project.reliability",
         "fragility",
-        "Show how few prompts decide who is ahead, by Bradley-Terry.",
+        "Show how few prompts decide who is ahead.",
     ),
     Entry("project.reliability", "bias", "Show the judges' biases: slot, style, own family."),
     Entry("project.reliability", "calibration", "Compare each p_correct with actual correctness."),
@@ -74,7 +74,7 @@ _PROJECTIONS: Final = (
     Entry(
         "project.metrics",
         "samples",
-        "List what evaluations asked, what was answered, and the score.",
+        "List what evaluations asked, the answers, and the scores.",
     ),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {

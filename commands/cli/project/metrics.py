@@ -146,7 +146,7 @@ def samples(
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
 ) -> None:
-    """List what evaluations asked, what was answered, and the score.
+    """List what evaluations asked, the answers, and the scores.
 
     Example: tourney project samples --evaluation recall --entrant base --wrong
     """

@@ -153,7 +153,7 @@ def _compare_judges(
         str | None, options.of_set("Compare both with the human votes of this imported set.")
     ] = None,
 ) -> Table:
-    """Show how far ratings move under another judge, or other instructions or rubrics.
+    """Show how far ratings move under another judge or wording.
 
     Example: tourney project compare-judges reference@1 reference
     """
@@ -188,7 +188,7 @@ def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str
 
 @battles_view
 def fragility(source: OutcomeSource) -> Table:
-    """Show how few prompts decide who is ahead, by Bradley-Terry.
+    """Show how few prompts decide who is ahead.
 
     Example: tourney project fragility --json
     """
