@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
-from projections.battles.settled import settled_battles
+from projections.battles.columns import Battles, battles_of
 from projections.intervals import (
     FEWEST_CLUSTERS,
     LEVEL,
@@ -109,7 +108,7 @@ def compare(dimension: str, shared: SharedBattles, margin: float = MARGIN) -> Ju
     Raises:
         CannotRate: Strengths are too far apart to be computed.
     """
-    sides = [settled_battles(each[n] for each in shared) for n in (0, 1)]
+    sides = [battles_of(each[n] for each in shared).by_verdicts("half") for n in (0, 1)]
     ratings = [rate_points(side, _PARAMETERS) for side in sides]
     moved = _moved(sides, ratings)
     n_prompts = len({first.cluster for first, _ in shared})

@@ -80,7 +80,7 @@ _NO_VOTES: Final[Mapping[Dimension, VotesByAnnotator]] = {}
 JudgeT = TypeVar("JudgeT", bound=str)
 
 
-class Figure(NamedTuple):
+class JudgeFigure(NamedTuple):
     """A measure of judges that are named beside it."""
 
     name: str
@@ -136,7 +136,7 @@ def _figures(
     settled: Mapping[JudgeId, Sequence[Settlement]],
     said: Said,
     votes: VotesByAnnotator,
-) -> Iterator[tuple[tuple[str, ...], Figure]]:
+) -> Iterator[tuple[tuple[str, ...], JudgeFigure]]:
     for name, group in settled.items():
         yield from (((name,), figure) for figure in _habits(tournament, _asked(group), said))
     if len(settled) + len(votes) == 1:
@@ -244,7 +244,7 @@ def _voted_on(
 
 def compare_judges(
     judged: Mapping[JudgeT, Mapping[Hashable, Compared]], prompts: Mapping[Hashable, Hashable]
-) -> Iterator[tuple[tuple[JudgeT, ...], Figure]]:
+) -> Iterator[tuple[tuple[JudgeT, ...], JudgeFigure]]:
     """Yield the agreement of each two judges, and of all that judged anything.
 
     Args:
@@ -266,10 +266,10 @@ def compare_judges(
             given[item].append(each.status)
         alpha = krippendorff([*given.values()])
         bounds = krippendorff_interval([*given.values()], [prompts[item] for item in given])
-        yield present, Figure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)
+        yield present, JudgeFigure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)
 
 
-def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Figure]:
+def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[JudgeFigure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
     keys = [each.forward_key for each in matches], [each.swapped_key for each in matches]
     forward, swapped = ([*map(said, some)] for some in keys)
@@ -287,7 +287,7 @@ def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Ite
 
 def _order_consistency(
     both: Mapping[tuple[Verdict | None, Verdict | None], int],
-) -> Iterator[Figure]:
+) -> Iterator[JudgeFigure]:
     """Yield the share of pairs on which the orders agree, and of those on which they do not."""
     ways = Counter[str]()
     for (forward, swapped), n in both.items():
@@ -299,9 +299,9 @@ def _order_consistency(
         yield rate_of(way, ways[way], ways.total())
 
 
-def rate_of(name: str, n: int, of: int) -> Figure:
+def rate_of(name: str, n: int, of: int) -> JudgeFigure:
     """Return the figure of a share; no value without a case."""
-    return Figure(name, n / of if of else None, of)
+    return JudgeFigure(name, n / of if of else None, of)
 
 
 def _judged_by_all(
@@ -323,7 +323,7 @@ def _of_two(
     judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
     pair: Sequence[JudgeT],
     prompts: Mapping[Hashable, Hashable],
-) -> Iterator[Figure]:
+) -> Iterator[JudgeFigure]:
     """Yield the agreement of two judges, and their rank correlation of entrants."""
     items, rows = _judged_by_all(judged, pair)
     labels, on = _statuses(rows), [prompts[item] for item in items]
@@ -341,8 +341,8 @@ def _of_two(
     both = [entrant for entrant in shares if entrant in others_shares]
     sides = [shares[entrant] for entrant in both], [others_shares[entrant] for entrant in both]
     if len(both) >= _FEWEST_RANKED:
-        yield Figure("Spearman's rho", spearman(*sides), len(both))
-        yield Figure("Kendall's tau-b", kendall(*sides), len(both))
+        yield JudgeFigure("Spearman's rho", spearman(*sides), len(both))
+        yield JudgeFigure("Kendall's tau-b", kendall(*sides), len(both))
 
 
 def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
@@ -350,8 +350,10 @@ def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
     return [[each.status for each in row] for row in rows]
 
 
-def _chance_corrected(found: Agreement, what: str, name: str, of_kappa: Bounds) -> Iterator[Figure]:
+def _chance_corrected(
+    found: Agreement, what: str, name: str, of_kappa: Bounds
+) -> Iterator[JudgeFigure]:
     """Yield observed agreement, agreement by chance, and kappa."""
-    yield Figure(what, found.observed, found.n)
-    yield Figure(f"{what} by chance", found.by_chance, found.n)
-    yield Figure(name, found.kappa, found.n, *of_kappa)
+    yield JudgeFigure(what, found.observed, found.n)
+    yield JudgeFigure(f"{what} by chance", found.by_chance, found.n)
+    yield JudgeFigure(name, found.kappa, found.n, *of_kappa)

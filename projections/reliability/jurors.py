@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid
 from ledger.events.judging import Outcome
 from projections.reliability.agreement import (
-    Figure,
+    JudgeFigure,
     JudgeTest,
     Measure,
     VotesByAnnotator,
@@ -132,7 +132,7 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
     return outcomes[0] if len(set(outcomes)) == 1 else "inconsistent"
 
 
-_Measured: TypeAlias = tuple[tuple[str, ...], Figure]
+_Measured: TypeAlias = tuple[tuple[str, ...], JudgeFigure]
 
 
 def _habits(said: _Said, judged: _Judged) -> Iterator[_Measured]:
