@@ -1,12 +1,16 @@
-"""Decide when to send the next requests to a server: as many at a time as it takes, or later.
+"""Decide when the next requests may be sent to a server: as fast as it takes them, or later.
 
-After "too many requests", nothing is sent for as long as the server asks, and then half as many at
-a time as it had; each answer allows one more.
+Nothing is limited until a server says "too many requests". From then on requests are sent at a
+rate: half of it after a rejection, a little more with each answer. A server that has just rejected
+a request is sent one at a time until it answers one, so an outage costs few rejections, each of
+which may be billed, and does not count as a limit.
 """
 
 import random
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from math import inf
 from threading import Lock
 from typing import Final
 
@@ -14,10 +18,14 @@ from ledger.store import utc_now
 
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 60.0
+_UNMEASURED_PER_S: Final = 20.0  # to a server that has answered too little to measure its rate
+_GROWTH: Final = 0.05  # of 1 request per second, or of the rate where it is lower, per answer
+_N_MEASURED: Final = 16  # answers over which a server's own rate is measured
+_CATCH_UP_S: Final = 0.1  # sending late by so much is made up for
 
 
 class Pace:
-    """How many requests one server may have, and when the next may be sent; thread-safe."""
+    """When one server may be sent requests, and how many at a time; thread-safe."""
 
     def __init__(
         self,
@@ -28,52 +36,104 @@ class Pace:
         """Take a clock, and how to wait by it; None: until the run is stopped, at most."""
         self.now, self.sleep = now, sleep
         self._lock = Lock()
-        self._resumes_at = now()
-        self._n_at_a_time: int | None = None  # None: it took as many as it was sent
-        self._n_rejected = 0  # in a row, "too many requests"
+        self._resumes_at = self._next_at = now()
+        self._per_s: float | None = None  # None: no rejection yet, so no limit
+        self._answered_at = deque[datetime](maxlen=_N_MEASURED)
+        self._n_sent = 0
+        self._last_of_round = 0  # the last request that was sent before the rate was halved
+        self._n_rejected = 0  # rounds in a row
+        self._trial: int | None = None  # the request under way that tries a server that rejected
 
     @property
     def wait_s(self) -> float:
         """Seconds until a request may be sent."""
         with self._lock:
-            return max(0.0, (self._resumes_at - self.now()).total_seconds())
+            return max(0.0, (self._may_send_at - self.now()).total_seconds())
 
     def n_free(self, n_under_way: int, n_most: int) -> int:
-        """Return how many further requests the server takes, while so many are under way."""
+        """Return how many further requests may be sent once the wait is over.
+
+        Args:
+            n_under_way: How many are under way.
+            n_most: How many may be.
+        """
         with self._lock:
-            n_at_a_time = n_most if self._n_at_a_time is None else min(n_most, self._n_at_a_time)
-            return max(0, n_at_a_time - n_under_way)
+            n_free = max(0, n_most - n_under_way)
+            if self._n_rejected:
+                return min(n_free, 1) if self._trial is None else 0
+            if self._per_s is None:
+                return n_free
+            late_s = (self.now() - self._may_send_at).total_seconds()
+            return min(n_free, 1 + int(min(max(late_s, 0.0), _CATCH_UP_S) * self._per_s))
+
+    def sent(self) -> int:
+        """Count a request that is sent now; return its number."""
+        with self._lock:
+            self._n_sent += 1
+            if self._n_rejected:
+                self._trial = self._n_sent
+            if self._per_s is not None:
+                earliest = self.now() - timedelta(seconds=_CATCH_UP_S)
+                pause = timedelta(seconds=1 / self._per_s)
+                self._next_at = max(self._next_at, earliest) + pause
+            return self._n_sent
+
+    def ended(self, number: int) -> None:
+        """Note that a request is no longer under way, whatever became of it."""
+        with self._lock:
+            if number == self._trial:
+                self._trial = None
 
     def hold(self, seconds: float) -> None:
         """Send nothing for so many seconds."""
         with self._lock:
             self._hold(seconds)
 
-    def answered(self) -> None:
-        """Count an answer."""
+    def answered(self, number: int) -> None:
+        """Count an answer to the request of a number."""
         with self._lock:
-            self._n_rejected = 0
-            if self._n_at_a_time is not None:
-                self._n_at_a_time += 1
+            self._answered_at.append(self.now())
+            if number > self._last_of_round:
+                self._n_rejected = 0
+            if self._per_s is not None:
+                self._per_s += _GROWTH * min(1.0, self._per_s)
 
-    def rejected(self, asked_s: float | None, n_under_way: int) -> float:
+    def rejected(self, number: int, asked_s: float | None) -> float:
         """Slow down after "too many requests"; return the seconds to wait.
 
-        Several requests under way may be rejected for the same reason, and count once.
+        Requests that were under way together are rejected for the same reason, and count once.
 
         Args:
+            number: The request's.
             asked_s: The wait that the server asks for; None: it asks for none.
-            n_under_way: How many requests the server had, this one included.
         """
         with self._lock:
-            if self.now() >= self._resumes_at:
-                self._n_at_a_time = max(1, n_under_way // 2)
+            if number > self._last_of_round:
+                if not self._n_rejected:  # else it has answered nothing since, as in an outage
+                    self._slow_down()
+                self._last_of_round = self._n_sent
                 self._n_rejected += 1
             wait_s = back_off_s(self._n_rejected - 1) if asked_s is None else asked_s
             if self._n_rejected > 1:  # a server that names no time or 0 s must not be hammered
                 wait_s = max(wait_s, _FIRST_WAIT_S)
             self._hold(wait_s)
             return wait_s
+
+    @property
+    def _may_send_at(self) -> datetime:
+        is_paced = self._per_s is not None and not self._n_rejected
+        return max(self._resumes_at, self._next_at) if is_paced else self._resumes_at
+
+    def _slow_down(self) -> None:
+        """Send at half the rate, or as fast as the server has answered lately, if that is less."""
+        half = inf if self._per_s is None else self._per_s / 2
+        self._per_s = min(half, self._measured_per_s())
+
+    def _measured_per_s(self) -> float:
+        if len(self._answered_at) < _N_MEASURED:
+            return _UNMEASURED_PER_S
+        elapsed_s = (self.now() - self._answered_at[0]).total_seconds()
+        return _N_MEASURED / max(elapsed_s, 0.001)
 
     def _hold(self, seconds: float) -> None:
         self._resumes_at = max(self._resumes_at, self.now() + timedelta(seconds=seconds))

@@ -92,7 +92,6 @@ class Sender(Generic[Request, Answer]):
         self._turns = count()
         self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
         self._limited_since: datetime | None = None
-        self._is_knocking = False  # it was busy and may have billed: one at a time until it answers
         self._may_take = True  # False: none was to be taken the last time
         self._error: Exception | None = None
 
@@ -132,8 +131,7 @@ class Sender(Generic[Request, Answer]):
 
     @property
     def _n_free(self) -> int:
-        n_most = 1 if self._is_knocking else self._n_at_a_time
-        return self._pace.n_free(self._n_under_way, n_most)
+        return self._pace.n_free(self._n_under_way, self._n_at_a_time)
 
     def _send(self, take: Callable[[int], Sequence[Request]]) -> bool:
         """Send what may be sent now; return False when all is done."""
@@ -152,7 +150,7 @@ class Sender(Generic[Request, Answer]):
         return bool(self._n_under_way or self._again or self._may_take)
 
     def _put(self, sent: _Sent[Request]) -> None:
-        self._n_sent += 1
+        self._n_sent = self._pace.sent()
         self._n_under_way += 1
         self._start_threads(self._n_under_way)
         self._notices.sent(self._n_sent)
@@ -227,6 +225,7 @@ class Sender(Generic[Request, Answer]):
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
         self._notices.ended(sent.number)
+        self._pace.ended(sent.number)
         match result:
             case TryAgain():
                 return self._later(sent, result)
@@ -245,8 +244,8 @@ class Sender(Generic[Request, Answer]):
             case Unanswered():
                 return self._unanswered(sent.request, result)
             case answer:
-                self._n_lost, self._limited_since, self._is_knocking = 0, None, False
-                self._pace.answered()
+                self._n_lost, self._limited_since = 0, None
+                self._pace.answered(sent.number)
                 final = [Settled(*each) for each in self._held.answered(sent.number)]
                 return [*final, Settled(sent.request, answer)]
 
@@ -288,14 +287,14 @@ class Sender(Generic[Request, Answer]):
         """Put a request back, unless it or the server has failed for too long."""
         is_limit = again.is_limit
         if is_limit:
-            is_patient, wait_s = self._slow_down(again), 0.0
+            is_patient, wait_s = self._slow_down(sent.number, again), 0.0
         else:
             wait_s = max(again.asked_s or 0.0, back_off_s(sent.n_failed))
             is_patient = sent.n_failed + 1 < _ATTEMPTS and wait_s <= self._longest_wait_s
             if not isinstance(again.or_else, Unanswered):  # the others would fail as well
                 self._pace.hold(wait_s)
         if is_patient and is_limit and again.fate == "perhaps billed":
-            self._is_knocking = self._may_take = True
+            self._may_take = True
             return [
                 Settled(sent.request, Unanswered(str(again.or_else), again.fate, is_again=True))
             ]
@@ -309,7 +308,7 @@ class Sender(Generic[Request, Answer]):
         what = Unanswered(str(again.or_else), again.fate)
         return self._failed(sent.request, again.or_else, what)
 
-    def _slow_down(self, again: TryAgain) -> bool:
+    def _slow_down(self, number: int, again: TryAgain) -> bool:
         """Wait as the server asks; return False if it asks too much, or has for too long."""
         now = self._pace.now()
         self._limited_since = self._limited_since or now
@@ -320,7 +319,7 @@ class Sender(Generic[Request, Answer]):
         if max(limited_s, again.asked_s or 0.0) > longest_s:
             return False
         held_s = self._pace.wait_s
-        wait_s = self._pace.rejected(again.asked_s, self._n_under_way + 1)  # it was under way, too
+        wait_s = self._pace.rejected(number, again.asked_s)
         if wait_s > max(held_s, _WORTH_TELLING_S):
             until = now + timedelta(seconds=wait_s)
             self._tell(
