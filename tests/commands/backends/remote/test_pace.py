@@ -39,7 +39,7 @@ class Simulation:
         self.clock = FakeTime()
         self.began_at = self.clock.now()
         self.pace = Pace(now=self.clock.now)
-        self.takes, self.asked_s, self.rng = takes, asked_s, random.Random(seed)
+        self.takes, self.asked_s, self.rng = takes, asked_s, random.Random(seed)  # noqa: S311
         self.answered_s: list[float] = []
         self.sent_s: list[float] = []
         self.rejected_s: list[float] = []
