@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from ledger.errors import TourneyError
 from ledger.events.evaluations import UnscorableReason
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
@@ -62,6 +63,8 @@ class GeneratedText:
     is_truncated: bool = False  # the beginning of the prompt was dropped
     prompt_ids: tuple[int, ...] = ()  # tokens; empty if the entrant does not show them
     generated_ids: tuple[int, ...] = ()  # likewise, including the one that ended it
+    refused: Sequence[ParameterRefused] = field(default=(), compare=False)
+    """What a server was found not to take, if it is news."""
 
 
 @dataclass(frozen=True)
@@ -166,44 +169,96 @@ class Reply:
     stop_reason: str
     model: str
     usage: Usage | None = None
+    asked_s: float = field(default=0.0, compare=False)  # the server wants nothing more for so long
+    refused: Sequence[ParameterRefused] = field(default=(), compare=False)
+    """What the server was found not to take, if it is news."""
+
+
+Then: TypeAlias = Literal["go on", "ask again", "wait", "stop"]
+"""What follows from a request without an answer: nothing for others; it was not sent, and is sent
+again; the server takes none at present; no other request can succeed."""
 
 
 @dataclass(frozen=True)
 class NoReply:
-    """Why a query has no reply, and whether it may have been billed."""
+    """Why a request has no answer, whether it may have been billed, and what follows from it."""
 
-    query_key: Digest
+    query_key: Digest  # or the response key, if an entrant was asked
     reason: Literal["errored", "rejected", "expired", "canceled"]
     detail: str
     fate: Fate = "refused"
-    is_of_all: bool = False  # the account or the settings are at fault: stop, and ask again later
-    is_again: bool = False  # the server was busy: ask again now, as another attempt
+    then: Then = field(default="go on", compare=False)
+    error: TourneyError | None = field(default=None, compare=False)
+    """What is wrong, if it is not the request: raised at a stop, or when patience ends."""
+    asked_s: float | None = field(default=None, compare=False)  # the wait that the server asks for
+    is_certain: bool = field(default=True, compare=False)
+    """False: a stop or a rejection whose cause may be a server that answers others."""
 
 
 Answer: TypeAlias = Reply | NoReply
 
 
 @dataclass(frozen=True)
-class Asking:
-    """The queries to a judge, and how it is stopped."""
+class Host:
+    """Who answers requests, one thread each."""
 
-    take: Callable[[int], Sequence[JudgeQuery]]
-    """Returns at most so many further queries, to be sent at once; none if none may be sent now."""
-    stops: Event = field(default_factory=Event)  # set: nothing more is sent
-    tell: "Tell" = lambda _: None  # reports long waits
-    refused: Sequence[ParameterRefused] = ()  # what servers were found not to take
-    learn: Callable[[Sequence[ParameterRefused]], None] = lambda _: None
-    """Records what a server was found not to take."""
+    name: str  # in messages
+    n_at_a_time: int  # requests under way, at most
+    timeout_s: float  # of one request
 
 
 class Judge(Protocol):
-    """Answers queries while the process waits."""
+    """Answers one query while the process waits; threads share it."""
 
-    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
-        """Yield answers in groups as they come, in any order, one for each query taken.
+    @property
+    def host(self) -> Host:
+        """Who is asked."""
 
-        After a failure, or when `stops` is set, answers to queries already sent are still yielded.
+    def ask(self, query: JudgeQuery) -> Answer:
+        """Send a query once, and return what became of it."""
+
+
+@runtime_checkable
+class LocalJudge(Protocol):
+    """Answers queries on this machine, many together."""
+
+    @property
+    def n_together(self) -> int:
+        """How many queries to ask together."""
+
+    def answers(self, queries: Sequence[JudgeQuery], stops: Event) -> Iterator[tuple[Answer, ...]]:
+        """Yield answers in groups as they come, in any order, one for each query.
+
+        Once `stops` is set, the others may be left unanswered.
         """
+
+
+class Responder(Protocol):
+    """Answers one entrant's tasks through a server; threads share it."""
+
+    @property
+    def host(self) -> Host:
+        """Who is asked."""
+
+    @property
+    def url(self) -> str:
+        """The server's address; entrants at the same one share its limits."""
+
+    def facts(self) -> ServerFacts | None:
+        """Return what the server says of itself, asking it free of charge; None: nothing."""
+
+    def n_input_at_most(self, task: GenerationTask) -> int:
+        """Return an upper bound on the tokens of a task's request."""
+
+    def ask(self, task: GenerationTask) -> GeneratedText | GenerationFailure | NoReply:
+        """Send a task once, and return what became of it."""
+
+
+ResponderOf: TypeAlias = Callable[[Entrant, Sequence[ParameterRefused]], Responder]
+"""Returns who answers for an entrant, given what servers were found not to take."""
+
+JudgeOf: TypeAlias = Callable[[JudgeSettings, Sequence[ParameterRefused]], Judge | LocalJudge]
+"""Returns a judge, given what servers were found not to take."""
 
 
 @dataclass(frozen=True)
@@ -322,8 +377,15 @@ class Backends(Protocol):
     def generator(self, billing: Billing) -> Generator:
         """Return the generator of all entrants; `billing` records requests to endpoints."""
 
-    def judge(self, judge: JudgeSettings) -> Judge:
-        """Return a judge that answers while the process waits; NoCredentials if it needs a key."""
+    def judge(
+        self, judge: JudgeSettings, refused: Sequence[ParameterRefused] = ()
+    ) -> Judge | LocalJudge:
+        """Return a judge that answers while the process waits; NoCredentials if it needs a key.
+
+        Args:
+            judge: Its settings.
+            refused: What servers were found not to take.
+        """
 
     def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
         """Return a judge that answers in batches; raise `NoCredentials` without a key."""

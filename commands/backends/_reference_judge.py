@@ -7,17 +7,17 @@ automatic MT evaluation"), here sacrebleu's with its defaults: n = 1..6, beta = 
 It measures overlap of letters, not truth: use it for rehearsals and tests, never for claims.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from threading import Event
 from typing import Final
 
 from sacrebleu.metrics.chrf import CHRF
 
 from commands.judging.panel import REFERENCE_MODEL
-from commands.ports import Asking, Reply
+from commands.ports import Reply
 from projections.verdicts.queries import JudgeQuery, PairQuery, ScoreQuery
 
-_AT_A_TIME: Final = 256
 _PASSES: Final = 50.0  # chrF from which an answer passes, where a rubric wants that
 
 
@@ -28,13 +28,18 @@ class ReferenceJudge:
         self._tie_band = tie_band
         self._chrf = lru_cache(maxsize=None)(CHRF().sentence_score)
 
-    def answer(self, asking: Asking) -> Iterator[tuple[Reply, ...]]:
-        """Yield replies in the order of the queries, many at a time."""
-        while not asking.stops.is_set() and (queries := asking.take(_AT_A_TIME)):
-            yield tuple(
-                Reply(query.query_key, self._reply(query), "end_turn", REFERENCE_MODEL)
-                for query in queries
-            )
+    n_together = 256
+
+    def answers(
+        self,
+        queries: Sequence[JudgeQuery],
+        stops: Event,  # noqa: ARG002  # a port's signature
+    ) -> Iterator[tuple[Reply, ...]]:
+        """Yield replies in the order of the queries, all at once."""
+        yield tuple(
+            Reply(query.query_key, self._reply(query), "end_turn", REFERENCE_MODEL)
+            for query in queries
+        )
 
     def _reply(self, query: JudgeQuery) -> str:
         return self._verdict(query) if isinstance(query, PairQuery) else self._score(query)

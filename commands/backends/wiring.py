@@ -3,7 +3,7 @@
 Imports are inside functions, so that commands that need no torch do not load it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,6 +19,7 @@ from commands.backends.engines import (
     local_backends,
     needs_extra,
 )
+from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
 from commands.entrants.hydra_import import ToPeft
@@ -30,7 +31,7 @@ from commands.importing.answers import RecordedGenerator, read_answers
 from commands.importing.formats.rows import Fields, Sheet
 from commands.judging.panel import require_key, section_of, weights_of
 from commands.judging.preview import RequestBuilder
-from commands.ports import BatchJudge, Billing, Generator, Judge, Tell, TokenCounter
+from commands.ports import BatchJudge, Billing, Generator, Judge, LocalJudge, Tell, TokenCounter
 from commands.settings.api_keys import key_in
 from commands.settings.inputs import read_bank
 from commands.settings.schema import AskingSettings, Settings
@@ -38,10 +39,10 @@ from commands.settings.sections import EndpointSection, RecordedSection
 from commands.settings.servers import OPENAI_URL, Server
 from commands.settings.toml import EngineName
 from ledger.events.registration import Entrant, JudgeSettings
+from ledger.events.requests import ParameterRefused
 from ledger.identity import EntrantId
 
 if TYPE_CHECKING:
-    from commands.backends.endpoint.generator import EndpointGenerator
     from commands.backends.endpoint.server import Endpoint
 
 
@@ -74,8 +75,14 @@ class ConfiguredBackends:
             lambda name: read_answers(sections[name], self.folder, bank, open_parquet)
         )
 
-    def judge(self, judge: JudgeSettings) -> Judge:
+    def judge(
+        self, judge: JudgeSettings, refused: Sequence[ParameterRefused] = ()
+    ) -> Judge | LocalJudge:
         """Return a judge that replies while the process waits.
+
+        Args:
+            judge: Its settings.
+            refused: What servers were found not to take.
 
         Raises:
             NoCredentials: The provider needs a key, and none is set.
@@ -85,7 +92,7 @@ class ConfiguredBackends:
             case "anthropic" | "anthropic-batch":  # a batch judge, queried one by one
                 return _anthropic_judge(self.settings, judge)
             case "endpoint" | "openai-batch":
-                return _endpoint_judge(self.settings, judge)
+                return _endpoint_judge(self.settings, judge, refused)
             case "hf":
                 return _hf_judge(self.settings, judge, self.folder)
             case "reference":
@@ -110,9 +117,9 @@ class ConfiguredBackends:
         return with_client(lambda client: AnthropicBatches(client, judge, cache=how.cache))
 
 
-def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> "EndpointGenerator":
+def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+        from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
         from commands.backends.endpoint.server import Endpoint
     served = {}
     for section in settings.entrants:
@@ -121,7 +128,7 @@ def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> "
             variable = section.api_key_env
             server = Endpoint(section.base_url, name, key_in(variable), variable)
             served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
-    return EndpointGenerator(served, tell)
+    return EndpointGenerator(EndpointResponders(served), tell)
 
 
 def backends_on(
@@ -283,12 +290,16 @@ def _anthropic_judge(settings: Settings, judge: JudgeSettings) -> Judge:
     )
 
 
-def _endpoint_judge(settings: Settings, judge: JudgeSettings) -> Judge:
+def _endpoint_judge(
+    settings: Settings, judge: JudgeSettings, refused: Sequence[ParameterRefused]
+) -> Judge:
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
     section, n_at_a_time = section_of(settings, judge), settings.judge.concurrency
     server, name = _server_of(settings, judge), section.key_of_max_tokens
-    return EndpointJudge(judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name)
+    return EndpointJudge(
+        judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name, refused=refused
+    )
 
 
 def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
@@ -312,7 +323,7 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
     )
 
 
-def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> Judge:
+def _hf_judge(settings: Settings, judge: JudgeSettings, folder: Path) -> LocalJudge:
     with needs_extra("models", "torch"):
         from commands.backends.huggingface.judge import HfJudge
     parameters = dict(judge.parameters)

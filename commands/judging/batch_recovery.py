@@ -146,12 +146,19 @@ def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
 def _open_as_of(recorder: Recorder, position: int, judge: JudgeSettings) -> tuple[Unanswered, ...]:
     """Return everything that a judge could be asked at an earlier position."""
     before = recorder.as_of(position)
+    return everything_asked(recorder, before, judge, position).open_in(before)
+
+
+def everything_asked(
+    recorder: Recorder, state: Tournament, judge: JudgeSettings, position: int | None = None
+) -> JudgeTask:
+    """Return all that a judge could be asked, now or as of an earlier position."""
     known, items = recorder.evaluations(position)
-    scorers = Scorers(before.judges, before.rubrics)
+    scorers = Scorers(state.judges, state.rubrics)
     questions = score_questions(known, items, known.every.values(), scorers)
     answers = tuple(each for each in questions if each.judge == judge)
-    everyone = [prompt.prompt_id for prompt in before.bank]
-    return JudgeTask(judge, everyone, ANY_QUESTION, answers=answers).open_in(before)
+    prompts = [prompt.prompt_id for prompt in state.bank]
+    return JudgeTask(judge, prompts, ANY_QUESTION, answers=answers)
 
 
 def adopt_named(recorder: Recorder, port_of: BatchJudgeOf, provider_batch_id: str) -> None:

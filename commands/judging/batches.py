@@ -34,7 +34,6 @@ from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
-    open_now,
     reconcile_open,
     still_open,
 )
@@ -95,7 +94,7 @@ def judge_in_batches(
     try:
         reception.receive_earlier()
         approve()
-        queries = open_now(recorder, task)
+        queries = task.open_in(recorder.state)
         chosen = queries[: task.limit]
         if chosen:
             _BatchJudging(recorder, task, port_of(task.judge), options, reception).judge(chosen)

@@ -7,10 +7,12 @@ batches shares the task, the cap and the reconciliation.
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from operator import attrgetter
 from threading import Event
 from typing import NamedTuple
 
+from commands.asking.learnt import described
+from commands.asking.pool import Pool
 from commands.decisions.commands import (
     LearnParameter,
     ReceiveAnswer,
@@ -21,8 +23,18 @@ from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable, Refused
 from commands.judging.abandoned import close_abandoned, is_lost
 from commands.judging.unreadable import ReadingBrake
-from commands.ports import Answer, Asking, Judge, NoReply, OnProgress, Reply, Tell
+from commands.ports import (
+    Answer,
+    Judge,
+    JudgeOf,
+    LocalJudge,
+    NoReply,
+    OnProgress,
+    Reply,
+    Tell,
+)
 from commands.spending.budget import affordable_queries, at_risk_usd
+from commands.spending.credible_usage import CredibleUsage
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
@@ -30,6 +42,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest, PromptId
 from projections.tournament import remaining
+from projections.tournament.estimate import n_input_at_most
 from projections.tournament.matches import queries_to
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -67,10 +80,14 @@ class JudgeTask:
         scores = remaining.open_scores(state, self.answers, self.rules)
         return tuple(sorted((*pairs, *scores), key=lambda each: each.n_failed))
 
+    def queries_in(self, state: Tournament) -> Iterator[JudgeQuery]:
+        """Yield all its queries, open or not."""
+        yield from queries_to(state, self.prompts, self.judge)
+        yield from (each.asked for each in self.answers)
+
     def keys_in(self, state: Tournament) -> Iterator[Digest]:
         """Yield the keys of all its queries, open or not."""
-        yield from (each.query_key for each in queries_to(state, self.prompts, self.judge))
-        yield from (each.asked.query_key for each in self.answers)
+        return (query.query_key for query in self.queries_in(state))
 
 
 class JudgingSummary(NamedTuple):
@@ -82,15 +99,10 @@ class JudgingSummary(NamedTuple):
     n_reconciled: int
 
 
-def open_now(recorder: Recorder, task: JudgeTask) -> tuple[remaining.Unanswered, ...]:
-    """Return the queries of a task that are open now."""
-    return task.open_in(recorder.state)
-
-
 def judge_open(
     recorder: Recorder,
     task: JudgeTask,
-    make_judge: Callable[[], Judge],
+    judge_of: JudgeOf,
     *,
     on_progress: OnProgress,
     tell: Tell = lambda _: None,
@@ -103,7 +115,7 @@ def judge_open(
     Args:
         recorder: The tournament.
         task: What is judged.
-        make_judge: Makes the judge, once it is needed.
+        judge_of: Returns the judge, once it is needed.
         on_progress: Called with the number of answers so far.
         tell: Reports long waits.
         approve: Called before anything is sent, once it is known what is open.
@@ -117,13 +129,13 @@ def judge_open(
     """
     task = replace(task, lost_before=close_abandoned(recorder))
     approve()
-    queries = open_now(recorder, task)
+    queries = task.open_in(recorder.state)
     asked = queries[: task.limit]
     try:
         if asked:
+            judge = judge_of(task.judge, recorder.state.refused_parameters)
             with stopping_gently(tell) as stops:
-                judging = _DirectJudging(recorder, task, make_judge(), on_progress, tell, stops)
-                judging.ask_with_retries(asked)
+                _DirectJudging(recorder, task, on_progress, tell, stops).ask(judge, asked)
     except (TourneyError, KeyboardInterrupt):
         reconcile_open(recorder, task)
         raise
@@ -139,57 +151,77 @@ class _DirectJudging:
         self,
         recorder: Recorder,
         task: JudgeTask,
-        port: Judge,
         on_progress: OnProgress,
         tell: Tell,
         stops: Event,
     ) -> None:
         self._lost = dict(task.lost_before)  # what may be sent again although it was perhaps billed
         self._recorder, self._task = recorder, replace(task, lost_before=self._lost)
-        self._port = port
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
+        self._receipts = Receipts(recorder, task.judge, task.pricing, tell)
         self._remaining: deque[remaining.Unanswered] = deque()
         self._sent: dict[Digest, remaining.Unanswered] = {}
         self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
+        self._phase, self._n_done, self._n_queries = "", 0, 0
         self._stopped_by: Refused | None = None
         self._brake = ReadingBrake(task.judge, task.wanted)
         self._unreadable: NothingReadable | None = None
 
-    def ask_with_retries(self, chosen: Sequence[remaining.Unanswered]) -> None:
+    def ask(self, judge: Judge | LocalJudge, chosen: Sequence[remaining.Unanswered]) -> None:
         """Send queries, and retry those without a verdict as often as the rules allow.
 
         An unreadable reply is asked for again at once: where all are, not every query is asked.
         """
+        if isinstance(judge, LocalJudge):
+            for _ in self._attempts(chosen):
+                self._ask_here(judge)
+            return
+        key_of = attrgetter("query_key")
+        with Pool[JudgeQuery, Reply](
+            judge.host, judge.ask, key_of, stops=self._stops, tell=self._tell
+        ) as pool:
+            for _ in self._attempts(chosen):
+                self._ask_server(pool)
+
+    def _attempts(self, chosen: Sequence[remaining.Unanswered]) -> Iterator[None]:
+        """Yield once the queries of an attempt wait; then raise what ended it, if anything did."""
         for attempt in range(1, self._task.rules.retries + 2):
-            phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
-            self._ask(still_open(self._recorder, self._task, chosen), phase)
+            self._remaining = deque(still_open(self._recorder, self._task, chosen))
+            self._phase = f"{self._task.wanted}s" + (f", attempt {attempt}" if attempt > 1 else "")
+            self._n_done, self._n_queries = 0, len(self._remaining)
+            self._stopped_by = None
+            yield
+            if self._unreadable is not None:
+                raise self._unreadable
+            if self._stops.is_set():
+                raise KeyboardInterrupt
+            if self._stopped_by is not None:
+                raise self._stopped_by
 
-    def _ask(self, queries: Sequence[remaining.Unanswered], phase: str) -> None:
-        """Send queries, and record answers as they come."""
-        self._remaining = deque(queries)
-        version, n_done, n_again = None, 0, 0
-        while self._remaining and version != self._recorder.state.version:
-            version, self._stopped_by = self._recorder.state.version, None
-            asking = Asking(self._take, self._stops, self._tell, self._refused, self._learn)
-            for group in self._port.answer(asking):
-                n_again += self._record(group)
-                n_done += len(group)
-                self._on_progress(phase, n_done, len(queries) + n_again)
-        if self._unreadable is not None:
-            raise self._unreadable
-        if self._stops.is_set():
-            raise KeyboardInterrupt
-        if self._stopped_by is not None:
-            raise self._stopped_by
+    def _ask_server(self, pool: Pool[JudgeQuery, Reply]) -> None:
+        has_news = True
+        while self._remaining and has_news:
+            self._send_affordable(pool)
+            held_back = [each.answer for each in pool.last()]
+            self._record(held_back)  # which frees their share of the cap
+            pool.require_sound()
+            has_news = bool(held_back)
 
-    @property
-    def _refused(self) -> Sequence[ParameterRefused]:
-        return self._recorder.state.refused_parameters
+    def _send_affordable(self, pool: Pool[JudgeQuery, Reply]) -> None:
+        while pool.is_busy or (self._remaining and not pool.is_ending):
+            if n_free := pool.n_free(len(self._remaining)):
+                queries = self._submit(n_free)
+                pool.send(queries)
+                if not (queries or pool.is_busy):
+                    break  # the cap allows none
+            self._record([each.answer for each in pool.finished()])
 
-    def _learn(self, refused: Sequence[ParameterRefused]) -> None:
-        self._recorder.record(*map(LearnParameter, refused))
+    def _ask_here(self, judge: LocalJudge) -> None:
+        while queries := self._submit(judge.n_together):
+            for answers in judge.answers(queries, self._stops):
+                self._record(answers)
 
-    def _take(self, n_at_most: int) -> Sequence[JudgeQuery]:
+    def _submit(self, n_at_most: int) -> Sequence[JudgeQuery]:
         """Return the next queries, recorded as sent; none if none may be sent now."""
         while self._remaining and not self._stops.is_set():
             few = [self._remaining.popleft() for _ in range(min(n_at_most, len(self._remaining)))]
@@ -197,7 +229,7 @@ class _DirectJudging:
             chunk: Sequence[remaining.Unanswered] = ()
             try:
                 chunk = affordable(self._recorder, self._task, wanted) if wanted else ()
-                self._submit(chunk)
+                self._record_intent(chunk)
                 self._stopped_by = None
             except Refused as stop:
                 self._stopped_by = stop
@@ -210,7 +242,7 @@ class _DirectJudging:
                 return [query.asked for query in chunk]
         return ()
 
-    def _submit(self, chunk: Sequence[remaining.Unanswered]) -> None:
+    def _record_intent(self, chunk: Sequence[remaining.Unanswered]) -> None:
         judge, pricing = self._task.judge.judge_id, self._task.pricing
         worst_usd = {each.asked.query_key: pricing.worst_usd([each.asked]) for each in chunk}
         self._recorder.record(
@@ -219,31 +251,78 @@ class _DirectJudging:
         self._worst_usd |= worst_usd
         self._sent |= {each.asked.query_key: each for each in chunk}
 
-    def _record(self, answers: Sequence[Answer]) -> int:
-        """Record answers; return how many queries are to be asked again.
+    def _record(self, answers: Sequence[Answer]) -> None:
+        """Record answers, and let queries wait that are to be asked again.
 
         That is at once for an unreadable reply, and later where the server was busy.
         """
-        judge, pricing = self._task.judge, self._task.pricing
-        self._recorder.record(
-            *(
-                answer_command(judge, each, pricing, self._worst_usd.get(each.query_key))
-                for each in answers
-            )
+        if not answers:
+            return
+        self._receipts.record(
+            (each, self._query(each.query_key), self._worst_usd.get(each.query_key))
+            for each in answers
         )
         replied = [each.query_key for each in answers if isinstance(each, Reply)]
         again = still_open(self._recorder, self._task, map(self._sent.__getitem__, replied))
         self._remaining.extendleft(reversed(again))
-        busy = [each.query_key for each in answers if isinstance(each, NoReply) and each.is_again]
+        busy = [
+            each.query_key for each in answers if isinstance(each, NoReply) and each.then == "wait"
+        ]
         failures = self._recorder.state.query_failures
         self._lost.update((key, failures[key].attempt) for key in busy if key in failures)
         self._remaining.extend(map(self._sent.__getitem__, busy))
+        self._brake_if_unreadable(replied)
+        self._n_done += len(answers)
+        self._n_queries += len(again) + len(busy)
+        self._on_progress(self._phase, self._n_done, self._n_queries)
+
+    def _query(self, key: Digest) -> JudgeQuery | None:
+        return self._sent[key].asked if key in self._sent else None
+
+    def _brake_if_unreadable(self, replied: Sequence[Digest]) -> None:
         self._brake.note(self._recorder.state, replied)
         if self._remaining and self._unreadable is None:
             self._unreadable = self._brake.why_stop()
         if self._unreadable is not None:
             self._stops.set()
-        return len(again) + len(busy)
+
+
+class Receipts:
+    """Records the answers of one judge, to single requests and in batches alike."""
+
+    def __init__(
+        self, recorder: Recorder, judge: JudgeSettings, pricing: Pricing, tell: Tell
+    ) -> None:
+        self._recorder, self._judge, self._pricing, self._tell = recorder, judge, pricing, tell
+        self._credible = CredibleUsage(f"judge {judge.judge_id!r}", tell)
+
+    def record(self, answers: Iterable[tuple[Answer, JudgeQuery | None, float | None]]) -> None:
+        """Record answers, with their prices.
+
+        Args:
+            answers: Each with its query, if it is known, and with what it costs at worst.
+        """
+        commands, learnt = [], list[ParameterRefused]()
+        for answer, query, worst_usd in answers:
+            if isinstance(answer, Reply):
+                learnt += answer.refused
+            commands.append(self.receipt(answer, query, worst_usd))
+        self._recorder.record(*map(LearnParameter, learnt), *commands)
+        for refused in learnt:
+            self._tell(described(refused))
+
+    def receipt(
+        self, answer: Answer, query: JudgeQuery | None, worst_usd: float | None
+    ) -> ReceiveAnswer:
+        """Return the command that records an answer; tokens that cannot be are left out."""
+        if not isinstance(answer, Reply) or answer.usage is None:
+            return ReceiveAnswer(self._judge, answer, None, worst_usd)
+        n_input = None if query is None else n_input_at_most(query)
+        if not self._credible.is_credible(answer.usage, n_input, self._judge.max_tokens):
+            unpriced = replace(answer, usage=None)
+            return ReceiveAnswer(self._judge, unpriced, None, worst_usd)
+        price = self._pricing.price_of(answer.usage)
+        return ReceiveAnswer(self._judge, answer, price, worst_usd)
 
 
 def still_open(
@@ -278,20 +357,6 @@ def affordable(
     state = recorder.state
     bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
     return affordable_queries(queries, task.pricing, cap_usd=task.max_usd, bound_usd=bound_usd)
-
-
-def answer_command(
-    judge: JudgeSettings, answer: Answer, pricing: Pricing, worst_usd: float | None
-) -> ReceiveAnswer:
-    """Return the command to record an answer, with its price and what it costs at worst.
-
-    More tokens than the judge was allowed are not believed, of batches either.
-    """
-    usage = answer.usage if isinstance(answer, Reply) else None
-    if isinstance(answer, Reply) and usage and usage.n_output > (judge.max_tokens or inf):
-        answer, usage = replace(answer, usage=None), None
-    price = None if usage is None else pricing.price_of(usage)
-    return ReceiveAnswer(judge, answer, price, worst_usd)
 
 
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:

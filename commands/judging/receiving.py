@@ -5,7 +5,7 @@ were read as the provider counts, it is polled: what was not read is paid for al
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -21,13 +21,21 @@ from commands.errors import (
     WorkInFlight,
     counted,
 )
-from commands.judging.batch_recovery import FateUnknown, now_at, port_for, resolve_batch
-from commands.judging.judge import answer_command
+from commands.judging.batch_recovery import (
+    FateUnknown,
+    everything_asked,
+    now_at,
+    port_for,
+    resolve_batch,
+)
+from commands.judging.judge import Receipts
 from commands.judging.waiting import BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
 from ledger.errors import TourneyError
+from ledger.events.registration import Reference
 from ledger.identity import Digest
 from projections.tournament.batches import Batch
+from projections.verdicts.queries import JudgeQuery
 
 _GROUP: Final = 100  # answers in one transaction
 
@@ -42,6 +50,7 @@ class BatchReceiver:
         self._sought_since: dict[Digest, tuple[datetime, datetime]] = {}
         self._received: Counter[Digest] = Counter()  # answers by batch
         self._ended: list[Digest] = []
+        self._receipts_of: dict[Reference, tuple[Receipts, Mapping[Digest, JudgeQuery]]] = {}
         self._why_not = ""  # the provider's last error of a query of the batch that is received
         self._why_none = ""  # its last error that is not of a query
 
@@ -277,8 +286,8 @@ class BatchReceiver:
         if answer.reason == "rejected" and state.n_results is None:
             answer = replace(answer, reason="errored")  # nobody knows if all are rejected
         elif answer.reason == "rejected" and state.n_errored == state.n_queries > 1:
-            answer = replace(answer, reason="errored", is_of_all=True)
-        if answer.is_of_all:
+            answer = replace(answer, reason="errored", then="stop")
+        if answer.then == "stop":
             self._why_none = answer.detail
         return answer
 
@@ -286,12 +295,23 @@ class BatchReceiver:
         for answer in answers:
             if isinstance(answer, NoReply):
                 self._why_not = answer.detail
-        judge = self._recorder.state.judges[batch.planned.judge]
-        pricing = self._options.pricing_of(judge)
+        receipts, queries = self._receipts(batch.planned.judge)
         worst_usd = batch.worst_usd_each
-        self._recorder.record(
-            *(answer_command(judge, answer, pricing, worst_usd) for answer in answers)
-        )
+        receipts.record((each, queries.get(each.query_key), worst_usd) for each in answers)
+
+    def _receipts(self, reference: Reference) -> tuple[Receipts, Mapping[Digest, JudgeQuery]]:
+        """Return what records a judge's answers, and the queries that it may have been sent."""
+        if reference not in self._receipts_of:
+            state = self._recorder.state
+            judge = state.judges[reference]
+            asked = everything_asked(self._recorder, state, judge).queries_in(state)
+            self._receipts_of[reference] = (
+                Receipts(
+                    self._recorder, judge, self._options.pricing_of(judge), self._options.tell
+                ),
+                {query.query_key: query for query in asked},
+            )
+        return self._receipts_of[reference]
 
 
 def _reason(answer: Answer) -> str:

@@ -295,7 +295,7 @@ def judge_with_consent(
     return judge_open(
         recorder,
         plan.task,
-        lambda: backends.judge(plan.judge),
+        backends.judge,
         on_progress=console.on_progress,
         tell=console.tell,
         approve=approve,

@@ -112,6 +112,18 @@ def n_input_at_most(query: JudgeQuery) -> int:
     return n_bytes_of(query) + FRAME_TOKENS
 
 
+def may_have_used(usage: Usage, n_input: int | None, n_output: int | None) -> bool:
+    """Return whether a request can have used the tokens that a server reports.
+
+    Args:
+        usage: What is reported.
+        n_input: Upper bound on the prompt's tokens, as of `n_input_at_most`; None: none is known.
+        n_output: Likewise on the answer's.
+    """
+    is_too_long = n_input is not None and usage.n_prompt > n_input
+    return not is_too_long and (n_output is None or usage.n_output <= n_output)
+
+
 def token_model(
     state: Tournament,
     judge: JudgeSettings,

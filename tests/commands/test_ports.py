@@ -6,7 +6,7 @@ import pytest
 
 from commands.backends._reference_judge import ReferenceJudge
 from commands.errors import BatchRefused, BatchUncertain, SpendLimitReached
-from commands.ports import GenerationFailure, GenerationTask, Judge, NoReply, Reply
+from commands.ports import GenerationFailure, GenerationTask, LocalJudge, NoReply, Reply
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import echo
 from tests.support.builders.events import key
@@ -23,7 +23,7 @@ from tests.support.scripted import ScriptedBatchJudge, ScriptedGenerator, Script
 class TestReferenceJudge(JudgeContract):
     """The judge of a demonstration without a network."""
 
-    def make(self) -> Judge:
+    def make(self) -> LocalJudge:
         """Return a judge with the band of the defaults."""
         return ReferenceJudge(tie_band=1.0)
 
@@ -31,7 +31,7 @@ class TestReferenceJudge(JudgeContract):
 class TestScriptedJudge(JudgeContract):
     """The judge of rehearsals."""
 
-    def make(self) -> Judge:
+    def make(self) -> LocalJudge:
         """Return a judge that prefers the longer response."""
         return ScriptedJudge(longer)
 

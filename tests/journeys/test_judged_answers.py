@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.backends.remote.sender import Sender
 from commands.judging.batches import fitting_prefix
-from commands.judging.judge import answer_command
+from commands.judging.judge import Receipts
 from ledger.events.judging import JudgeQueryFailed, ScoreReceived, ScoreShared
 from ledger.events.registry import Event
 from ledger.identity import Digest
@@ -218,7 +218,7 @@ def test_nobody_need_wait_for_scores(folder: Path, tmp_path: Path) -> None:
     [
         pytest.param(before(fitting_prefix), marks=pytest.mark.nightly),
         before(AnthropicBatches.results, call=N_QUERIES // 2),
-        before(answer_command, call=N_QUERIES),
+        before(Receipts.receipt, call=N_QUERIES),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(50, 800, 50)),
     ],
     ids=str,
@@ -245,7 +245,7 @@ def test_a_batch_of_unknown_fate_is_found_with_its_answers(folder: Path, fake: F
 
 
 @pytest.mark.parametrize(
-    "death", [before(Sender._put, call=6), before(answer_command, call=4)], ids=str
+    "death", [before(Pool._put, call=6), before(Receipts.receipt, call=4)], ids=str
 )
 def test_killed_while_answers_are_sent_one_by_one(
     tmp_path: Path, server: FakeOpenAI, fake: FakeProcess, death: Death

@@ -16,12 +16,12 @@ from typing import Final
 
 import pytest
 
+from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.backends.remote.sender import Sender
 from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.judging.batches import fitting_prefix
-from commands.judging.judge import answer_command
+from commands.judging.judge import Receipts
 from commands.spending.billing import LedgerBilling
 from ledger.auditing.audit import audit
 from ledger.events.judging import JudgeBatchPlanned, JudgeQueryFailed
@@ -171,7 +171,7 @@ def test_killed_in_the_middle_of_the_results(folder: Path, fake: FakeProcess) ->
 
 def test_killed_before_the_last_commit(folder: Path, fake: FakeProcess) -> None:
     """All results are read, and the last are not on the ledger."""
-    require_killed(folder, fake, before(answer_command, call=N_QUERIES))
+    require_killed(folder, fake, before(Receipts.receipt, call=N_QUERIES))
 
     assert len(paid.verdicts_in(folder)) < N_QUERIES
     require_done(folder, fake)
@@ -284,8 +284,8 @@ DIRECT: Final = (*JUDGE, "--provider", "anthropic")
 def direct_kills(furthest: int) -> list[object]:
     """Return where to be killed while queries are sent one by one; nightly, everywhere."""
     return [
-        before(Sender._put, call=30),  # recorded as sent, and perhaps not sent
-        before(answer_command, call=20),  # answered, and not recorded
+        before(Pool._put, call=30),  # recorded as sent, and perhaps not sent
+        before(Receipts.receipt, call=20),  # answered, and not recorded
         Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(40, furthest, 40)),
     ]
@@ -404,7 +404,7 @@ def served(tmp_path: Path, maker: FakeOpenAI) -> Path:
 def entrant_kills(furthest: int) -> list[object]:
     """Return where to be killed while entrants are asked; nightly, everywhere."""
     return [
-        before(Sender._put, call=15),  # recorded as sent, and perhaps not sent
+        before(Pool._put, call=15),  # recorded as sent, and perhaps not sent
         before(LedgerBilling.settle, call=5),  # answered, and not recorded
         Death(furthest // 2),
         *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(30, furthest, 30)),

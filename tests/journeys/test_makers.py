@@ -16,7 +16,7 @@ import pytest
 
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.remote.bodies import decode_json
-from commands.judging.judge import answer_command
+from commands.judging.judge import Receipts
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
@@ -137,7 +137,7 @@ def test_an_order_of_unknown_fate_is_paid_once(
 KILLS = [
     before(OpenAIBatches.create),
     before(decode_json, call=2),  # the order was taken, and nobody read the answer
-    before(answer_command, call=20),
+    before(Receipts.receipt, call=20),
     Death(450),
     *(pytest.param(Death(n), marks=pytest.mark.nightly) for n in range(20, 560, 20)),
 ]

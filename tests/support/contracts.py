@@ -5,7 +5,16 @@ from datetime import timedelta
 import pytest
 
 from commands.errors import ProviderError, ResultsLost
-from commands.ports import Answer, BatchJudge, GenerationTask, Generator, Judge, NoReply, Reply
+from commands.ports import (
+    Answer,
+    BatchJudge,
+    GenerationTask,
+    Generator,
+    Judge,
+    LocalJudge,
+    NoReply,
+    Reply,
+)
 from ledger.identity import Digest
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import PairQuery
@@ -37,7 +46,7 @@ def key_of(answer: Answer) -> Digest:
 class AnsweringContract:
     """What `judge_open` relies on; a subclass says which judge is meant."""
 
-    def make(self) -> Judge:
+    def make(self) -> Judge | LocalJudge:
         """Return a new judge."""
         raise NotImplementedError
 

@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
+from operator import attrgetter
 from threading import Event
 from typing import Final
 
+from commands.asking.pace import Pace
+from commands.asking.pool import Pool
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
-    Asking,
     BatchState,
     Continuation,
     ContinuationLikelihood,
@@ -20,12 +22,15 @@ from commands.ports import (
     GenerationTask,
     Judge,
     LikelihoodFailure,
+    LocalJudge,
     NoReply,
     Reply,
+    Tell,
 )
 from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.verdicts.queries import JudgeQuery, queries_digest
+from tests.support.builders.anthropic import FakeTime
 
 
 class ScriptedGenerator:
@@ -117,25 +122,55 @@ class ScriptedJudge:
         self._reply, self._at_a_time = reply, at_a_time
         self.asked: list[JudgeQuery] = []
 
-    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
+    @property
+    def n_together(self) -> int:
+        """How many queries are asked together."""
+        return self._at_a_time
+
+    def answers(
+        self,
+        queries: Sequence[JudgeQuery],
+        stops: Event,  # noqa: ARG002  # all are answered
+    ) -> Iterator[tuple[Answer, ...]]:
         """Yield replies one by one, in the order of the queries."""
-        while not asking.stops.is_set() and (queries := asking.take(self._at_a_time)):
-            for query in queries:
-                self.asked.append(query)
-                reply = self._reply(query)
-                if reply is not None:
-                    yield (scripted_answer(reply, query),)
+        for query in queries:
+            self.asked.append(query)
+            reply = self._reply(query)
+            if reply is not None:
+                yield (scripted_answer(reply, query),)
 
 
-def asking(queries: Sequence[JudgeQuery], stops: Event | None = None) -> Asking:
-    """Return queries that a judge can take."""
+def answer_groups(
+    judge: Judge,
+    queries: Sequence[JudgeQuery],
+    *,
+    pace: Pace | None = None,
+    tell: Tell = lambda _: None,
+) -> Iterator[list[Answer]]:
+    """Yield the answers of a judge on a server as `judge_open` gets them, and raise as it does."""
     left = deque(queries)
-    return Asking(lambda n: [left.popleft() for _ in range(min(n, len(left)))], stops or Event())
+    with Pool[JudgeQuery, Reply](
+        judge.host, judge.ask, attrgetter("query_key"), stops=Event(), tell=tell, pace=pace
+    ) as pool:
+        while pool.is_busy or (left and not pool.is_ending):
+            if n_free := pool.n_free(len(left)):
+                pool.send([left.popleft() for _ in range(n_free)])
+            yield [each.answer for each in pool.finished()]
+        yield [each.answer for each in pool.last()]
+        pool.require_sound()
 
 
-def answered(judge: Judge, queries: Sequence[JudgeQuery]) -> Iterator[Answer]:
-    """Yield a judge's answers one by one."""
-    for group in judge.answer(asking(queries)):
+def answered(
+    judge: Judge | LocalJudge, queries: Sequence[JudgeQuery], *, clock: FakeTime | None = None
+) -> Iterator[Answer]:
+    """Yield a judge's answers one by one; waiting for a server takes no time."""
+    if isinstance(judge, LocalJudge):
+        groups: Iterator[Sequence[Answer]] = (
+            judge.answers(queries, Event()) if queries else iter(())
+        )
+    else:
+        groups = answer_groups(judge, queries, pace=(clock or FakeTime()).pace())
+    for group in groups:
         yield from group
 
 

@@ -10,7 +10,7 @@ from commands.backends.anthropic.client import is_out_of_credit
 from commands.backends.remote.batch_fields import count_in, inflated, text_of, time_of
 from commands.backends.remote.bodies import decode_json, lines_in
 from commands.backends.remote.outcomes import undecodable
-from commands.ports import Answer, BatchState, NoReply, Reply
+from commands.ports import Answer, BatchState, NoReply, Reply, Then
 from commands.settings.api_keys import redacted
 from ledger.events.money import Usage
 from ledger.events.values import Count
@@ -192,7 +192,8 @@ def _errored(query_key: Digest, error: _Error) -> NoReply:
     is_of_all = error.type in _ERRORS_OF_ALL or is_out_of_credit(error.message)
     is_final = error.type in _FINAL_ERRORS and not is_of_all
     detail = redacted(f"{error.type}: {error.message}")
-    return NoReply(query_key, "rejected" if is_final else "errored", detail, is_of_all=is_of_all)
+    then: Then = "stop" if is_of_all else "go on"
+    return NoReply(query_key, "rejected" if is_final else "errored", detail, then=then)
 
 
 def _state(batch: _MessageBatch) -> BatchState:

@@ -30,6 +30,7 @@ from anthropic import (
 from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
+    TIMEOUT_S,
     decode_json,
     replace_surrogates,
     retry_after_s,
@@ -37,7 +38,6 @@ from commands.backends.remote.bodies import (
 )
 from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import failure_of_free_call
-from commands.backends.remote.sender import TIMEOUT_S
 from commands.errors import (
     ConfigurationError,
     NoCredentials,

@@ -13,7 +13,7 @@ from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.batch_fields import count_in, text_of, time_of
 from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
-from commands.ports import Answer, BatchState, NoReply
+from commands.ports import Answer, BatchState, NoReply, Then
 from commands.settings.api_keys import redacted
 from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest
@@ -259,7 +259,8 @@ def _failed(query_key: Digest, response: _Response) -> NoReply:
     detail = f"HTTP {status}: {fault.detail}"
     remedy = remedy_of(detail)
     if remedy is not None:
-        return NoReply(query_key, "errored", f"{detail}; {remedy}", is_of_all=True)
+        return NoReply(query_key, "errored", f"{detail}; {remedy}", then="stop")
     is_of_all = status in _OF_ALL or is_out_of_credit(status, [fault.code], detail)
     is_final = status in REJECTED and not is_of_all
-    return NoReply(query_key, "rejected" if is_final else "errored", detail, is_of_all=is_of_all)
+    then: Then = "stop" if is_of_all else "go on"
+    return NoReply(query_key, "rejected" if is_final else "errored", detail, then=then)

@@ -7,8 +7,7 @@ from typing import Annotated, Final
 import msgspec
 
 from commands.backends.remote.bodies import decode_json
-from commands.backends.remote.outcomes import Unanswered
-from commands.ports import GeneratedText, GenerationFailure, Reply
+from commands.ports import GeneratedText, GenerationFailure, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.events.values import Count
 from ledger.identity import Digest
@@ -166,7 +165,7 @@ def reply_of(query_key: Digest, body: bytes) -> Reply:
 
 def text_of(
     response_key: Digest, body: bytes, *, elapsed_s: float, stop: Sequence[str] = ()
-) -> GeneratedText | GenerationFailure | Unanswered:
+) -> GeneratedText | GenerationFailure | NoReply:
     """Return the answer to a task that ends at a text of `stop`, from a completion of any kind.
 
     Why it ended is kept as the server says it; one that was aborted is no answer.
@@ -178,9 +177,8 @@ def text_of(
             detail = "the server's content filter withheld the answer, or part of it"
             return GenerationFailure(response_key, "refused", detail, usage)
         case "abort" | "error" as reason:  # as vLLM and SGLang say it
-            return Unanswered(
-                f"the server ended the answer: finish reason {reason!r}", "perhaps billed"
-            )
+            detail = f"the server ended the answer: finish reason {reason!r}"
+            return NoReply(response_key, "errored", detail, "perhaps billed")
         case finish_reason:
             text = choice.generated  # TGI leaves in it what ended it
             return GeneratedText(

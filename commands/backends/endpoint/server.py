@@ -12,6 +12,7 @@ import openai
 
 from commands.backends.remote.bodies import (
     CONNECT_S,
+    TIMEOUT_S,
     decode_json,
     first_line,
     replace_surrogates,
@@ -19,13 +20,11 @@ from commands.backends.remote.bodies import (
     was_not_sent,
 )
 from commands.backends.remote.guarded_client import GuardedClient
-from commands.backends.remote.outcomes import REJECTED, Stop, TryAgain, Unanswered, fate_of
-from commands.backends.remote.sender import TIMEOUT_S
+from commands.backends.remote.outcomes import REJECTED, failed, fate_of
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
+from commands.ports import NoReply
 from commands.settings.api_keys import OPENAI_KEY, redacted, remember
-from ledger.errors import TourneyError
-from ledger.events.judging import Fate
-from ledger.identity import Json
+from ledger.identity import Digest, Json
 
 _NO_KEY: Final = "none"  # the client requires a key; servers without keys ignore it
 
@@ -137,74 +136,60 @@ class Endpoint:
                 return None
 
     def answer(
-        self, send: Callable[[], bytes], read: Callable[[bytes], Answer]
-    ) -> Answer | Unanswered:
+        self, key: Digest, send: Callable[[], bytes], read: Callable[[bytes], Answer]
+    ) -> Answer | NoReply:
         """Send a request, and decode the answer.
 
         Args:
+            key: Names the request.
             send: Sends the request, and returns the answer's body.
             read: Decodes the body; raises msgspec.DecodeError if it is not such an answer.
-
-        Raises:
-            TryAgain: The server is busy, or was not reached; it may answer later.
-            Stop: The other requests would fail as well: the server cannot be reached, is another
-                API, lacks the model, does not know a setting, refuses the key or is out of credit.
         """
         try:
-            return self._read(send(), read)
-        except msgspec.DecodeError as error:
-            why = self.not_the_api(first_line(error))
-            raise Stop(why, "perhaps billed", unless_proven=True) from error
+            body = send()
         except openai.APIConnectionError as error:
-            if was_not_sent(error.__cause__):
-                raise TryAgain(self._unreachable(error), fate="not sent") from None
-            if isinstance(error, openai.APITimeoutError):
-                return Unanswered("the server took too long to answer", "perhaps billed")
-            return Unanswered(self._cut(error), "perhaps billed")
+            return self._not_answered(key, error)
         except openai.APIStatusError as error:
-            return self._handle_status(error)
-
-    def _read(self, body: bytes, read: Callable[[bytes], Answer]) -> Answer | Unanswered:
-        """Decode an answer; an error inside of it is read as the error that it is."""
+            return self._failure(key, error)
         try:
             return read(body)
-        except msgspec.DecodeError:
-            if (error := _error_within(body, self.base_url)) is None:
-                raise
-            return self._handle_status(error)
+        except msgspec.DecodeError as error:
+            if (within := _error_within(body, self.base_url)) is not None:
+                return self._failure(key, within)
+            why = self.not_the_api(first_line(error))
+            return failed(key, why, "perhaps billed", "stop", is_certain=False)
 
-    def _handle_status(self, error: openai.APIStatusError) -> Unanswered:
-        """Return what became of a request; what is raised has no cause, which might show a key."""
+    def _not_answered(self, key: Digest, error: openai.APIConnectionError) -> NoReply:
+        if was_not_sent(error.__cause__):
+            return failed(key, self._unreachable(error), "not sent", "ask again")
+        if isinstance(error, openai.APITimeoutError):
+            why = "the server took too long to answer"
+            return NoReply(key, "errored", why, "perhaps billed")
+        return NoReply(key, "errored", self._cut(error), "perhaps billed")
+
+    def _failure(self, key: Digest, error: openai.APIStatusError) -> NoReply:
+        """Return what became of a request that was answered with an error."""
         detail, status = self.describe(error), error.status_code
         fate = fate_of(status, kinds_of(error))
         fatal = self.fatal_error(error)
         if fatal is not None and status != HTTPStatus.FORBIDDEN:
-            raise Stop(fatal, fate) from None
+            return failed(key, fatal, fate, "stop")
+        replied = ProviderError(f"{self.base_url} replied {detail}")
         if status in _BUSY:
             asked_s = retry_after_s(error.response.headers)
-            busy = ProviderError(f"{self.base_url} replied {detail}")
-            raise TryAgain(busy, fate=fate, is_limit=True, asked_s=asked_s) from None
+            return failed(key, replied, fate, "wait", asked_s=asked_s)
         if status == HTTPStatus.NOT_FOUND:
-            raise Stop(ConfigurationError([self._not_served(detail)]), fate) from None
+            return failed(key, ConfigurationError([self._not_served(detail)]), fate, "stop")
         if status < HTTPStatus.BAD_REQUEST:
-            raise Stop(ProviderError(f"{self.base_url} replied {detail}"), fate) from None
-        if status in REJECTED:
-            return self._rejected(detail, details_of(error).get("param"), fate, fatal)
-        return Unanswered(detail, fate)  # perhaps of this request only
-
-    def _rejected(
-        self, detail: str, told: object, fate: Fate, fatal: TourneyError | None
-    ) -> Unanswered:
-        """Return a rejection.
-
-        Raises:
-            Stop: Every request would be rejected, and a setting can change that.
-        """
-        if (remedy := self.remedy_of(detail, told)) is not None:
+            return failed(key, replied, fate, "stop")
+        remedy = self.remedy_of(detail, details_of(error).get("param"))
+        if status in REJECTED and remedy is not None:
             fault = f"{self.base_url} rejects {self.model} ({detail}); {remedy}"
-            raise Stop(ConfigurationError([fault]), fate)
-        is_certain = _OF_THE_REQUEST.search(detail) is not None
-        return Unanswered(detail, fate, "rejected", is_certain=is_certain, blames=fatal)
+            return failed(key, ConfigurationError([fault]), fate, "stop")
+        if status in REJECTED:
+            is_certain = _OF_THE_REQUEST.search(detail) is not None
+            return NoReply(key, "rejected", detail, fate, error=fatal, is_certain=is_certain)
+        return NoReply(key, "errored", detail, fate)  # perhaps of this request only
 
     def fatal_error(self, error: openai.APIError) -> NoCredentials | SpendLimitReached | None:
         """Return an error if no further request can succeed; else None."""

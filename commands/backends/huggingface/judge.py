@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from threading import Event
+from typing import NamedTuple
 
 import torch
 from jinja2 import TemplateError
@@ -24,7 +25,7 @@ from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
 from commands.errors import ConfigurationError
-from commands.ports import Answer, Asking, NoReply, Reply
+from commands.ports import Answer, NoReply, Reply
 from ledger.events.money import Usage
 from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
@@ -89,9 +90,6 @@ def first_letters(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) 
     return re.compile(rf"(?=(?:{any_of_them}))(.)", re.DOTALL)
 
 
-_AT_A_TIME: Final = 256  # queries, sorted by length into batches
-
-
 class QueryRow(NamedTuple):
     """A query as tokens."""
 
@@ -148,15 +146,10 @@ class HfJudge:
         self._model, self._dtype = model, dtype
         self._max_tokens, self._batch_tokens = max_tokens, batch_tokens
 
-    def answer(self, asking: Asking) -> Iterator[tuple[Answer, ...]]:
-        """Yield the answers of each finished batch, longest queries of some hundreds first."""
-        while queries := asking.take(_AT_A_TIME):
-            for answers in self._answers(queries):
-                yield answers
-                if asking.stops.is_set():
-                    return
+    n_together = 256  # sorted by length into batches
 
-    def _answers(self, queries: Sequence[JudgeQuery]) -> Iterator[tuple[Answer, ...]]:
+    def answers(self, queries: Sequence[JudgeQuery], stops: Event) -> Iterator[tuple[Answer, ...]]:
+        """Yield the answers of each finished batch, longest queries first."""
         with quiet_transformers():
             rows = [self._row(query) for query in queries]
         if unfit := tuple(row for row in rows if isinstance(row, NoReply)):
@@ -167,6 +160,8 @@ class HfJudge:
         rules = DecodingRules(Ending(self._loaded.end_ids), self._max_tokens)
         for ended in decode(self._loaded, queue, rules):
             yield tuple(map(self._answer, ended))
+            if stops.is_set():
+                return
 
     def _row(self, query: JudgeQuery) -> QueryRow | NoReply:
         rejected = partial(NoReply, query.query_key, "rejected")

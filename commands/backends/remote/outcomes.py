@@ -1,20 +1,13 @@
-"""What becomes of a request to a server, and when a rejection is the request's own fault.
+"""What the status of an answer, or a broken connection, tells of a request's fate."""
 
-A server that is set up wrongly, or whose account has reached a limit, rejects whatever it is sent,
-often with the status of an invalid request. Such rejections must not be recorded as final.
-"""
-
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Final
 
 import msgspec
 
 from commands.errors import BatchUncertain, NotAnswering, ProviderError
-from commands.ports import NoReply
+from commands.ports import NoReply, Then
 from commands.settings.api_keys import redacted
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
@@ -42,29 +35,7 @@ _REFUSALS: Final[Mapping[int, frozenset[str]]] = {
 """How an API itself says that it did nothing: the types and codes of Anthropic, OpenAI and Google,
 and those of vLLM and SGLang, by status."""
 
-_OWN_WORDS: Final = re.compile(
-    r"https?://\S+"  # URLs
-    r"|'[^']*'|\"[^\"]*\"|`[^`]*`"  # what is quoted of the request
-    r"|\(request [\w-]+\)|\breq[_-][\w-]+"  # ids
-    r"|\b[\w.:-]*\d[\w.:-]*"  # numbers, times, hexadecimal digits and further ids
-)
 _PASSING: Final = frozenset({408, 425, 429})  # of a client's faults
-MOST_ALIKE: Final = 8  # rejections in the same words without an answer: the server is at fault
-_MOST_UNLIKE: Final = 2 * MOST_ALIKE  # likewise in whatever words
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class Unanswered:
-    """Why a request has no answer; other requests may still get one."""
-
-    detail: str
-    fate: Fate = "refused"
-    reason: Literal["errored", "rejected"] = "errored"
-    is_certain: bool = True  # False: a rejection whose cause may be a server that answers others
-    blames: TourneyError | None = None  # of a rejection: what is wrong if it comes to everything
-    is_again: bool = False  # the server was busy: send it again, as another request
 
 
 def fate_of(status: int, kinds: Iterable[object]) -> Fate:
@@ -115,115 +86,23 @@ def undecodable(query_key: Digest, why: msgspec.DecodeError) -> NoReply:
     return NoReply(query_key, "errored", detail, "perhaps billed")
 
 
-class TryAgain(Exception):
-    """The server is busy, or was not reached; it may answer later."""
-
-    def __init__(
-        self,
-        or_else: TourneyError | Unanswered,
-        *,
-        fate: Fate = "refused",
-        is_limit: bool = False,
-        asked_s: float | None = None,
-    ) -> None:
-        """Say how to go on.
-
-        Args:
-            or_else: What to raise, or what becomes of the request, when patience ends.
-            fate: The request's fate until then.
-            is_limit: The server takes no requests at present, whichever they are.
-            asked_s: The wait that it asks for, in seconds; at a limit it holds for all requests.
-        """
-        super().__init__(or_else)
-        self.or_else, self.fate, self.is_limit, self.asked_s = or_else, fate, is_limit, asked_s
-
-
-class Stop(Exception):
-    """No other request can succeed either; this one has the given fate."""
-
-    def __init__(
-        self, why: TourneyError, fate: Fate = "refused", *, unless_proven: bool = False
-    ) -> None:
-        """Take the error to raise; with `unless_proven` only if the server never answered."""
-        super().__init__(why)
-        self.why, self.fate, self.unless_proven = why, fate, unless_proven
-
-
-class Settled(NamedTuple, Generic[Request, Answer]):
-    """A request and what became of it."""
-
-    request: Request
-    answer: Answer | Unanswered
-
-
-class HeldRejections(Generic[Request]):
-    """Keeps rejections back until it is known whether the requests or the server are at fault.
-
-    The requests are, once the server answers a request that was sent after the first rejection
-    came. The server is, once too many came in the same words without such an answer, or too many in
-    whatever words without any answer between them.
-    """
-
-    def __init__(self) -> None:
-        self.has_answered = False  # the server has answered a request
-        self._held: list[tuple[Request, Unanswered]] = []
-        self._n_sent = 0  # when the first of them came
-        self._n_alike = Counter[str]()  # of all since such an answer, by their words
-        self._n_in_a_row = 0  # since any answer
-
-    @property
-    def blames_server(self) -> bool:
-        """Whether so many were rejected that the server is at fault."""
-        return self._n_most_alike >= MOST_ALIKE or self._n_in_a_row >= _MOST_UNLIKE
-
-    @property
-    def tally(self) -> str:
-        """How many were rejected, for messages."""
-        if self._n_in_a_row >= MOST_ALIKE:
-            return f"{self._n_in_a_row} requests in a row"
-        return f"{self._n_most_alike} requests in the same words"
-
-    @property
-    def _n_most_alike(self) -> int:
-        return max(self._n_alike.values(), default=0)
-
-    def add(self, request: Request, rejection: Unanswered, n_sent: int) -> None:
-        """Hold a rejection.
-
-        Args:
-            request: What was rejected.
-            rejection: In which words.
-            n_sent: How many requests were sent until now.
-        """
-        if not self._held:
-            self._n_sent = n_sent
-        self._held.append((request, rejection))
-        self._n_alike[_OWN_WORDS.sub("", rejection.detail)] += 1
-        self._n_in_a_row += 1
-
-    def answered(self, number: int) -> list[tuple[Request, Unanswered]]:
-        """Return the rejections that are final since the request of a number was answered."""
-        self.has_answered = True
-        if self.blames_server:
-            return []
-        self._n_in_a_row = 0
-        if number <= self._n_sent:
-            return []
-        self._n_alike.clear()
-        return self._taken()
-
-    def at_end(self, *, has_failed: bool) -> list[tuple[Request, Unanswered]]:
-        """Return what is still held: final if the run went well, else left for another time."""
-        held, self._n_sent = self._taken(), 0
-        if has_failed:
-            held = [(request, replace(each, reason="errored")) for request, each in held]
-        return held
-
-    def blame(self) -> TourneyError | None:
-        """Return what is wrong with a server that rejected all and answered nothing, if known."""
-        blames = [each.blames for _, each in self._held if not each.is_certain]
-        return blames[0] if blames and None not in blames and not self.has_answered else None
-
-    def _taken(self) -> list[tuple[Request, Unanswered]]:
-        held, self._held = self._held, []
-        return held
+def failed(
+    query_key: Digest,
+    error: TourneyError,
+    fate: Fate,
+    then: Then,
+    *,
+    asked_s: float | None = None,
+    is_certain: bool = True,
+) -> NoReply:
+    """Return what becomes of a request because of an error that others would meet, too."""
+    return NoReply(
+        query_key,
+        "errored",
+        str(error),
+        fate,
+        then=then,
+        error=error,
+        asked_s=asked_s,
+        is_certain=is_certain,
+    )

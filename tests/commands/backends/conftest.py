@@ -60,7 +60,7 @@ def _imports_are_no_garbage() -> Iterator[None]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask again without a pause what a server did not answer."""
-    monkeypatch.setattr("commands.backends.remote.sender.back_off_s", lambda _n_before: 0.0)
+    monkeypatch.setattr("commands.asking.pool.back_off_s", lambda _n_before: 0.0)
 
 
 @pytest.fixture(scope="session")

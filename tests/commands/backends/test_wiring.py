@@ -29,6 +29,7 @@ from commands.ports import (
     GeneratedText,
     GenerationTask,
     Judge,
+    LocalJudge,
     Reply,
 )
 from commands.settings.api_keys import ANTHROPIC_KEYS
@@ -111,7 +112,7 @@ for use in (open_parquet, parquet_content):
 """
 
 
-def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge:
+def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge | LocalJudge:
     """Return the port of a judge of the panel."""
     judge = next(each for each in panel_of(chosen, folder) if each.judge_id == name)
     return ConfiguredBackends(chosen, folder).judge(judge)

@@ -1,15 +1,16 @@
 """Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
 from commands.decisions._queries import NeverSubmitted
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable
-from commands.judging.judge import JudgeTask, JudgingSummary, judge_open, open_now
-from commands.ports import Asking, Judge, NoReply, Reply, no_progress
+from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
+from commands.ports import LocalJudge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.events.judging import PairReconciled
 from ledger.events.money import Usage
@@ -46,11 +47,11 @@ NAMES = range_of(20)
 
 
 def judged(
-    recorder: Recorder, port: Judge, *, retries: int = 1, limit: int | None = None
+    recorder: Recorder, port: LocalJudge, *, retries: int = 1, limit: int | None = None
 ) -> JudgingSummary:
     """Judge what is open on both prompts."""
     task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), limit=limit)
-    return judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    return judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
 
 def statuses(recorder: Recorder) -> list[str]:
@@ -58,7 +59,7 @@ def statuses(recorder: Recorder) -> list[str]:
     return [settlement.status for settlement in settle(recorder.state, [P1, P2], JUDGE)]
 
 
-def never_made() -> Judge:
+def never_made() -> LocalJudge:
     """Fail: nothing may be asked."""
     raise AssertionError
 
@@ -71,10 +72,15 @@ def counting(ledger: Ledger) -> Callable[[str], int]:
 class FromTheEnd:
     """A judge whose replies come in the opposite order, as from a batch."""
 
-    def answer(self, asking: Asking) -> Iterator[tuple[Reply, ...]]:
+    n_together = 100
+
+    def answers(
+        self,
+        queries: Sequence[JudgeQuery],
+        stops: Event,  # noqa: ARG002  # all are answered
+    ) -> Iterator[tuple[Reply, ...]]:
         """Yield replies together, the last query's first."""
-        while queries := asking.take(100):
-            yield tuple(reply(each.query_key, prefer_tuned(each)) for each in reversed(queries))
+        yield tuple(reply(each.query_key, prefer_tuned(each)) for each in reversed(queries))
 
 
 def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) -> None:
@@ -239,7 +245,7 @@ def test_identical_responses_tie_without_being_asked_about(ledger: Ledger) -> No
     recorder = identical(Recorder(ledger, STREAM))
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1, skip_identical=True))
 
-    done = judge_open(recorder, task, never_made, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: never_made(), on_progress=no_progress)
 
     assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
     (outcome,) = (each.event for each in ledger.read(types=["PairReconciled"]))
@@ -253,7 +259,7 @@ def test_identical_responses_are_asked_about_once_if_so_wished(ledger: Ledger) -
     port = ScriptedJudge(lambda _: "VERDICT: TIE")
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
 
-    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert done == JudgingSummary(n_open=1, n_verdicts=1, n_failed=0, n_reconciled=1)
     assert len(port.asked) == 1
@@ -291,6 +297,21 @@ def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> No
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
+def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder: Recorder) -> None:
+    """The reply counts, and its cost at the worst case; a line says so once."""
+    told: list[str] = []
+    absurd = Usage(n_input=10**15, n_output=1)
+    port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=absurd))
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0))
+
+    judge_open(recorder, task, lambda *_: port, on_progress=no_progress, tell=told.append)
+
+    assert counting(ledger)("VerdictReceived") == 4
+    assert (recorder.state.spent_usd, recorder.state.lost_usd) == (0.0, 4.0)
+    (line,) = told
+    assert line.startswith(f"judge 'reference' reports {10**15} tokens in and 1 out, but ")
+
+
 def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
     """Each reply costs a dollar here: three fit into a cap of three and a half."""
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
@@ -298,7 +319,7 @@ def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -
 
     for _ in range(2):
         with pytest.raises(BudgetReached, match=r"^the cap is \$3\.50: \$3\.0000 is spent"):
-            judge_open(recorder, task, lambda: port, on_progress=no_progress)
+            judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert len(port.asked) == counting(ledger)("VerdictReceived") == 3
     assert recorder.state.spent_usd == pytest.approx(3.0)
@@ -309,7 +330,7 @@ def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
     ledger: Ledger, recorder: Recorder, stream: StreamId
 ) -> None:
     """Whoever merges a colleague's ledger meanwhile has paid already; the cap makes chunks here."""
-    questions = [each.asked.query_key for each in open_now(recorder, capped())]
+    questions = [each.asked.query_key for each in capped().open_in(recorder.state)]
 
     def merging(query: JudgeQuery) -> str:
         if query.query_key == questions[0]:
@@ -317,7 +338,7 @@ def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
         return "VERDICT: A"
 
     port = ScriptedJudge(merging)
-    done = judge_open(recorder, capped(), lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, capped(), lambda *_: port, on_progress=no_progress)
 
     assert [query.query_key for query in port.asked] == questions[:2]
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
@@ -327,13 +348,13 @@ def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     ledger: Ledger, recorder: Recorder
 ) -> None:
     """Another host of the tournament paid for it; the run goes on with the rest."""
-    questions = [each.asked.query_key for each in open_now(recorder, capped())]
+    questions = [each.asked.query_key for each in capped().open_in(recorder.state)]
     price = MeanwhileMerged(1.0, lambda: ledger.append(STREAM, [verdict(questions[0])]))
     few = Usage(n_input=1, n_output=0)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
 
     task = replace(capped(), pricing_of=lambda _: price)
-    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert [query.query_key for query in port.asked] == questions[1:]
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
@@ -353,7 +374,7 @@ def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
         told.append((what, done, total))
 
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
-    judge_open(recorder, task, preferring_tuned, on_progress=tell)
+    judge_open(recorder, task, lambda *_: preferring_tuned(), on_progress=tell)
 
     assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]
 
@@ -370,7 +391,7 @@ def test_a_query_that_is_asked_again_counts_again(recorder: Recorder) -> None:
         return "Both are fine." if query.order == "swapped" else "VERDICT: A"
 
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
-    judge_open(recorder, task, lambda: ScriptedJudge(answer), on_progress=tell)
+    judge_open(recorder, task, lambda *_: ScriptedJudge(answer), on_progress=tell)
 
     assert told == [("verdicts", 1, 2), ("verdicts", 2, 3), ("verdicts", 3, 3)]
 
@@ -380,10 +401,10 @@ def of_twenty(ledger: Ledger) -> Recorder:
     return record_answers(Recorder(ledger, STREAM), opened(prompts=[*map(prompt, NAMES)]))
 
 
-def judging_of_twenty(recorder: Recorder, port: Judge, *, retries: int = 1) -> JudgingSummary:
+def judging_of_twenty(recorder: Recorder, port: LocalJudge, *, retries: int = 1) -> JudgingSummary:
     """Judge all forty."""
     task = JudgeTask(JUDGE, [*map(PromptId, NAMES)], AskingRules(retries))
-    return judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    return judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
@@ -444,7 +465,7 @@ def test_a_judge_that_is_mostly_unreadable_is_stopped(ledger: Ledger) -> None:
     task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(0))
 
     with pytest.raises(NothingReadable, match="34 of the last 50 replies of judge 'reference'"):
-        judge_open(recorder, task, lambda: port, on_progress=no_progress)
+        judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert len(port.asked) == 50
 
@@ -455,10 +476,10 @@ def test_a_judge_that_is_often_unreadable_goes_on(ledger: Ledger) -> None:
         Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
     )
     task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(1))
-    hard = {each.asked.query_key for each in open_now(recorder, task)[::4]}
+    hard = {each.asked.query_key for each in task.open_in(recorder.state)[::4]}
     port = ScriptedJudge(lambda query: "Hm." if query.query_key in hard else "VERDICT: A")
 
-    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (90, 30)
     assert len(port.asked) == 150
@@ -471,12 +492,12 @@ def test_a_few_hard_queries_and_their_repeats_stop_no_judge(ledger: Ledger, at_a
         Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
     )
     task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(2))
-    hard = {each.asked.query_key for each in open_now(recorder, task)[40:48]}
+    hard = {each.asked.query_key for each in task.open_in(recorder.state)[40:48]}
     port = ScriptedJudge(
         lambda query: "Hm." if query.query_key in hard else "VERDICT: A", at_a_time=at_a_time
     )
 
-    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed, len(port.asked)) == (112, 8, 136)
 

@@ -22,7 +22,8 @@ from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState, NoReply, Reply
-from ledger.events.judging import JudgeBatchEnded, JudgeQueryFailed
+from ledger.events.judging import JudgeBatchEnded, JudgeQueryFailed, VerdictReceived
+from ledger.events.money import Usage
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
@@ -54,6 +55,23 @@ from tests.support.builders.commands import (
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
+
+
+def test_more_tokens_in_than_a_query_has_bytes_are_not_believed(
+    recorder: Recorder, ledger: Ledger, clock: Clock
+) -> None:
+    """The verdict counts, and its cost is taken to be the worst."""
+    told: list[str] = []
+    absurd = Usage(n_input=10**9, n_output=10)
+    port = ScriptedBatchJudge(lambda query: replace(paid(query), usage=absurd), now=clock.now)
+
+    done = judged(recorder, port, batching(clock, pricing=FlatRate(), tell=told.append))
+
+    verdicts = [each.event for each in ledger.read(types=["VerdictReceived"])]
+    assert done.n_verdicts == len(verdicts) == N_QUERIES
+    assert all(each.usage is None for each in verdicts if isinstance(each, VerdictReceived))
+    assert recorder.state.lost_usd == pytest.approx(0.2 * N_QUERIES)
+    assert sum("the most that there can be" in line for line in told) == 1
 
 
 @pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
@@ -125,7 +143,7 @@ def test_an_error_of_the_account_ends_the_run_and_leaves_its_queries_open(
 ) -> None:
     """A misspelt model fails each query of each batch, for nothing."""
     port = ScriptedBatchJudge(
-        lambda each: NoReply(each.query_key, "errored", "no such model", is_of_all=True),
+        lambda each: NoReply(each.query_key, "errored", "no such model", then="stop"),
         now=clock.now,
     )
 
@@ -275,7 +293,7 @@ def test_a_batch_that_broke_off_is_not_blamed_on_the_next_one(
             """Blame the account."""
             answers = super().results(provider_batch_id)
             if provider_batch_id == "batch_1":
-                yield NoReply(next(answers).query_key, "errored", "suspended", is_of_all=True)
+                yield NoReply(next(answers).query_key, "errored", "suspended", then="stop")
                 raise NotAnswering("the results broke off")
             yield from answers
 

@@ -1,6 +1,6 @@
 """One judging command: the judge and the cap by the settings, then consent, then queries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -20,12 +20,13 @@ from commands.judging.session import (
     plan_judging,
     require_cap_can_be_kept,
 )
-from commands.ports import BatchJudge, Billing, Console, Generator, Judge, no_progress
+from commands.ports import BatchJudge, Billing, Console, Generator, LocalJudge, no_progress
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import JudgeSection, Settings
 from commands.spending.budget import PriceUnknown
 from commands.spending.offer import SpendingOptions
 from ledger.events.registration import JudgeSettings
+from ledger.events.requests import ParameterRefused
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
 from projections.verdicts.queries import JudgeQuery
@@ -57,14 +58,18 @@ WAITING_FOR = "batch wait"
 class Scripted(NamedTuple):
     """Backends of judges that answer from a script."""
 
-    direct: Judge
+    direct: LocalJudge
     batched: BatchJudge
 
     def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
         """Refuse: every response is there."""
         raise AssertionError
 
-    def judge(self, judge: JudgeSettings) -> Judge:  # noqa: ARG002  # a port's signature
+    def judge(
+        self,
+        judge: JudgeSettings,  # noqa: ARG002  # a port's signature
+        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
+    ) -> LocalJudge:
         """Return the judge that answers at once."""
         return self.direct
 
@@ -255,7 +260,7 @@ def test_what_failed_for_good_is_asked_again_if_the_user_says_so(
     ask = JudgingOptions(judge="local")
     again = JudgingOptions(judge="local", retry=frozenset({"truncated"}))
 
-    def judged(port: Judge, options: JudgingOptions) -> JudgingSummary:
+    def judged(port: LocalJudge, options: JudgingOptions) -> JudgingSummary:
         chosen = plan(recorder, terminal, options)
         return judge_with_consent(recorder, chosen, Scripted(port, batches), terminal.console)
 

@@ -1,6 +1,7 @@
 """A whole tournament, from the opening to its ratings: claimed on the ledger, then written."""
 
 import shutil
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, P
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.judging.panel import panel_of
 from commands.judging.session import JudgingOptions
-from commands.ports import BatchJudge, Billing, Console, Generator, Judge, no_progress
+from commands.ports import BatchJudge, Billing, Console, Generator, LocalJudge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace
@@ -22,6 +23,7 @@ from commands.settings.servers import Reach, Server
 from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
 from ledger.events.registration import JudgeSettings
+from ledger.events.requests import ParameterRefused
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
 from projections.tournament.matches import recorded_pilot
@@ -50,13 +52,17 @@ class Scripted(NamedTuple):
     """Backends that answer from a script."""
 
     answers: Generator
-    judges: Judge
+    judges: LocalJudge
 
     def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
         """Return the scripted generator."""
         return self.answers
 
-    def judge(self, judge: JudgeSettings) -> Judge:  # noqa: ARG002  # a port's signature
+    def judge(
+        self,
+        judge: JudgeSettings,  # noqa: ARG002  # a port's signature
+        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
+    ) -> LocalJudge:
         """Return the scripted judge, whoever is asked."""
         return self.judges
 
@@ -70,7 +76,7 @@ def run(
     folder: Path,
     *,
     generator: Generator | None = None,
-    judge: Judge | None = None,
+    judge: LocalJudge | None = None,
     chosen: Settings | None = None,
     reach: Reach = lambda _: None,
 ) -> RunSummary:
@@ -232,7 +238,7 @@ def judged_recorder(recorder: Recorder) -> Recorder:
 def judge(recorder: Recorder, prompt_id: PromptId) -> None:
     """Judge one prompt."""
     task = JudgeTask(JUDGE, [prompt_id], AskingRules(retries=1))
-    judge_open(recorder, task, preferring_tuned, on_progress=no_progress)
+    judge_open(recorder, task, lambda *_: preferring_tuned(), on_progress=no_progress)
 
 
 def published(recorder: Recorder, runs: Path, **fields: object) -> PublishedRun:

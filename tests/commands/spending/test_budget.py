@@ -125,7 +125,7 @@ def ask(
     prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries)
     task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=max_usd)
     with pytest.raises((BudgetReached, ProviderError)):
-        judge_open(recorder, task, lambda: port, on_progress=no_progress)
+        judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return port
 
 
@@ -167,9 +167,9 @@ def test_what_may_have_been_billed_is_not_sent_again_by_the_same_command(
     port = ScriptedJudge(lambda query: cut(query) if next(said, False) else reply(query.query_key))
     task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=5))
 
-    first = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    first = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     n_asked = len(port.asked)
-    second = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    second = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert (first.n_verdicts, first.n_failed, n_asked) == (13, 3, 16)
     assert (second.n_open, second.n_verdicts) == (3, 3)
@@ -182,7 +182,7 @@ def test_a_cap_that_held_up_queries_for_a_while_is_not_reached(recorder: Recorde
     prompts, rules = [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0)
     task = JudgeTask(JUDGE, prompts, rules, lambda _: FlatRate(1.0), max_usd=3.5)
 
-    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert done.n_verdicts == 16
 
@@ -201,7 +201,7 @@ def test_a_request_is_settled_by_its_own_answer_although_a_merge_brought_a_verdi
     prompts = [each.prompt_id for each in EIGHT_PROMPTS]
     task = JudgeTask(JUDGE, prompts, AskingRules(0), lambda _: FlatRate(1.0), limit=1)
 
-    judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert not recorder.state.under_way
     assert at_risk_usd(recorder.state) == 0.0
@@ -240,11 +240,11 @@ def test_a_request_of_a_process_that_died_counts_until_it_is_known(
     task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(0))
     priced = replace(task, pricing_of=lambda _: FlatRate(1.0), max_usd=100.0)
     with pytest.raises(PowerCut):
-        judge_open(recorder, priced, lambda: ScriptedJudge(die), on_progress=no_progress)
+        judge_open(recorder, priced, lambda *_: ScriptedJudge(die), on_progress=no_progress)
     second = Recorder(ledger, STREAM)
     n_under_way = at_risk_usd(second.state)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
-    judge_open(second, priced, lambda: port, on_progress=no_progress)
+    judge_open(second, priced, lambda *_: port, on_progress=no_progress)
 
     assert n_under_way == at_risk_usd(second.state) == 4.0  # as many as were sent at a time
     assert len(second.state.verdicts) == 16
@@ -284,6 +284,6 @@ def test_failures_with_an_answer_in_between_are_no_row(recorder: Recorder) -> No
     port = ScriptedJudge(lambda query: cut(query) if next(said) else reply(query.query_key))
     task = JudgeTask(JUDGE, [each.prompt_id for each in EIGHT_PROMPTS], AskingRules(retries=0))
 
-    done = judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (1, 15)

@@ -14,6 +14,7 @@ from projections.tournament.estimate import (
     CountedQuery,
     TokenModel,
     asked_queries,
+    may_have_used,
     n_bytes_of,
     n_input_at_most,
     token_model,
@@ -262,3 +263,23 @@ def test_no_prompt_takes_more_tokens_than_bytes_and_a_frame(system: str, user: s
     question = questions(known(*world()))[0]._replace(system=system, user=user)
 
     assert n_input_at_most(question) == len((system + user).encode()) + FRAME_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("n_input", "n_output", "may"),
+    [
+        (100, 20, True),
+        (99, 20, False),
+        (100, 19, False),
+        (None, 20, True),
+        (100, None, True),
+        (None, 19, False),
+    ],
+)
+def test_more_tokens_than_a_request_has_bytes_or_an_answer_may_have_cannot_be(
+    n_input: int | None, n_output: int | None, *, may: bool
+) -> None:
+    """A server that reports 10^30 of them would use up every later cap."""
+    usage = Usage(n_input=60, n_output=20, n_cache_read=40)
+
+    assert may_have_used(usage, n_input, n_output) == may

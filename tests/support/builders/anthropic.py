@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from traceback import TracebackException
 
-from commands.backends.remote.pace import Pace
+from commands.asking.pace import Pace
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from projections.verdicts.queries import PairQuery

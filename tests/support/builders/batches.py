@@ -22,7 +22,7 @@ DEAR = Price(
     cache_read=0.125,
     table="list 2026-04-27",
 )
-USED = Usage(n_input=500_000, n_output=50_000)  # a dollar at that price
+USED = Usage(n_input=1_000, n_output=99_900)  # a dollar at that price
 
 
 def planned_batch(

@@ -73,7 +73,7 @@ class FlatRate(Pricing):
 
 def paid(query: JudgeQuery) -> Reply:
     """Answer for eleven cents."""
-    usage = Usage(n_input=10_000, n_output=20_000)
+    usage = Usage(n_input=1_000, n_output=21_800)
     return Reply(query.query_key, prefer_tuned(query), "end_turn", "scripted", usage)
 
 

@@ -56,7 +56,7 @@ def judged(
 ) -> Recorder:
     """Judge what is open."""
     task = JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit)
-    judge_open(recorder, task, lambda: ScriptedJudge(reply), on_progress=no_progress)
+    judge_open(recorder, task, lambda *_: ScriptedJudge(reply), on_progress=no_progress)
     return recorder
 
 

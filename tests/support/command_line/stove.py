@@ -20,7 +20,7 @@ from tests.support.faults.death import die
 
 IMPORTED: Final = (
     "commands.backends.anthropic.batches",
-    "commands.backends.endpoint.generator",
+    "commands.backends.endpoint.responder",
     "commands.backends.huggingface.generator",
     "commands.backends.huggingface.reader",
     "commands.backends._reference_judge",

@@ -282,11 +282,11 @@ class BatchFaults:
         assert not isinstance(odd, Reply)
 
     @pytest.mark.parametrize(
-        ("why", "reason", "is_of_all"),
-        [("this prompt is too long", "rejected", False), (USAGE_LIMIT, "errored", True)],
+        ("why", "reason", "then"),
+        [("this prompt is too long", "rejected", "go on"), (USAGE_LIMIT, "errored", "stop")],
     )
     def test_a_limit_of_the_account_is_no_fault_of_a_query(
-        self, judge: BatchJudge, why: str, reason: str, *, is_of_all: bool
+        self, judge: BatchJudge, why: str, reason: str, then: str
     ) -> None:
         """It comes in the middle of a batch, and as an invalid request; the query stays open."""
         name = self.ended(judge)
@@ -297,7 +297,7 @@ class BatchFaults:
 
         (failure,) = (each for each in judge.results(name) if isinstance(each, NoReply))
 
-        assert (failure.reason, failure.is_of_all) == (reason, is_of_all)
+        assert (failure.reason, failure.then) == (reason, then)
         assert why in failure.detail
 
     def test_reading_may_stop_in_the_middle(self, judge: BatchJudge) -> None:

@@ -126,7 +126,7 @@ def tables() -> dict[str, Table]:
         )
         answered = recorder.state
         task = JudgeTask(JUDGE, PROMPTS, ONCE)
-        judge_open(recorder, task, lambda: ScriptedJudge(_judge), on_progress=no_progress)
+        judge_open(recorder, task, lambda *_: ScriptedJudge(_judge), on_progress=no_progress)
         rows = tuple(ledger.rows())
     return {
         "plan_generate": missing_responses_table(count_missing_responses(before, PROMPTS)),

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import chain
 from threading import Thread
 from threading import enumerate as threads
@@ -11,8 +10,8 @@ import msgspec
 import pytest
 from anthropic import Anthropic
 
+from commands.asking.pool import THREAD_NAME
 from commands.backends.anthropic.judge import AnthropicJudge
-from commands.backends.remote.sender import THREAD_NAME
 from commands.errors import NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.settings.schema import CacheTtl
@@ -30,7 +29,7 @@ from tests.support.builders.anthropic import (
 )
 from tests.support.contracts import JudgeContract
 from tests.support.patience import PATIENCE_S, wait_until
-from tests.support.scripted import answered, asking
+from tests.support.scripted import answer_groups, answered
 
 
 def judging(
@@ -41,10 +40,9 @@ def judging(
     cache: CacheTtl = "5m",
     **parameters: str | float,
 ) -> AnthropicJudge:
-    """Return a judge whose waiting takes no time."""
-    pace = (clock or FakeTime()).pace()
-    settings = judge_settings(**parameters)
-    return AnthropicJudge(client, settings, cache=cache, n_at_a_time=n_at_a_time, pace=pace)
+    """Return a judge by a clock."""
+    now, settings = (clock or FakeTime()).now, judge_settings(**parameters)
+    return AnthropicJudge(client, settings, cache=cache, n_at_a_time=n_at_a_time, now=now)
 
 
 def no_replies(answers: Sequence[Answer]) -> list[tuple[str, str]]:
@@ -124,7 +122,7 @@ def test_what_was_not_answered_is_asked_again(
     asked_s = 7 if kind == "rate_limited" else None
     fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=3, retry_after_s=asked_s))
 
-    answers = list(answered(judging(anthropic_client, clock=clock), queries(2)))
+    answers = list(answered(judging(anthropic_client, clock=clock), queries(2), clock=clock))
 
     assert all(isinstance(answer, Reply) for answer in answers)
     assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
@@ -189,7 +187,7 @@ def test_a_provider_that_is_busy_for_minutes_is_waited_for(
     clock = FakeTime()
     fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=20))
 
-    answers = list(answered(judging(anthropic_client, clock=clock), queries(3)))
+    answers = list(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
 
     assert no_replies(answers) == []
     assert sum(clock.slept) > 300
@@ -204,7 +202,7 @@ def test_a_provider_that_stays_busy_is_left_alone(
     fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=1000))
 
     with pytest.raises(ProviderError, match="run the same command again"):
-        came.extend(answered(judging(anthropic_client, clock=clock), queries(3)))
+        came.extend(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
 
     assert no_replies(came) == [("errored", "refused")]
     assert 3600 < sum(clock.slept) < 3800
@@ -217,8 +215,9 @@ def test_a_wait_of_hours_is_kept_and_told(
     clock, told = FakeTime(), list[str]()
     fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=7200.0))
 
-    whole = replace(asking(queries(2)), tell=told.append)
-    answers = [*chain.from_iterable(judging(anthropic_client, clock=clock).answer(whole))]
+    judge = judging(anthropic_client, clock=clock)
+    groups = answer_groups(judge, queries(2), pace=clock.pace(), tell=told.append)
+    answers = [*chain.from_iterable(groups)]
 
     assert no_replies(answers) == []
     assert clock.slept == [7200.0]
@@ -235,7 +234,7 @@ def test_a_provider_that_wants_a_day_is_not_waited_for(
     fake_anthropic.inject(Fault(endpoint="messages", kind="rate_limited", retry_after_s=asked_s))
 
     with pytest.raises(ProviderError, match=f"it asks to wait {told}"):
-        list(answered(judging(anthropic_client, clock=clock), queries(3)))
+        list(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
 
     assert clock.slept == []
     assert len(fake_anthropic.bill().posts) == 1
@@ -325,7 +324,7 @@ def test_requests_wait_when_the_provider_says_that_none_is_left() -> None:
         FakeAnthropic(limits=Limits(n_requests_per_minute=2), now=clock.now) as fake,
         client_of(fake.url) as client,
     ):
-        answers = list(answered(judging(client, clock=clock), queries(5)))
+        answers = list(answered(judging(client, clock=clock), queries(5), clock=clock))
         statuses = {call.status for call in fake.bill().calls}
 
     assert len(answers) == 5
@@ -366,7 +365,7 @@ def test_closed_early_nothing_more_is_sent_or_waited_for(
     """Ctrl-C ends the program, not only its hope."""
     fake_anthropic.inject(Fault(endpoint="messages", kind="late", skip=1, n=50, delay_s=PATIENCE_S))
     others = set(threads())
-    answers = judging(anthropic_client, n_at_a_time=2).answer(asking(queries(50)))
+    answers = answered(judging(anthropic_client, n_at_a_time=2), queries(50))
     next(answers)
     wait_until(lambda: len(fake_anthropic.bill().posts) == 2)
 

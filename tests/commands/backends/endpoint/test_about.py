@@ -3,9 +3,10 @@
 import pytest
 
 from commands.backends.endpoint.about import ask_about
-from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
+from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import generate_missing
 from commands.ports import no_progress
 from commands.settings.api_keys import redacted
@@ -91,7 +92,7 @@ def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
             for name in models
         }
         billing = LedgerBilling(recorder, price_table(None), None, print)
-        generator = EndpointGenerator(served, billing=billing)
+        generator = EndpointGenerator(EndpointResponders(served), billing=billing)
         for n_more in (4, 2):  # as an evaluation does, chunk by chunk
             generate_missing(
                 recorder,

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import Barrier
 
@@ -10,9 +10,9 @@ import httpx2
 import openai
 import pytest
 
+from commands.asking.rejections import MOST_ALIKE
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
-from commands.backends.remote.outcomes import MOST_ALIKE, TryAgain, Unanswered
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
@@ -145,7 +145,7 @@ def test_a_setting_that_the_model_does_not_take_is_learnt(
     recorder, task = recorder_of(ledger, 1)
     judge = thinking(fake.url, max_tokens_key=max_tokens_key, greedy=greedy)
 
-    done = judge_open(recorder, task, lambda: judge, on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: judge, on_progress=no_progress)
 
     assert done.n_verdicts == len(fake.traffic.asked) - 1 == 2
     assert len(recorder.state.refused_parameters) == 1
@@ -253,8 +253,8 @@ def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
     with pytest.raises(
         ProviderError, match=r"rejected 8 requests in a row .*HTTP 400: told to fail"
     ):
-        judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
-    done = judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
+        judge_open(recorder, task, lambda *_: served(fake.url), on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: served(fake.url), on_progress=no_progress)
 
     assert done.n_open == done.n_verdicts == 8
     assert {each.reason for each in failures_in(ledger)} == {"errored"}
@@ -296,13 +296,19 @@ def failing(status: int) -> bytes:
     raise openai.InternalServerError("no", response=response, body=None)
 
 
+def by(send: Callable[[], bytes]) -> NoReply:
+    """Return what becomes of a request that fails."""
+    answer = Endpoint("http://localhost", "judge", None).answer(QUERY.query_key, send, len)
+    assert isinstance(answer, NoReply)
+    return answer
+
+
 @pytest.mark.parametrize("status", [500, 502])
 def test_a_server_that_broke_may_send_a_bill(status: int) -> None:
     """It had taken the request."""
-    answer = Endpoint("http://localhost", "judge", None).answer(lambda: failing(status), len)
+    answer = by(lambda: failing(status))
 
-    assert isinstance(answer, Unanswered)
-    assert answer.fate == "perhaps billed"
+    assert (answer.then, answer.fate) == ("go on", "perhaps billed")
 
 
 @pytest.mark.parametrize("cause", [httpx2.ConnectTimeout("no"), httpx2.ConnectError("no")])
@@ -313,19 +319,17 @@ def test_a_request_that_never_left_is_not_billed(cause: Exception) -> None:
         error = openai.APITimeoutError(httpx2.Request("POST", "http://localhost"))
         raise error from cause
 
-    with pytest.raises(TryAgain) as again:
-        Endpoint("http://localhost", "judge", None).answer(send, len)
+    answer = by(send)
 
-    assert again.value.fate == "not sent"
+    assert (answer.then, answer.fate) == ("ask again", "not sent")
 
 
 @pytest.mark.parametrize("status", [503, 529])
 def test_a_server_that_turns_a_request_away_may_send_a_bill(status: int) -> None:
     """A gateway before it may have given up on it only."""
-    with pytest.raises(TryAgain) as again:
-        Endpoint("http://localhost", "judge", None).answer(lambda: failing(status), len)
+    answer = by(lambda: failing(status))
 
-    assert (again.value.is_limit, again.value.fate) == (True, "perhaps billed")
+    assert (answer.then, answer.fate) == ("wait", "perhaps billed")
 
 
 def failures_in(ledger: Ledger) -> list[JudgeQueryFailed]:
@@ -351,7 +355,7 @@ def test_an_answer_that_did_not_come_in_time_counts_against_the_cap(
     fake.inject(*[Fault("server_error")] * 8)
 
     with pytest.raises(BudgetReached):
-        judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
+        judge_open(recorder, capped, lambda *_: served(fake.url), on_progress=no_progress)
 
     assert len(fake.traffic.asked) == 3
     assert at_risk_usd(recorder.state) == 3.0
@@ -363,7 +367,7 @@ def test_a_server_that_breaks_on_everything_ends_the_run(fake: FakeOpenAI, ledge
     fake.inject(*[Fault("server_error")] * 16)
 
     with pytest.raises(ProviderError, match=r"^10 requests in a row .*HTTP 500"):
-        judge_open(recorder, task, lambda: served(fake.url), on_progress=no_progress)
+        judge_open(recorder, task, lambda *_: served(fake.url), on_progress=no_progress)
 
     assert types_of(ledger).count("JudgeQueryFailed") == 10
 
@@ -376,10 +380,10 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
     free = replace(task, pricing_of=lambda _: FlatRate(None))
     fake.inject(Fault("server_error"))
 
-    done = judge_open(recorder, free, lambda: served(fake.url), on_progress=no_progress)
+    done = judge_open(recorder, free, lambda *_: served(fake.url), on_progress=no_progress)
     capped = replace(free, max_usd=1.0)
     with pytest.raises(PriceUnknown):
-        judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
+        judge_open(recorder, capped, lambda *_: served(fake.url), on_progress=no_progress)
 
     assert (done.n_verdicts, done.n_failed) == (7, 1)
     assert at_risk_usd(recorder.state) == 0.0
@@ -394,7 +398,7 @@ def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
     fake.inject(*[Fault("bad_request")] * 40)
 
     with pytest.raises(ProviderError, match="HTTP 400: told to fail"):
-        judge_open(recorder, capped, lambda: served(fake.url), on_progress=no_progress)
+        judge_open(recorder, capped, lambda *_: served(fake.url), on_progress=no_progress)
 
     reasons = [each.reason for each in failures_in(ledger)]
     assert reasons.count("rejected") < MOST_ALIKE
@@ -500,9 +504,9 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
     with FakeOpenAI() as first:
         first.inject(*[Fault("slow")] * 3, Fault("unpaid"))
         with pytest.raises(SpendLimitReached):
-            judge_open(recorder, task, lambda: served(first.url), on_progress=no_progress)
+            judge_open(recorder, task, lambda *_: served(first.url), on_progress=no_progress)
     with FakeOpenAI() as second:
-        done = judge_open(recorder, task, lambda: served(second.url), on_progress=no_progress)
+        done = judge_open(recorder, task, lambda *_: served(second.url), on_progress=no_progress)
 
     unanswered = first.traffic.asked.pop(3)
     paid = [json.dumps(each) for each in first.traffic.asked + second.traffic.asked]

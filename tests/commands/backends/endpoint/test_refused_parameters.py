@@ -7,11 +7,12 @@ import httpx2
 import openai
 import pytest
 
-from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.refused_parameters import LearntParameters
+from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
+from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import generate_missing
 from commands.errors import ConfigurationError
 from commands.judging.judge import JudgeTask, judge_open
@@ -88,7 +89,9 @@ def generate(
     recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
     billing = LedgerBilling(recorder, price_table(None), None, told.append)
     served = EntrantEndpoint(Endpoint(gateway.url, "entrant", None), n_at_a_time)
-    generator = EndpointGenerator({EntrantId("base"): served}, told.append).billed_by(billing)
+    generator = EndpointGenerator(
+        EndpointResponders({EntrantId("base"): served}), told.append
+    ).billed_by(billing)
     wanted = [each.prompt_id for each in prompts]
     generate_missing(recorder, lambda: generator, wanted, on_progress=no_progress)
     return recorder.state, told
@@ -103,7 +106,7 @@ def judge(gateway: Gateway, ledger: Ledger, **parameters: str | float) -> Tourna
     wanted = [each.prompt_id for each in prompts]
     task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0))
     port = EndpointJudge(asked, Endpoint(gateway.url, "judge", None), n_at_a_time=1)
-    judge_open(recorder, task, lambda: port, on_progress=no_progress)
+    judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return recorder.state
 
 

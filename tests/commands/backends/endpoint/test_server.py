@@ -15,8 +15,8 @@ import pytest
 
 from commands.backends.endpoint.requests import PATH
 from commands.backends.endpoint.server import Endpoint, post_by
-from commands.backends.remote.outcomes import Stop
-from ledger.identity import Json
+from commands.ports import NoReply
+from ledger.identity import Digest, Json
 from tests.providers.billing_gateway import Gateway, Sent
 from tests.providers.loopback import LoopbackFake
 from tests.providers.openai import MODEL, FakeOpenAI, Said
@@ -193,10 +193,13 @@ def test_a_server_that_moved_says_where_to() -> None:
     """A key is not carried there unasked; base_url can be corrected."""
     with LoopbackFake(_Moved) as fake:
         server = Endpoint(fake.url, "m", None)
-        with server.client() as client, pytest.raises(Stop) as stopped:
-            server.answer(partial(post_by(client), PATH, BODY), json.loads)
+        with server.client() as client:
+            send = partial(post_by(client), PATH, BODY)
+            answer = server.answer(Digest("1"), send, json.loads)
 
-    assert "HTTP 307: moved to https://elsewhere/v1" in str(stopped.value.why)
+    assert isinstance(answer, NoReply)
+    assert answer.then == "stop"
+    assert "HTTP 307: moved to https://elsewhere/v1" in answer.detail
 
 
 def test_a_server_that_is_not_there_was_not_sent_a_request() -> None:

@@ -6,11 +6,12 @@ from functools import partial
 
 import pytest
 
-from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.asking.rejections import MOST_ALIKE
 from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
-from commands.backends.remote.outcomes import MOST_ALIKE
 from commands.decisions.recorder import Recorder
+from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import generate_missing
 from commands.errors import NoCredentials
 from commands.judging.judge import JudgeTask, judge_open
@@ -53,9 +54,9 @@ def judge_through(
     task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0), max_usd=max_usd)
     for _ in range(retry):
         server = Endpoint(gateway.url, "judge", None)
-        make = partial(EndpointJudge, asked, server, n_at_a_time=n_at_a_time)
+        judge = EndpointJudge(asked, server, n_at_a_time=n_at_a_time)
         try:
-            judge_open(recorder, task, make, on_progress=no_progress)
+            judge_open(recorder, task, lambda *_, judge=judge: judge, on_progress=no_progress)
         except TourneyError as error:
             errors.append(f"{type(error).__name__}: {error}")
     return errors
@@ -319,7 +320,7 @@ def generate_through(
     for _ in range(retry):
         billing = LedgerBilling(recorder, prices, max_usd, heard.append)
         served = {EntrantId("base"): EntrantEndpoint(Endpoint(gateway.url, "entrant", None), 2)}
-        make = EndpointGenerator(served, heard.append).billed_by
+        make = EndpointGenerator(EndpointResponders(served), heard.append).billed_by
         try:
             generate_missing(recorder, partial(make, billing), wanted, on_progress=no_progress)
         except TourneyError as error:

@@ -19,7 +19,7 @@ from commands.backends.weights.loaded import LoadedWeights, load_folder
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError
 from commands.judging.judge import JudgeTask, judge_open
-from commands.ports import Answer, Judge, NoReply, Reply, no_progress
+from commands.ports import Answer, LocalJudge, NoReply, Reply, no_progress
 from commands.settings.inputs import shipped_data
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
@@ -62,7 +62,7 @@ def judge_on(
     )
 
 
-def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = QUERIES) -> list[Answer]:
+def answers_of(judge: LocalJudge, queries: Sequence[JudgeQuery] = QUERIES) -> list[Answer]:
     """Return what a judge answers, in an order of its own."""
     return sorted(answered(judge, queries), key=key_of)
 
@@ -82,7 +82,7 @@ def with_template(tokenizer: PreTrainedTokenizerFast, template: str) -> PreTrain
 class TestHfJudge(AnsweringContract):
     """The judge on the weights of the quickstart."""
 
-    def make(self) -> Judge:
+    def make(self) -> LocalJudge:
         """Return a judge whose batches hold two or three queries."""
         return judge_on(shipped_data() / "quickstart" / "weights", batch_tokens=300)
 
@@ -321,7 +321,7 @@ def test_nonsense_is_kept_whole_and_is_no_verdict(
     recorder = record_answers(Recorder(ledger, STREAM), opened(judges=[asked]))
     task = JudgeTask(asked, [P1], AskingRules(0))
 
-    done = judge_open(recorder, task, lambda: judge_on(folder), on_progress=no_progress)
+    done = judge_open(recorder, task, lambda *_: judge_on(folder), on_progress=no_progress)
 
     assert (done.n_open, done.n_verdicts, done.n_failed) == (2, 0, 2)
     failures = [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]

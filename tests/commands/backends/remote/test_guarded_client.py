@@ -14,11 +14,12 @@ from commands.backends.anthropic.batches import AnthropicBatches
 from commands.backends.anthropic.client import make_client
 from commands.backends.anthropic.judge import AnthropicJudge
 from commands.backends.endpoint.batches import OpenAIBatches
-from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
 from commands.backends.endpoint.judge import EndpointJudge
+from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder
+from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationTask, Judge, no_progress
 from commands.settings.api_keys import key_in
@@ -30,7 +31,7 @@ from ledger.identity import EntrantId, JudgeId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
 from tests.providers.loopback import LoopbackFake
-from tests.support.builders.anthropic import FakeTime, judge_settings, queries, told_of
+from tests.support.builders.anthropic import judge_settings, queries, told_of
 from tests.support.builders.commands import record_answers
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.builders.events import judge as registered_judge
@@ -111,12 +112,12 @@ def chat_judge(echo: Echo) -> Judge:
 @pytest.fixture
 def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
     """Give all ways to ask a server, by both clients: judges, batches, the maker of responses."""
-    pace, (query,) = FakeTime().pace(), queries(1)
+    (query,) = queries(1)
     settings = JudgeSettings(JudgeId("m"), "openai-batch", "m", (("max_tokens", 64.0),))
     served = EntrantEndpoint(server(echo), n_at_a_time=1)
     task = GenerationTask(key("1"), entrant("base", loader="endpoint"), "Why?", seed=1)
     with closing(make_client()) as client:
-        direct = AnthropicJudge(client, judge_settings(), cache="off", n_at_a_time=1, pace=pace)
+        direct = AnthropicJudge(client, judge_settings(), cache="off", n_at_a_time=1)
         batches = AnthropicBatches(client, judge_settings(), cache="off")
         of_openai = OpenAIBatches(settings, server(echo))
         yield {
@@ -126,7 +127,9 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
             "chats": lambda: [*answered(chat_judge(echo), [query])],
             "batches of chats": lambda: of_openai.create([query]),
             "the state of a batch of chats": lambda: of_openai.retrieve("b"),
-            "responses": lambda: [*EndpointGenerator({EntrantId("base"): served}).generate([task])],
+            "responses": lambda: [
+                *EndpointGenerator(EndpointResponders({EntrantId("base"): served})).generate([task])
+            ],
         }
 
 
@@ -170,7 +173,7 @@ def test_no_file_tells_a_key(echo: Echo, tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "t.db") as ledger:
         recorder = record_answers(Recorder(ledger, STREAM), opened(judges=[asked]))
         task = JudgeTask(asked, [prompt().prompt_id], AskingRules(1))
-        judge_open(recorder, task, lambda: chat_judge(echo), on_progress=no_progress)
+        judge_open(recorder, task, lambda *_: chat_judge(echo), on_progress=no_progress)
         failures = [each.event for each in ledger.read(types=["JudgeQueryFailed"])]
         exported = b"".join(export_lines(ledger.rows()))
 

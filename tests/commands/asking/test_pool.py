@@ -1,7 +1,8 @@
 """Several requests are under way at a time; none is lost, and none is paid for twice."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from threading import Barrier, Event, Thread
@@ -11,23 +12,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends.remote.outcomes import (
-    MOST_ALIKE,
-    HeldRejections,
-    Settled,
-    Stop,
-    TryAgain,
-    Unanswered,
-)
-from commands.backends.remote.pace import Pace
-from commands.backends.remote.sender import MOST_LOST, THREAD_NAME, Sender
+from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled
+from commands.asking.rejections import MOST_ALIKE, HeldRejections
 from commands.errors import ProviderError, SpendLimitReached
+from commands.ports import Host, NoReply
+from ledger.errors import TourneyError
+from ledger.events.judging import Fate
+from ledger.identity import Digest
 from tests.support.builders.anthropic import FakeTime
 from tests.support.patience import PATIENCE_S
 
 TOO_MUCH = SpendLimitReached("no money")
 BUSY = ProviderError("HTTP 429")
-Ask = Callable[[int], str | Unanswered]
+Ask = Callable[[int], str | NoReply]
+
+
+def key_of(number: int) -> Digest:
+    """Name a number."""
+    return Digest(str(number))
+
+
+def no(number: int, detail: str, fate: Fate = "refused") -> NoReply:
+    """Return why a number has no answer."""
+    return NoReply(key_of(number), "errored", detail, fate)
+
+
+def rejection(number: int, detail: str, *, is_certain: bool = False) -> NoReply:
+    """Return why a number is rejected."""
+    return NoReply(key_of(number), "rejected", detail, is_certain=is_certain)
+
+
+def stop(number: int, error: TourneyError, fate: Fate = "refused", **more: bool) -> NoReply:
+    """Return that no number can succeed."""
+    what = NoReply(key_of(number), "errored", str(error), fate)
+    return replace(what, then="stop", error=error, **more)  # type: ignore[arg-type]  # is_certain
+
+
+def busy(number: int, asked_s: float | None = None) -> NoReply:
+    """Return that the server takes no numbers at present."""
+    what = NoReply(key_of(number), "errored", str(BUSY))
+    return replace(what, then="wait", error=BUSY, asked_s=asked_s)
 
 
 class Work:
@@ -47,23 +71,33 @@ class Work:
         self.took.append(len(taken))
         return taken
 
-    def sender(
+    def pool(
         self, ask: Ask, *, n_at_a_time: int = 1, held: HeldRejections[int] | None = None
-    ) -> Sender[int, str]:
-        """Return a sender whose waiting takes no time."""
-        return Sender(
-            "the server",
+    ) -> Pool[int, str]:
+        """Return a pool whose waiting takes no time."""
+        return Pool(
+            Host("the server", n_at_a_time, timeout_s=600.0),
             ask,
-            Pace(now=self.clock.now, sleep=self.clock.sleep),
-            n_at_a_time=n_at_a_time,
-            held=held or HeldRejections(),
+            key_of,
             stops=self.stops,
             tell=self.told.append,
+            pace=self.clock.pace(),
+            held=held,
         )
+
+    def groups(self, pool: Pool[int, str]) -> Iterator[Sequence[Settled[int, str]]]:
+        """Yield what becomes of all of them, as a use case would record it."""
+        with pool:
+            while pool.is_busy or (self.left and not pool.is_ending):
+                if n_free := pool.n_free(len(self.left)):
+                    pool.send(self.take(n_free))
+                yield pool.finished()
+            yield pool.last()
+            pool.require_sound()
 
     def run(self, ask: Ask, **options: object) -> "Work":
         """Ask about all of them, and keep what became of each even after an error."""
-        for group in self.sender(ask, **options).run(self.take):  # type: ignore[arg-type]  # as above
+        for group in self.groups(self.pool(ask, **options)):  # type: ignore[arg-type]  # as above
             self.settled += group
         return self
 
@@ -71,14 +105,14 @@ class Work:
     def fates(self) -> dict[int, str]:
         """The fate of each number; "answered" if it was."""
         return {
-            each.request: each.answer.fate if isinstance(each.answer, Unanswered) else "answered"
+            each.request: each.answer.fate if isinstance(each.answer, NoReply) else "answered"
             for each in self.settled
         }
 
     @property
     def reasons(self) -> list[str]:
         """The reasons of those without an answer."""
-        return [each.answer.reason for each in self.settled if isinstance(each.answer, Unanswered)]
+        return [each.answer.reason for each in self.settled if isinstance(each.answer, NoReply)]
 
 
 @given(n=st.integers(0, 30), n_at_a_time=st.integers(1, 8))
@@ -104,16 +138,16 @@ def test_every_request_that_was_taken_is_settled_whatever_happens(
     fails = data.draw(st.lists(st.sampled_from(["ok", "busy", "broken", "no", "stop"]), min_size=n))
     turns = iter(fails)
 
-    def ask(_: int) -> str | Unanswered:
+    def ask(number: int) -> str | NoReply:
         match next(turns, "ok"):
             case "busy":
-                raise TryAgain(BUSY, is_limit=True)
+                return busy(number)
             case "broken":
-                raise TryAgain(Unanswered("HTTP 500"))
+                return no(number, "HTTP 500")
             case "no":
-                return Unanswered("too odd", reason="rejected", is_certain=False)
+                return rejection(number, "too odd")
             case "stop":
-                raise Stop(TOO_MUCH)
+                return stop(number, TOO_MUCH)
         return "ok"
 
     work = Work(n)
@@ -146,7 +180,7 @@ def test_answers_that_come_together_do_not_wait_for_each_other() -> None:
         return "yes"
 
     sizes = []
-    for group in work.sender(ask, n_at_a_time=n).run(work.take):
+    for group in work.groups(work.pool(ask, n_at_a_time=n)):
         assert all_answered.wait(PATIENCE_S)
         sizes.append(len(group))
 
@@ -159,11 +193,11 @@ def test_what_is_under_way_at_an_error_is_answered_before_it_is_raised() -> None
     both, work = Barrier(2, timeout=PATIENCE_S), Work(20)
     failed = Event()
 
-    def ask(number: int) -> str:
+    def ask(number: int) -> str | NoReply:
         both.wait()
         if number == 0:
             failed.set()
-            raise Stop(TOO_MUCH)
+            return stop(number, TOO_MUCH)
         assert failed.wait(PATIENCE_S)
         return "ok"
 
@@ -190,9 +224,8 @@ def test_who_is_stopped_sends_nothing_more_and_records_what_is_under_way() -> No
 def test_who_stops_listening_waits_for_nothing() -> None:
     """The second Ctrl-C must work at once, be a server ever so slow."""
     late, others, work = Event(), set(threads()), Work(2)
-    results = work.sender(
-        lambda n: "ok" if n == 0 else str(late.wait(PATIENCE_S)), n_at_a_time=2
-    ).run(work.take)
+    pool = work.pool(lambda n: "ok" if n == 0 else str(late.wait(PATIENCE_S)), n_at_a_time=2)
+    results = work.groups(pool)
     next(results)
 
     results.close()  # type: ignore[attr-defined]  # it is a generator
@@ -201,48 +234,32 @@ def test_who_stops_listening_waits_for_nothing() -> None:
     late.set()
 
 
-def test_a_request_that_was_surely_not_answered_is_sent_again() -> None:
-    """Up to six times, each after a longer wait; then it is left for another time."""
+def unreachable(number: int) -> NoReply:
+    """Return that the server was not reached."""
+    error = ProviderError("connection refused")
+    what = NoReply(key_of(number), "errored", str(error), "not sent")
+    return replace(what, then="ask again", error=error)
+
+
+def test_a_request_that_was_surely_not_sent_is_sent_again() -> None:
+    """A server may be started again meanwhile."""
     n_asked: dict[int, int] = {}
 
-    def ask(number: int) -> str:
+    def ask(number: int) -> str | NoReply:
         n_asked[number] = n_asked.get(number, 0) + 1
-        if number == 0 or n_asked[number] < 3:
-            raise TryAgain(Unanswered("HTTP 500"))
-        return "ok"
+        return unreachable(number) if n_asked[number] < 3 else "ok"
 
     work = Work(2).run(ask)
 
-    assert n_asked == {0: 6, 1: 3}
-    assert work.fates == {0: "refused", 1: "answered"}
-    assert work.reasons == ["errored"]
-
-
-def test_a_failure_that_names_a_wait_is_no_limit() -> None:
-    """It is of one request, which is given up after six attempts like any other."""
-    n_asked = [0]
-
-    def ask(number: int) -> str:
-        n_asked[0] += number == 0
-        if number == 0:
-            raise TryAgain(Unanswered("HTTP 500"), asked_s=1.0)
-        return "ok"
-
-    work = Work(20).run(ask)
-
-    assert n_asked == [6]
-    assert work.fates == {0: "refused", **dict.fromkeys(range(1, 20), "answered")}
+    assert n_asked == {0: 3, 1: 3}
+    assert set(work.fates.values()) == {"answered"}
 
 
 def test_a_server_that_cannot_be_reached_ends_the_run() -> None:
     """None of the requests was sent."""
-
-    def ask(_: int) -> str:
-        raise TryAgain(ProviderError("connection refused"), fate="not sent")
-
     work = Work(30)
     with pytest.raises(ProviderError, match="connection refused"):
-        work.run(ask)
+        work.run(unreachable)
 
     assert work.fates == {0: "not sent"}
 
@@ -251,9 +268,9 @@ def test_what_may_have_been_billed_is_not_sent_again() -> None:
     """Nobody pays twice without being told."""
     asked: list[int] = []
 
-    def ask(number: int) -> str | Unanswered:
+    def ask(number: int) -> str | NoReply:
         asked.append(number)
-        return Unanswered("cut", "perhaps billed") if number == 1 else "ok"
+        return no(number, "cut", "perhaps billed") if number == 1 else "ok"
 
     work = Work(3).run(ask)
 
@@ -266,7 +283,7 @@ def test_request_after_request_without_an_answer_ends_the_run() -> None:
     work = Work(50)
 
     with pytest.raises(ProviderError, match=r"10 requests in a row got no answer, .*'cut'"):
-        work.run(lambda _: Unanswered("cut", "perhaps billed"))
+        work.run(lambda number: no(number, "cut", "perhaps billed"))
 
     assert len(work.settled) == MOST_LOST
 
@@ -275,10 +292,10 @@ def test_a_limit_is_waited_out_and_costs_no_attempt() -> None:
     """However often it is reached."""
     n_left = [30]
 
-    def ask(_: int) -> str:
+    def ask(number: int) -> str | NoReply:
         if n_left[0]:
             n_left[0] -= 1
-            raise TryAgain(BUSY, is_limit=True, asked_s=60.0)
+            return busy(number, asked_s=60.0)
         return "ok"
 
     work = Work(2).run(ask)
@@ -291,11 +308,10 @@ def test_a_limit_is_waited_out_and_costs_no_attempt() -> None:
 
 def test_a_reply_of_another_kind_ends_the_run_unless_the_server_is_proven() -> None:
     """A welcome page says that the address is wrong; one broken body among many says nothing."""
-    wrong = Stop(ProviderError("no JSON"), "perhaps billed", unless_proven=True)
 
-    def ask(number: int) -> str:
+    def ask(number: int) -> str | NoReply:
         if number == first_wrong:
-            raise wrong
+            return stop(number, ProviderError("no JSON"), "perhaps billed", is_certain=False)
         return "ok"
 
     first_wrong = 0
@@ -309,8 +325,7 @@ def test_a_reply_of_another_kind_ends_the_run_unless_the_server_is_proven() -> N
 
 def rejecting(numbers: range) -> Ask:
     """Return a server that rejects some numbers, all in the same words."""
-    no = Unanswered("usage limit", reason="rejected", is_certain=False)
-    return lambda number: no if number in numbers else "ok"
+    return lambda number: rejection(number, "usage limit") if number in numbers else "ok"
 
 
 def test_rejections_in_the_same_words_end_the_run_and_burn_nothing() -> None:
@@ -330,11 +345,7 @@ def test_rejections_that_differ_in_the_requests_id_alone_are_alike() -> None:
     work = Work(30)
 
     with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
-        work.run(
-            lambda _: Unanswered(
-                f"HTTP 400: no (request req_{next(ids)})", reason="rejected", is_certain=False
-            )
-        )
+        work.run(lambda number: rejection(number, f"HTTP 400: no (request req_{next(ids)})"))
 
     assert work.reasons == ["errored"] * MOST_ALIKE
 
@@ -344,16 +355,16 @@ def test_a_server_that_is_blamed_stays_so_while_the_rest_comes_in() -> None:
     turns, together = count(), Barrier(MOST_ALIKE + 1, timeout=PATIENCE_S)
     blamed = Event()
 
-    def ask(_: int) -> Unanswered:
-        number = next(turns)
+    def ask(number: int) -> NoReply:
+        turn = next(turns)
         together.wait()
-        if number == MOST_ALIKE:
+        if turn == MOST_ALIKE:
             assert blamed.wait(PATIENCE_S)
-            return Unanswered("other words", reason="rejected", is_certain=False)
-        return Unanswered("limit", reason="rejected", is_certain=False)
+            return rejection(number, "other words")
+        return rejection(number, "limit")
 
     class Blaming(HeldRejections[int]):
-        def add(self, request: int, rejection: Unanswered, n_sent: int) -> None:
+        def add(self, request: int, rejection: NoReply, n_sent: int) -> None:
             super().add(request, rejection, n_sent)
             if self.blames_server:
                 blamed.set()
@@ -377,12 +388,12 @@ def test_an_answer_to_an_earlier_request_proves_nothing() -> None:
     """It was under way when the limit was reached."""
     rejected, work = Event(), Work(2)
 
-    def ask(number: int) -> str | Unanswered:
+    def ask(number: int) -> str | NoReply:
         if number == 0:
             assert rejected.wait(PATIENCE_S)
             return "ok"
         rejected.set()
-        return Unanswered("limit", reason="rejected", is_certain=False)
+        return rejection(number, "limit")
 
     held: HeldRejections[int] = HeldRejections()
     work.run(ask, n_at_a_time=2, held=held)
@@ -394,8 +405,8 @@ def test_rejections_for_reasons_of_their_own_are_final() -> None:
     """A few prompts may each have a fault; twice as many as are alike are the server's."""
     wrong = [f"{word} is not allowed" for word in "abcdefghijklmnopqrst"]
 
-    def ask(number: int) -> Unanswered:
-        return Unanswered(wrong[number], reason="rejected", is_certain=False)
+    def ask(number: int) -> NoReply:
+        return rejection(number, wrong[number])
 
     few = Work(2 * MOST_ALIKE - 1).run(ask)
     many = Work(20)
@@ -414,8 +425,7 @@ def test_rejections_with_answers_between_them_are_not_in_a_row() -> None:
             held.answered(number)
         else:
             word = "abcdefghijklmnop"[number // 4 - 1]
-            no = Unanswered(f"no {word}", reason="rejected", is_certain=False)
-            held.add(number, no, 64)
+            held.add(number, rejection(number, f"no {word}"), 64)
 
     assert not held.blames_server
 
@@ -423,11 +433,10 @@ def test_rejections_with_answers_between_them_are_not_in_a_row() -> None:
 def test_alike_rejections_with_an_earlier_answer_between_are_not_said_to_be_in_a_row() -> None:
     """An account's limit may be reached while earlier requests are still answered."""
     held: HeldRejections[int] = HeldRejections()
-    no = Unanswered("usage limit", reason="rejected", is_certain=False)
     for number in range(MOST_ALIKE):
         if number == 3:
             held.answered(number)
-        held.add(number, no, 64)
+        held.add(number, rejection(number, "usage limit"), 64)
 
     assert held.blames_server
     assert held.tally == "8 requests in the same words"
@@ -435,12 +444,14 @@ def test_alike_rejections_with_an_earlier_answer_between_are_not_said_to_be_in_a
 
 def test_a_server_that_answers_nothing_is_not_believed_about_its_requests() -> None:
     """A gateway that flags everything is set up wrongly; one that answers others is believed."""
-    flagged = Unanswered("flagged", reason="rejected")
     all_flagged, few_flagged = Work(20), Work(20)
 
+    def flagged(number: int) -> NoReply:
+        return rejection(number, "flagged", is_certain=True)
+
     with pytest.raises(ProviderError, match="rejected 8 requests in a row"):
-        all_flagged.run(lambda _: flagged)
-    few_flagged.run(lambda number: "ok" if number == 0 else flagged)
+        all_flagged.run(flagged)
+    few_flagged.run(lambda number: "ok" if number == 0 else flagged(number))
 
     assert all_flagged.reasons == ["errored"] * MOST_ALIKE
     assert few_flagged.reasons == ["rejected"] * 19
@@ -449,11 +460,11 @@ def test_a_server_that_answers_nothing_is_not_believed_about_its_requests() -> N
 def test_a_few_rejections_are_believed_and_remembered() -> None:
     """A cap cuts a run into pieces that are each too short to tell."""
     held: HeldRejections[int] = HeldRejections()
-    no = rejecting(range(100))
+    ask = rejecting(range(100))
 
-    first = Work(5).run(no, held=held)
+    first = Work(5).run(ask, held=held)
     with pytest.raises(ProviderError, match=r"rejected \d+ requests"):
-        Work(5).run(no, held=held)
+        Work(5).run(ask, held=held)
 
     assert first.reasons == ["rejected"] * 5
 
@@ -478,6 +489,7 @@ def test_a_system_with_few_threads_sends_with_those(monkeypatch: pytest.MonkeyPa
     work = Work(40).run(str, n_at_a_time=16)
 
     assert list(work.fates.values()) == ["answered"] * 40
+    assert max(work.took) == 3  # no more are recorded as sent than threads exist
 
 
 def test_a_system_without_threads_records_nothing_as_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -509,16 +521,15 @@ def test_a_request_that_hangs_is_told_of_while_it_hangs() -> None:
         work.told.append(line)
         told.set()
 
-    sender = Sender[int, str](
-        "the server",
+    pool = Pool[int, str](
+        Host("the server", 1, timeout_s=600.0),
         lambda number: f"{number} {told.wait(PATIENCE_S)}",
-        Pace(now=work.clock.now, sleep=work.clock.sleep),
-        n_at_a_time=1,
-        held=HeldRejections(),
+        key_of,
         stops=Event(),
         tell=tell,
+        pace=work.clock.pace(),
     )
-    settled = [each for group in sender.run(work.take) for each in group]
+    settled = [each for group in work.groups(pool) for each in group]
 
     assert settled == [Settled(0, "0 True")]
     assert work.told[0].startswith("waiting for the server since ")

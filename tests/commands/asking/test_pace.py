@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from commands.backends.remote.pace import Pace, back_off_s
+from commands.asking.pace import Pace, back_off_s
 from tests.support.builders.anthropic import FakeTime
 
 N_AT_A_TIME: Final = 64

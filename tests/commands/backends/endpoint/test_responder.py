@@ -7,9 +7,10 @@ from threading import Barrier
 
 import pytest
 
-from commands.backends.endpoint.generator import EndpointGenerator, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
+from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.generate import generate_missing, generate_with_consent, options_of
 from commands.errors import (
     ConfigurationError,
@@ -68,7 +69,7 @@ def evaluate(
 ) -> Evaluations:
     """Evaluate in chunks of ten, and return what is known when that is over."""
     served = EntrantEndpoint(Endpoint(url, "entrant", None), n_at_a_time=1)
-    generator = EndpointGenerator({EntrantId("base"): served})
+    generator = EndpointGenerator(EndpointResponders({EntrantId("base"): served}))
     inference = Inference(BASE, lambda: generator, None)
     for evaluation in evaluations:
         evaluation.chunk_size = 10
@@ -188,7 +189,9 @@ def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> 
     """Return the generator of two entrants on a server that is asked nothing again."""
     server = Endpoint(url, "entrant", api_key)
     served = EntrantEndpoint(server, n_at_a_time)
-    return EndpointGenerator({EntrantId("base"): served, EntrantId("tuned"): served})
+    return EndpointGenerator(
+        EndpointResponders({EntrantId("base"): served, EntrantId("tuned"): served})
+    )
 
 
 def results_of(url: str, asked: Sequence[GenerationTask], *, n_at_a_time: int = 1) -> Results:
@@ -554,7 +557,9 @@ def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder)
         fake.inject(Fault("slow"), Fault("server_error"), Fault("slow"), Fault("too_large"))
         server = Endpoint(fake.url, "entrant", None)
         served = {EntrantId("base"): EntrantEndpoint(server, 1)}
-        answers = EndpointGenerator(served).billed_by(billing).generate(tasks(4))
+        answers = (
+            EndpointGenerator(EndpointResponders(served)).billed_by(billing).generate(tasks(4))
+        )
         with pytest.raises(LeftUnanswered):
             list(answers)
 
@@ -587,7 +592,9 @@ def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
     billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         served = {EntrantId("base"): EntrantEndpoint(Endpoint(fake.url, "entrant", None), 1)}
-        answers = EndpointGenerator(served).billed_by(billing).generate(tasks(4))
+        answers = (
+            EndpointGenerator(EndpointResponders(served)).billed_by(billing).generate(tasks(4))
+        )
         first = next(answers)
         with pytest.raises(KeyboardInterrupt):
             next(answers)
@@ -610,7 +617,7 @@ def sent(options: EntrantOptions, temperature: float | None = 0.5) -> Json:
     task = GenerationTask(key("r"), chosen, "a dose", 7, options_of(chosen))
     with FakeOpenAI() as fake:
         served = EntrantEndpoint(Endpoint(fake.url, "entrant", None), n_at_a_time=1)
-        list(EndpointGenerator({chosen.entrant_id: served}).generate([task]))
+        list(EndpointGenerator(EndpointResponders({chosen.entrant_id: served})).generate([task]))
         [asked] = fake.traffic.asked
     return asked
 

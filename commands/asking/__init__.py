@@ -1,0 +1,1 @@
+"""Ask a server several requests at a time: threads, pace, retries, and what ends a run."""

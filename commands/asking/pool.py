@@ -1,0 +1,329 @@
+"""Ask one server several requests at a time, each again only if nobody was billed.
+
+The use case holds the loop: it records requests as sent, hands them to the pool, and records what
+became of them.
+
+    while pool.is_busy or (waiting and not pool.is_ending):
+        if n := pool.n_free(len(waiting)):
+            pool.send(record_as_sent(waiting, n))
+        record(pool.finished())
+    record(pool.last())
+
+A request that a busy server may have billed is given back, to be recorded and sent as another.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from commands.asking.pace import Pace, back_off_s
+from commands.asking.rejections import HeldRejections
+from commands.asking.waiting_notices import WaitingNotices
+from commands.errors import ProviderError
+from commands.ports import Host, NoReply, Reply, Tell
+from commands.settings.api_keys import redacted
+from ledger.events.judging import Fate
+from ledger.identity import Digest
+
+THREAD_NAME: Final = "request"
+MOST_LOST: Final = 10  # requests in a row without an answer, before the rest is not sent
+LONGEST_WAIT_S: Final = 12 * 3600.0  # if a server wants a longer one, it is left alone
+_ATTEMPTS: Final = 6  # to send a request
+_LONGEST_UNTIMED_WAIT_S: Final = 3600.0  # of rejections without an answer that name no time to wait
+_WORTH_TELLING_S: Final = 5.0
+_GROUP: Final = 16  # answers at most, or more where there would be more groups
+_GROUPS: Final = 8  # of all answers that may come together: one is recorded while others are asked
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class Settled(NamedTuple, Generic[Request, Answer]):
+    """A request and what became of it."""
+
+    request: Request
+    answer: Answer | NoReply
+
+
+class _Sent(NamedTuple, Generic[Request]):
+    number: int  # in the order of sending
+    request: Request
+    n_failed: int  # times that it could not be sent before
+
+
+class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Answer]):
+    """Threads that ask one server, until none is left to ask or the server fails."""
+
+    def __init__(
+        self,
+        host: Host,
+        ask: Callable[[Request], Answer | NoReply],
+        key_of: Callable[[Request], Digest],
+        *,
+        stops: Event,
+        tell: Tell,
+        pace: Pace | None = None,
+        held: HeldRejections[Request] | None = None,
+        longest_wait_s: float = LONGEST_WAIT_S,
+    ) -> None:
+        """Take whom to ask.
+
+        Args:
+            host: Who is asked.
+            ask: Sends one request and waits for the answer; called on threads.
+            key_of: Names a request.
+            stops: Set by another thread or a signal: nothing more is sent.
+            tell: Reports long waits, for the server and for an answer.
+            pace: When the server takes requests; it may be shared by pools after each other.
+            held: The server's rejections so far; likewise.
+            longest_wait_s: How long to wait for a busy server.
+        """
+        self._host, self._ask, self._key_of = host, ask, key_of
+        self._stops, self._tell = stops, tell
+        self._pace, self._held = pace or Pace(), held or HeldRejections()
+        self._sleep = self._pace.sleep or stops.wait
+        self._longest_wait_s = longest_wait_s
+        self._notices = WaitingNotices(
+            host.name, timeout_s=host.timeout_s, now=self._pace.now, tell=tell
+        )
+        self._n_at_a_time = host.n_at_a_time
+        self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
+        self._done: SimpleQueue[tuple[_Sent[Request], Answer | NoReply | Exception]]
+        self._done = SimpleQueue()
+        self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
+        self._turns = count()
+        self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
+        self._n_waiting = 0  # with the use case, and could be sent
+        self._limited_since: datetime | None = None
+        self._error: Exception | None = None
+
+    def __exit__(self, *_: object) -> None:
+        """Let the threads end, and wait for none."""
+        for _thread in range(self._n_threads):
+            self._todo.put(None)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether requests are under way, or to be sent again."""
+        return bool(self._n_under_way or self._again)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more is sent: after Ctrl-C, or an error of the server."""
+        return self._error is not None or self._stops.is_set()
+
+    def n_free(self, n_waiting: int) -> int:
+        """Return how many of the waiting requests may be sent now; their threads exist.
+
+        Where the system allows fewer threads, these do all of the work.
+
+        Raises:
+            ProviderError: It allows none.
+        """
+        self._n_waiting = n_waiting
+        if self.is_ending or self._pace.wait_s:
+            return 0
+        n_free = self._n_free
+        while n_free and self._again and self._again[0][0] <= self._pace.now():
+            self._put(heappop(self._again)[-1])
+            n_free -= 1
+        n_free = min(n_free, n_waiting)
+        self._start_threads(self._n_under_way + n_free)
+        return min(n_free, self._n_threads - self._n_under_way)
+
+    def send(self, requests: Sequence[Request]) -> None:
+        """Send requests that are recorded as sent, at most as many as are free."""
+        self._n_waiting = self._n_waiting - len(requests) if requests else 0
+        for request in requests:
+            self._put(_Sent(0, request, 0))
+
+    def finished(self) -> Sequence[Settled[Request, Answer]]:
+        """Wait for answers, or until more may be sent; return what is settled.
+
+        After an error, or when `stops` is set, what is under way is still answered.
+        """
+        settled = [each for sent, result in self._came() for each in self._outcome(sent, result)]
+        if self.is_ending:
+            dropped, self._again = self._again, []
+            why = "the run ended before it was sent again"
+            settled += [
+                Settled(sent.request, NoReply(self._key_of(sent.request), "errored", why, fate))
+                for *_, fate, sent in dropped
+            ]
+        return settled
+
+    def last(self) -> Sequence[Settled[Request, Answer]]:
+        """Return the rejections that were held back until the end."""
+        if not self.is_ending:
+            self._error = self._held.blame()
+        return [Settled(*each) for each in self._held.at_end(has_failed=self.is_ending)]
+
+    def require_sound(self) -> None:
+        """Raise what is wrong with the server, if anything is."""
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def _n_free(self) -> int:
+        return self._pace.n_free(self._n_under_way, self._n_at_a_time)
+
+    def _put(self, sent: _Sent[Request]) -> None:
+        self._n_sent = self._pace.sent()
+        self._n_under_way += 1
+        self._notices.sent(self._n_sent)
+        self._todo.put(sent._replace(number=self._n_sent))
+
+    def _start_threads(self, n: int) -> None:
+        while self._n_threads < min(n, self._n_at_a_time):
+            # a daemon: an ending process must not wait for answers that it would not record
+            thread = Thread(target=self._work, name=THREAD_NAME, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                if not self._n_threads:
+                    why = f"no request can be sent: {error}; free some memory"
+                    raise ProviderError(why) from error
+                self._n_at_a_time = self._n_threads
+                return
+            self._n_threads += 1
+
+    def _work(self) -> None:
+        while (sent := self._todo.get()) is not None:
+            try:
+                self._done.put((sent, self._ask(sent.request)))
+            except Exception as error:  # noqa: BLE001  # handled in the reader's thread
+                self._done.put((sent, error))
+
+    def _came(self) -> Iterator[tuple[_Sent[Request], Answer | NoReply | Exception]]:
+        """Yield what came back, after waiting for the first."""
+        wait_s = self._wait_s()
+        if not self._n_under_way:
+            if 0 < wait_s < inf:
+                self._sleep(wait_s)
+            return
+        try:
+            yield self._done.get(timeout=min(wait_s, self._notices.due_s))
+            for _ in range(1, max(_GROUP, self._n_at_a_time // _GROUPS)):
+                yield self._done.get_nowait()
+        except Empty:
+            self._notices.tell_if_due()
+
+    def _wait_s(self) -> float:
+        """Return the seconds until a further request may be sent."""
+        if self.is_ending or not self._n_free:
+            return inf
+        if self._n_waiting:
+            return self._pace.wait_s
+        if not self._again:
+            return inf
+        due_s = (self._again[0][0] - self._pace.now()).total_seconds()
+        return max(due_s, self._pace.wait_s, 0.0)
+
+    def _outcome(
+        self, sent: _Sent[Request], result: Answer | NoReply | Exception
+    ) -> list[Settled[Request, Answer]]:
+        self._n_under_way -= 1
+        self._notices.ended(sent.number)
+        self._pace.ended(sent.number)
+        if isinstance(result, Exception):
+            return self._failed(sent.request, self._broken(sent.request, result), result)
+        if not isinstance(result, NoReply):
+            return self._answered(sent, result)
+        if result.then in {"ask again", "wait"}:
+            return self._later(sent, result)
+        if result.then == "stop" and (result.is_certain or not self._held.has_answered):
+            return self._failed(sent.request, result, result.error)
+        if result.reason == "rejected":
+            return self._rejected(sent.request, result)
+        return self._unanswered(sent.request, result)
+
+    def _answered(self, sent: _Sent[Request], answer: Answer) -> list[Settled[Request, Answer]]:
+        self._n_lost, self._limited_since = 0, None
+        self._pace.answered(sent.number)
+        if isinstance(answer, Reply):
+            self._pace.hold(answer.asked_s)
+        final = [Settled[Request, Answer](*each) for each in self._held.answered(sent.number)]
+        return [*final, Settled(sent.request, answer)]
+
+    def _broken(self, request: Request, error: Exception) -> NoReply:
+        why = f"{type(error).__name__}: {redacted(str(error))}"
+        return NoReply(self._key_of(request), "errored", why, "perhaps billed")
+
+    def _failed(
+        self, request: Request, what: NoReply, error: Exception | None
+    ) -> list[Settled[Request, Answer]]:
+        self._error = self._error or error
+        return [Settled(request, what)]
+
+    def _unanswered(self, request: Request, what: NoReply) -> list[Settled[Request, Answer]]:
+        """Stop if request after request gets no answer: each may be billed."""
+        self._n_lost += 1
+        if self._n_lost >= MOST_LOST:
+            why = f"{MOST_LOST} requests in a row got no answer, last error: {what.detail!r}"
+            return self._failed(request, what, ProviderError(why))
+        return [Settled(request, what)]
+
+    def _rejected(self, request: Request, what: NoReply) -> list[Settled[Request, Answer]]:
+        """Hold a rejection; stop if the server rejects request after request.
+
+        A certain one, of a server that has answered, is of its request alone.
+        """
+        if what.is_certain and self._held.has_answered:
+            return [Settled(request, what)]
+        self._held.add(request, what, self._n_sent)
+        if self._held.blames_server:
+            self._error = (
+                self._error
+                or self._held.blame()
+                or ProviderError(
+                    f"{self._host.name} rejected {self._held.tally} (the last: {what.detail!r})."
+                    " Correct the server, the account or the settings, then run the same command"
+                    " again."
+                )
+            )
+        return []
+
+    def _later(self, sent: _Sent[Request], what: NoReply) -> list[Settled[Request, Answer]]:
+        """Put a request back, unless the server has failed for too long."""
+        if what.then == "wait":
+            is_patient, wait_s, n_failed = self._slow_down(sent, what), 0.0, sent.n_failed
+        else:
+            wait_s, n_failed = back_off_s(sent.n_failed), sent.n_failed + 1
+            is_patient = n_failed < _ATTEMPTS
+            self._pace.hold(wait_s)  # the others would fail as well
+        if not is_patient:
+            return self._failed(sent.request, replace(what, then="stop"), what.error)
+        if what.fate == "perhaps billed":
+            return [Settled(sent.request, what)]
+        due_at = self._pace.now() + timedelta(seconds=wait_s)
+        heappush(
+            self._again,
+            (due_at, next(self._turns), what.fate, sent._replace(n_failed=n_failed)),
+        )
+        return []
+
+    def _slow_down(self, sent: _Sent[Request], what: NoReply) -> bool:
+        """Wait as the server asks; return False if it asks too much, or has for too long."""
+        now = self._pace.now()
+        self._limited_since = self._limited_since or now
+        longest_s = self._longest_wait_s
+        if what.asked_s is None:
+            longest_s = min(longest_s, _LONGEST_UNTIMED_WAIT_S)
+        limited_s = (now - self._limited_since).total_seconds()
+        if max(limited_s, what.asked_s or 0.0) > longest_s:
+            return False
+        held_s = self._pace.wait_s
+        wait_s = self._pace.rejected(sent.number, what.asked_s)
+        if wait_s > max(held_s, _WORTH_TELLING_S):
+            until = now + timedelta(seconds=wait_s)
+            self._tell(
+                f"{self._host.name} takes no more requests now: waiting {wait_s:.0f} s, until"
+                f" {until.astimezone():%H:%M:%S} ({what.detail})"
+            )
+        return True

@@ -1,0 +1,148 @@
+"""An entrant on a server with OpenAI's API, such as vLLM or SGLang.
+
+The server renders the chat, counts the tokens and ends the answer. A prompt that it refuses, for
+instance as too long, has no answer; no prompt is truncated.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
+from weakref import finalize
+
+from commands.backends.endpoint._replies import text_of
+from commands.backends.endpoint.about import AboutServer, ask_about
+from commands.backends.endpoint.refused_parameters import LearntParameters
+from commands.backends.endpoint.requests import (
+    PATH,
+    PLAIN_PATH,
+)
+from commands.backends.endpoint.server import Endpoint, post_by
+from commands.entrants.chats import as_json, prompt_messages
+from commands.ports import (
+    GeneratedText,
+    GenerationFailure,
+    GenerationOptions,
+    GenerationTask,
+    Host,
+    NoReply,
+)
+from ledger.events.options import EntrantOptions, Messages
+from ledger.events.registration import Entrant
+from ledger.events.requests import ParameterRefused, ServerFacts
+from ledger.identity import EntrantId, Json
+from projections.tournament.estimate import FRAME_TOKENS, n_bytes
+
+
+@dataclass(frozen=True)
+class EntrantEndpoint:
+    """An entrant's server, and the largest number of simultaneous requests."""
+
+    server: Endpoint
+    n_at_a_time: int
+
+
+@dataclass(frozen=True)
+class EndpointResponders:
+    """The servers of entrants, as `ResponderOf`."""
+
+    served: Mapping[EntrantId, EntrantEndpoint]
+    _about: dict[str, AboutServer] = field(default_factory=dict)  # by server
+
+    def __call__(
+        self, entrant: Entrant, refused: Sequence[ParameterRefused]
+    ) -> "EndpointResponder":
+        """Return who answers for an entrant."""
+        return EndpointResponder(
+            entrant, self.served[entrant.entrant_id], refused, about=self._about
+        )
+
+
+class EndpointResponder:
+    """Sends one request per task."""
+
+    def __init__(
+        self,
+        entrant: Entrant,
+        served: EntrantEndpoint,
+        refused: Sequence[ParameterRefused],
+        *,
+        about: dict[str, AboutServer],
+    ) -> None:
+        """Take the entrant, its server, what servers do not take, and what they said before."""
+        self._entrant, self._server, self._about = entrant, served.server, about
+        self.url = served.server.base_url
+        self.host = Host(served.server.name, served.n_at_a_time, served.server.timeout_s)
+        self._learnt = LearntParameters(self.url, entrant.weights, refused)
+        self._client = served.server.client()
+        self._post = self._learnt.adapt(post_by(self._client))
+        finalize(self, self._client.close)
+
+    def facts(self) -> ServerFacts | None:
+        """Return what the server says of itself; each server is asked once."""
+        if self.url not in self._about:
+            self._about[self.url] = ask_about(self._server, self._client)
+        return self._about[self.url].facts(self._entrant.weights)
+
+    def n_input_at_most(self, task: GenerationTask) -> int:
+        """Return an upper bound on a request's tokens: a token has at least one byte."""
+        return n_bytes(json.dumps(_body(task), ensure_ascii=False)) + FRAME_TOKENS
+
+    def ask(self, task: GenerationTask) -> GeneratedText | GenerationFailure | NoReply:
+        """Send a task once, or without a parameter that the server does not take."""
+        began_at = perf_counter()
+        answer = self._server.answer(
+            task.response_key,
+            partial(self._post, PATH if task.options.is_chat else PLAIN_PATH, _body(task)),
+            lambda body: text_of(
+                task.response_key,
+                body,
+                elapsed_s=perf_counter() - began_at,
+                stop=task.options.stop,
+            ),
+        )
+        if isinstance(answer, GeneratedText):
+            return replace(answer, refused=self._learnt.news())
+        return answer
+
+
+def _body(task: GenerationTask) -> Mapping[str, Json]:
+    """Return the JSON of a task, as a chat or as plain text.
+
+    Options that greedy decoding ignores are left out.
+    """
+    entrant, options = task.entrant, task.options
+    body: dict[str, Json] = {
+        "model": entrant.weights,
+        "max_tokens": entrant.max_new_tokens,
+        "temperature": entrant.temperature or 0.0,
+    }
+    prompt = entrant.chosen.around(task.prompt_text)
+    messages = task.messages or prompt_messages(entrant.chosen.system, prompt)
+    body |= _chat(entrant.chosen, messages) if options.is_chat else {"prompt": prompt}
+    if entrant.temperature is not None:
+        body |= {"seed": task.seed, **_sampling(options)}
+    if options.repetition_penalty != 1:
+        body["repetition_penalty"] = options.repetition_penalty
+    if options.stop:
+        body["stop"] = options.stop
+    body |= json.loads(entrant.chosen.extra_body or "{}")
+    return body
+
+
+def _chat(options: EntrantOptions, messages: Messages) -> Mapping[str, Json]:
+    """Return the turns of a chat; vLLM and SGLang let an answer go on."""
+    chat: dict[str, Json] = {"messages": tuple(as_json(messages))}
+    if messages[-1][0] == "assistant":
+        chat |= {"add_generation_prompt": False, "continue_final_message": True}
+    if options.template_arguments:
+        chat["chat_template_kwargs"] = json.loads(options.template_arguments)
+    return chat
+
+
+def _sampling(options: GenerationOptions) -> Mapping[str, Json]:
+    """Return from which tokens to sample, as far as it is not from all."""
+    chosen = {"top_p": options.top_p, "top_k": options.top_k, "min_p": options.min_p}
+    unset = {"top_p": 1.0, "top_k": None, "min_p": 0.0}
+    return {name: value for name, value in chosen.items() if value != unset[name]}

@@ -1,0 +1,208 @@
+"""Use case: generate responses of entrants that servers answer for, several at a time.
+
+Each request is recorded with its worst cost before it is sent, and its end together with the
+response that it brought.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from threading import Event
+from typing import Final, TypeAlias
+
+from commands.asking.learnt import described
+from commands.asking.pace import Pace
+from commands.asking.pool import LONGEST_WAIT_S, Pool, Settled
+from commands.asking.rejections import HeldRejections
+from commands.errors import LeftUnanswered
+from commands.ports import (
+    Billing,
+    GeneratedText,
+    GenerationFailure,
+    GenerationTask,
+    NoReply,
+    Responder,
+    ResponderOf,
+    Tell,
+)
+from commands.spending.billing import NO_BILLING
+from commands.spending.credible_usage import CredibleUsage
+from ledger.events.money import Usage
+from ledger.events.registration import Entrant
+from ledger.events.requests import Charge
+
+LONGEST_SILENT_WAIT_S: Final = 120.0  # longer looks like a hang
+_NO_USAGE: Final = "answered, and the server does not say credibly how many tokens it took"
+_Result: TypeAlias = GeneratedText | GenerationFailure
+_Answer: TypeAlias = GeneratedText | GenerationFailure | NoReply
+
+
+@dataclass(frozen=True)
+class EndpointGenerator:
+    """Answers tasks entrant by entrant, one request per task."""
+
+    responder_of: ResponderOf
+    tell: Tell | None = None  # reports long waits; None: there are none
+    billing: Billing = NO_BILLING
+    _paces: dict[str, Pace] = field(default_factory=dict)  # by server
+    _held: dict[Entrant, HeldRejections[GenerationTask]] = field(default_factory=dict)
+    _introduced: set[Entrant] = field(default_factory=set)  # what their servers say is recorded
+
+    def billed_by(self, billing: Billing) -> "EndpointGenerator":
+        """Return the same generator, whose requests are recorded and kept within the cap."""
+        return replace(self, billing=billing)
+
+    def generate(self, tasks: Sequence[GenerationTask]) -> Iterator[tuple[_Result, ...]]:
+        """Yield answers as they come; raise at the end if tasks are unanswered.
+
+        A failed request does not stop the others. A failure that affects all requests stops the
+        run; answers to requests already sent are still yielded.
+
+        Raises:
+            NoCredentials: A server needs a key, or refuses it.
+            ConfigurationError: A server does not have the model.
+            SpendLimitReached: The server's credit is used up.
+            ProviderError: A server cannot be reached, is another API, rejects every request, or
+                fails too often in a row.
+            LeftUnanswered: Some tasks got no answer.
+            Refused: The cap allows no further request.
+        """
+        by_entrant: dict[Entrant, deque[GenerationTask]] = {}
+        for task in tasks:
+            by_entrant.setdefault(task.entrant, deque()).append(task)
+        details: dict[str, list[str]] = {}
+        with self.billing.sending() as stops:
+            for entrant, waiting in by_entrant.items():
+                responder = self.responder_of(entrant, self.billing.refused)
+                requests = _Requests(self, entrant, responder, waiting)
+                yield from requests.answers(stops)
+                if requests.lost:
+                    name = f"entrant {entrant.entrant_id!r} at {responder.url}"
+                    details.setdefault(name, []).extend(requests.lost)
+                if waiting and not self.billing.is_halted(entrant):
+                    return  # Ctrl-C or the cap: `sending` raises which
+        if details:
+            raise LeftUnanswered(details)
+
+    def pool(
+        self, entrant: Entrant, responder: Responder, stops: Event
+    ) -> Pool[GenerationTask, _Result]:
+        """Return what asks an entrant's server."""
+        return Pool(
+            responder.host,
+            responder.ask,
+            attrgetter("response_key"),
+            stops=stops,
+            tell=self.tell or (lambda _: None),
+            pace=self._paces.setdefault(responder.url, Pace()),
+            held=self._held.setdefault(entrant, HeldRejections()),
+            longest_wait_s=LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_WAIT_S,
+        )
+
+    def submit(
+        self, entrant: Entrant, responder: Responder, tasks: Sequence[GenerationTask]
+    ) -> Sequence[GenerationTask]:
+        """Record the first of an entrant's tasks as sent; its server is introduced once."""
+        is_new = entrant not in self._introduced
+        sent = self.billing.submit(tasks, responder.facts() if is_new else None)
+        if sent:
+            self._introduced.add(entrant)
+        return sent
+
+
+class _Requests:
+    """The requests of one entrant."""
+
+    def __init__(
+        self,
+        generator: EndpointGenerator,
+        entrant: Entrant,
+        responder: Responder,
+        waiting: deque[GenerationTask],
+    ) -> None:
+        self._generator, self._entrant, self._responder = generator, entrant, responder
+        self._waiting = waiting
+        self._billing, self._tell = generator.billing, generator.tell or (lambda _: None)
+        self._credible = CredibleUsage(responder.host.name, self._tell)
+        self.lost: list[str] = []  # why requests were left unanswered
+
+    def answers(self, stops: Event) -> Iterator[tuple[_Result, ...]]:
+        """Yield answers in groups as they come."""
+        with self._generator.pool(self._entrant, self._responder, stops) as pool:
+            while pool.is_busy or (self._waiting and not pool.is_ending):
+                if n_free := pool.n_free(len(self._waiting)):
+                    sent = self._submit(n_free)
+                    pool.send(sent)
+                    if not (sent or pool.is_busy):
+                        break
+                yield from self._settle(pool.finished())
+            yield from self._settle(pool.last())
+            pool.require_sound()
+
+    def _submit(self, n_at_most: int) -> Sequence[GenerationTask]:
+        first = [self._waiting[n] for n in range(n_at_most)]
+        sent = self._generator.submit(self._entrant, self._responder, first)
+        for _ in sent:
+            self._waiting.popleft()
+        return sent
+
+    def _settle(
+        self, group: Sequence[Settled[GenerationTask, _Result]]
+    ) -> Iterator[tuple[_Result, ...]]:
+        """Let the ends of requests be recorded; yield what they brought."""
+        if not group:
+            return
+        answers = [(task, self._believed(task, answer)) for task, answer in group]
+        for _, answer in answers:
+            if isinstance(answer, GeneratedText) and answer.refused:
+                self._billing.learn(answer.refused)
+                for refused in answer.refused:
+                    self._tell(described(refused))
+        self._billing.settle(self._entrant, [_ending(*each) for each in answers])
+        brought = []
+        for task, answer in answers:
+            if not isinstance(answer, NoReply):
+                brought.append(answer)
+            elif answer.reason == "rejected":  # a fact about the task
+                brought.append(GenerationFailure(task.response_key, "rejected", answer.detail))
+            elif answer.then == "wait":
+                self._waiting.append(task)
+            else:
+                self.lost.append(answer.detail)
+        if brought:
+            yield tuple(brought)
+
+    def _believed(self, task: GenerationTask, answer: _Answer) -> _Answer:
+        """Return an answer without the tokens that it reports if there cannot be so many."""
+        usage, n_output = _usage(answer), task.entrant.max_new_tokens
+        if usage is None or self._credible.is_credible(
+            usage, self._responder.n_input_at_most(task), n_output
+        ):
+            return answer
+        if isinstance(answer, GeneratedText):
+            return replace(answer, n_prompt_tokens=None, n_generated_tokens=None)
+        if isinstance(answer, GenerationFailure):
+            return replace(answer, usage=None)
+        return answer
+
+
+def _usage(answer: _Answer) -> Usage | None:
+    match answer:
+        case GeneratedText(n_prompt_tokens=int(n_input), n_generated_tokens=int(n_output)):
+            return Usage(n_input, n_output)
+        case GenerationFailure(usage=usage):
+            return usage
+        case _:
+            return None
+
+
+def _ending(task: GenerationTask, answer: _Answer) -> Charge:
+    """Return what became of a request; its cost is not known here."""
+    key = task.response_key
+    if isinstance(answer, NoReply):
+        return Charge(request=key, fate=answer.fate, detail=answer.detail)
+    usage = _usage(answer)
+    if usage is None:  # it was billed, and nobody knows how much
+        return Charge(request=key, fate="perhaps billed", detail=_NO_USAGE)
+    return Charge(request=key, fate="answered", usage=usage)
