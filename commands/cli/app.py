@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import chain
 from types import ModuleType
 from typing import Annotated, Final, NamedTuple
 
@@ -80,7 +81,7 @@ _PROJECTIONS: Final = (
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
         Entry("run", "init", "Write the files of a new tournament."),
-        Entry("run", "demo", "Run a whole tournament on tiny shipped weights, offline."),
+        Entry("run", "demo", "Run a whole tournament, offline."),
         Entry("run", "run", "Run a tournament: generate, judge, rate, write artifacts."),
         Entry(
             "plan",
@@ -222,8 +223,9 @@ def _paths() -> list[str]:
     """Return every command as it is typed; for a misspelt one, since all are imported."""
 
     def below(path: str, command: object) -> list[str]:
-        found = getattr(command, "commands", {})
-        return [path, *(each for name in found for each in below(f"{path} {name}", found[name]))]
+        children = getattr(command, "commands", {})
+        below_it = (below(f"{path} {name}", child) for name, child in children.items())
+        return [path, *chain.from_iterable(below_it)]
 
     return below("tourney", typer.main.get_command(command_line()))[1:]
 

@@ -12,7 +12,7 @@ from commands.backends.wiring import (
     inferences_on,
 )
 from commands.cli.shared import options
-from commands.cli.shared.command import command
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
 from commands.cli.shared.workspace import tell_unanswered, workspace
@@ -58,9 +58,7 @@ Reason = TypeVar("Reason", bound=str)
 
 
 @app.command()
-@command
 def generate(
-    paths: options.Paths,
     mode: options.Mode = "headline",
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
@@ -68,13 +66,15 @@ def generate(
     limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Generate the missing responses.
 
     Example: tourney apply generate --limit 10
     """
     reasons = _named(retry, _RESPONSE_FAILURES)
-    place = workspace(paths)
+    place = workspace(config, ledger)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     backends = backends_on(engine, place.settings, place.folder, say)
@@ -95,9 +95,7 @@ def generate(
 
 
 @app.command()
-@command
 def judge(
-    paths: options.Paths,
     mode: options.Mode = "headline",
     judge: options.AskedJudge = None,
     provider: options.Provider = None,
@@ -107,13 +105,15 @@ def judge(
     retry: Retry = None,
     limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Send all open queries to the judge.
 
     Example: tourney apply judge --yes --max-usd 20
     """
     reasons = failure_reasons(retry)
-    place = workspace(paths, provider=provider)
+    place = workspace(config, ledger, provider=provider)
     settings, folder = place.settings, place.folder
     prompts = selected_prompts(place.opening.bank, settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
@@ -156,7 +156,7 @@ def failure_reasons(said: str | None) -> frozenset[FailureReason]:
 
 
 def _named(said: str | None, reasons: Collection[Reason]) -> frozenset[Reason]:
-    known: dict[str, Reason] = {each: each for each in sorted(reasons)}
+    known: dict[str, Reason] = {reason: reason for reason in sorted(reasons)}
     names = [] if said is None else [name.strip() for name in said.split(",")]
     if unknown := [name for name in names if name not in known]:
         fault = f"--retry {unknown[0]!r}: name some of {', '.join(known)}, separated by commas"
@@ -165,9 +165,7 @@ def _named(said: str | None, reasons: Collection[Reason]) -> frozenset[Reason]:
 
 
 @app.command()
-@command
 def evaluate(
-    paths: options.Paths,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     yes: options.Yes = False,
@@ -177,13 +175,15 @@ def evaluate(
     limit: options.AskingLimit = None,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Run the missing evaluation samples, and let judges score answers where a rubric is set.
 
     Example: tourney apply evaluate --entrant base
     """
     reasons = failure_reasons(retry)
-    place = workspace(paths)
+    place = workspace(config, ledger)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     how = JudgingOptions(waits=not no_wait, retry=reasons, spending=spending)
     with inferences_on(engine, place.settings, say) as inference_of:

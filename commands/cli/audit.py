@@ -7,8 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.command import command
-from commands.cli.shared.ledger import head_at, position_of, stream_of
+from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.terminal import console, progress_on_stderr
 from commands.cli.shared.workspace import ledger_to_change
@@ -30,10 +29,7 @@ from ledger.store import Ledger
 _LOOKS_EVERY_S: Final = 0.5
 
 
-@command
 def log(
-    paths: options.Paths,
-    writer: Writer,
     as_of: options.AsOf = None,
     event_type: Annotated[
         str | None,
@@ -45,16 +41,21 @@ def log(
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """List events, the newest last.
 
     Example: tourney log --type VerdictReceived --limit 20
     """
+    writer = Writer(output_format, as_json)
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError(
             [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
         )
-    path = paths.of_ledger
+    path = ledger_path(ledger, config)
     with Ledger.read_only(path) as opened:
         head, chosen = opened.head.position, position_of(opened, as_of)
         until = head if chosen is None else chosen
@@ -68,27 +69,24 @@ def log(
                 Writer(Format.JSONL).write(history.log_table([row]))
 
 
-@command
 def show(
     name: Annotated[
         str, typer.Argument(metavar="ID", help="A position, a label, or the start of a key.")
     ],
-    paths: options.Paths,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Print the events of an id as JSON.
 
     Example: tourney show recall_001
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
-        found = find_events(opened, name)
-    for each in found:
-        write_json(history.event_fields(each))
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        events = find_events(opened, name)
+    for event in events:
+        write_json(history.event_fields(event))
 
 
-@command
 def verify(
-    paths: options.Paths,
-    writer: Writer,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,12 +94,17 @@ def verify(
             help="A line that `tourney checkpoint` printed, or a file of them.",
         ),
     ] = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Check the ledger: hashes, events and published runs.
 
     Example: tourney verify --checkpoint note.txt
     """
-    path = paths.of_ledger
+    writer = Writer(output_format, as_json)
+    path = ledger_path(ledger, config)
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
     with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
@@ -110,10 +113,7 @@ def verify(
         raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {path}")
 
 
-@command
 def replay(
-    paths: options.Paths,
-    writer: Writer,
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
     output: Annotated[
@@ -125,42 +125,53 @@ def replay(
             autocompletion=completion.runs, help="Compare this run's folder byte for byte."
         ),
     ] = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Rebuild all runs from the events and compare them.
 
     Example: tourney replay
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
+    writer = Writer(output_format, as_json)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
         replayed = replay_runs(
             opened,
-            stream_of(opened, tournament, paths.config),
+            stream_of(opened, tournament, config),
             until=position_of(opened, as_of),
             against=against,
             out=output,
         )
     writer.write(history.differences_table(replayed))
-    if faults := [each for each in replayed.differences if each.is_fault]:
-        files = ", ".join(f"{each.run}/{each.path}" for each in faults)
+    if faults := [file for file in replayed.differences if file.is_fault]:
+        files = ", ".join(f"{file.run}/{file.path}" for file in faults)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
     if not replayed.runs:
         say("no run was published yet; `tourney run` publishes one")
 
 
-@command
-def checkpoint(paths: options.Paths, writer: Writer, as_of: options.AsOf = None) -> None:
+def checkpoint(
+    as_of: options.AsOf = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Print the ledger's current hash. Keep it elsewhere to detect tampering.
 
     Example: tourney checkpoint > note.txt
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
+    writer = Writer(output_format, as_json)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
         head = head_at(opened, as_of)
     writer.write(history.checkpoint_table(head))
 
 
-@command
 def backup(
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    paths: options.Paths,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Copy the ledger, even while a run is writing to it.
 
@@ -168,26 +179,26 @@ def backup(
 
     Example: tourney backup safe/tournament.db
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
         back_up(opened, to)
     with Ledger.read_only(to) as copy:
         require_sound(copy)
         say(f"{counted(copy.head.position, 'event')} in {to}, checkpoint {copy.head}")
-    for each in unfinished_backups(to):
-        say(f"{each} was left by an unfinished backup; remove it if no backup is running")
+    for file in unfinished_backups(to):
+        say(f"{file} was left by an unfinished backup; remove it if no backup is running")
 
 
-@command
 def redact(
     position: Annotated[
         int, typer.Argument(min=1, help="The event's position, as `tourney log` shows it.")
     ],
-    paths: options.Paths,
     why: Annotated[
         str,
         typer.Option(metavar="TEXT", help="The reason; it is recorded. Do not repeat the secret."),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Remove the texts of an event from the ledger for good.
 
@@ -196,5 +207,5 @@ def redact(
 
     Example: tourney redact 7 --why "an API key in the reply"
     """
-    with ledger_to_change(paths) as opened, console() as talk:
+    with ledger_to_change(ledger_path(ledger, config)) as opened, console() as talk:
         redact_with_consent(opened, position, why, agreed=yes, console=talk)

@@ -1,4 +1,4 @@
-"""`tourney batch`: list, receive, adopt, cancel and forget a provider's batches."""
+"""`tourney batch`: list, receive, cancel and forget a provider's batches."""
 
 from typing import Annotated
 
@@ -6,12 +6,13 @@ import typer
 
 from commands.backends.wiring import ConfiguredBackends
 from commands.cli.shared import completion, options
-from commands.cli.shared.command import command
-from commands.cli.shared.ledger import read_tournament
-from commands.cli.shared.output import say
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
+from commands.cli.shared.output import Writer, say
+from commands.cli.shared.reading import Selection, read_verdicts
 from commands.cli.shared.terminal import console
-from commands.cli.shared.views import tournament_view
+from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
+from commands.cli.tables.render import Format
 from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
@@ -22,6 +23,7 @@ from commands.ports import BatchJudgeOf
 from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
 from ledger.store import Ledger
+from projections.tournament.batches import Batch
 from projections.tournament.state import Tournament
 
 app = typer.Typer(no_args_is_help=True)
@@ -35,24 +37,50 @@ BatchArgument = Annotated[
 
 
 @app.command("list")
-@tournament_view
-def list_(source: JudgedTournament) -> Table:
+def list_(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """List batches and their status.
 
     Example: tourney batch list --json
     """
+    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
+    show(view_of(read_verdicts, _batches), selection, Writer(output_format, as_json))
+
+
+def _batches(source: JudgedTournament) -> Table:
     return batches_table(source.state, source.named_judge)
 
 
 @app.command()
-@command
-def wait(paths: options.Paths) -> None:
+def wait(
+    batch: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            autocompletion=completion.batches,
+            help="A batch that was sent but not recorded, or that was given up: take it up again.",
+        ),
+    ] = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+) -> None:
     """Wait for open batches, record their replies, reconcile.
 
     Example: tourney batch wait
     """
-    place = workspace(paths)
+    place = workspace(config, ledger)
     with place.recorder(say) as recorder, console() as talk:
+        if batch is not None and batch not in _in_flight(recorder.state):
+            adopt_named(recorder, _ports(place, recorder.state), batch)
+            say(f"{batch} is taken up")
         if not recorder.state.open_batches:
             say("nothing is in flight")
             return
@@ -60,35 +88,23 @@ def wait(paths: options.Paths) -> None:
         session.wait_for_batches(recorder, place.settings, place.folder, backends, talk)
         state = recorder.state
     for judge in state.panel:
-        tell_unreadable(state, [each.prompt_id for each in state.bank], judge, say)
+        tell_unreadable(state, [prompt.prompt_id for prompt in state.bank], judge, say)
 
 
 @app.command()
-@command
-def adopt(batch: BatchArgument, paths: options.Paths) -> None:
-    """Adopt a batch that was sent but not recorded, or that was given up.
-
-    Example: tourney batch adopt msgbatch_01
-    """
-    place = workspace(paths)
-    with place.recorder(say) as recorder:
-        adopt_named(recorder, _ports(place, recorder.state), batch)
-    say(f"{batch} is adopted; `tourney batch wait` receives it")
-
-
-@app.command()
-@command
-def cancel(batch: BatchArgument, paths: options.Paths) -> None:
+def cancel(
+    batch: BatchArgument,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+) -> None:
     """Cancel the queries of a batch that are not answered yet.
 
     Example: tourney batch cancel msgbatch_01
     """
-    place = workspace(paths)
-    with Ledger.read_only(paths.of_ledger) as opened:
-        state = read_tournament(opened, None, None, paths.config)
-    named = {
-        each.submitted.provider_batch_id: each for each in state.open_batches if each.submitted
-    }
+    place = workspace(config, ledger)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        state = read_tournament(opened, None, None, config)
+    named = _in_flight(state)
     if batch not in named:
         raise NotFound(f"no batch in flight is named {batch!r}: {', '.join(named) or 'none is'}")
     stopped = port_for(state, named[batch], _ports(place, state)).cancel(batch)
@@ -97,16 +113,26 @@ def cancel(batch: BatchArgument, paths: options.Paths) -> None:
 
 
 @app.command()
-@command
-def forget(batch: BatchArgument, paths: options.Paths) -> None:
+def forget(
+    batch: BatchArgument,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+) -> None:
     """Forget a batch that the provider deleted, or whose results do not come.
 
     Example: tourney batch forget msgbatch_01
     """
-    place = workspace(paths)
+    place = workspace(config, ledger)
     with place.recorder(say) as recorder:
         forget_batch(recorder, _ports(place, recorder.state), batch)
     say(f"{batch} is forgotten: its unanswered queries are open again")
+
+
+def _in_flight(state: Tournament) -> dict[str, Batch]:
+    """Return the batches that the provider has, by its id."""
+    return {
+        batch.submitted.provider_batch_id: batch for batch in state.open_batches if batch.submitted
+    }
 
 
 def _ports(place: Workspace, state: Tournament) -> BatchJudgeOf:

@@ -9,10 +9,10 @@ import typer
 
 from commands.backends.wiring import READERS, fetch_snapshot, inferences_on
 from commands.cli.shared import options
-from commands.cli.shared.command import command
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import progress_on_stderr
 from commands.cli.tables.metrics import metrics_table
+from commands.cli.tables.render import Format
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.chats import ChatForm
 from commands.entrants.checkpoint import read_checkpoint
@@ -32,7 +32,6 @@ _STREAM: Final = StreamId("evaluations")
 _LONGEST: Final = 40  # characters of a system prompt in a label
 
 
-@command
 def evaluate(
     weights: Annotated[
         Path,
@@ -42,7 +41,6 @@ def evaluate(
             " `org/name` on the Hugging Face Hub.",
         ),
     ],
-    writer: Writer,
     uses: Annotated[
         list[str],
         typer.Option(
@@ -76,6 +74,8 @@ def evaluate(
         typer.Option("--ledger", "-l", help="The ledger file. It may hold other weights, too."),
     ] = Path("evaluations.db"),
     engine: options.Engine = "local",
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Evaluate weights without a tournament.
 
@@ -83,6 +83,7 @@ def evaluate(
 
     Example: tourney evaluate out/checkpoint-60 --uses mine.py:Doses --limit 200
     """
+    writer = Writer(output_format, as_json)
     generation = GenerationSection()
     how = EvaluationOptions(length=limit, chat=chat, system=system)
     entrant = read_checkpoint(
@@ -118,7 +119,7 @@ def _evaluated(
         head = opened.head
     if done.n_rescored:
         say(f"{counted(done.n_rescored, 'recorded sample')} got another score: {CODE_CHANGED}")
-    plans = [recorder.plan(each.plan, each.registered) for each in planned]
+    plans = [recorder.plan(evaluation.plan, evaluation.registered) for evaluation in planned]
     facts: dict[str, Json] = {
         "tournament": _STREAM, "as_of": head.position, "head": head.chain,
     }  # fmt: skip
@@ -128,10 +129,9 @@ def _evaluated(
 def _label(weights: Path, adapters: Sequence[Path]) -> str:
     """Name an entrant by its folders, as seen from here."""
     here = Path.cwd()
-    folders = (each.absolute() for each in (weights, *adapters))
+    folders = (folder.absolute() for folder in (weights, *adapters))
     return "+".join(
-        str(each.relative_to(here) if each.is_relative_to(here) and each != here else each)
-        for each in folders
+        str(folder.relative_to(here) if here in folder.parents else folder) for folder in folders
     )
 
 

@@ -11,14 +11,13 @@ import typer
 from commands.cli.project.bt_options import ModelOptions
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
-from commands.cli.shared.command import Command, command, command_with, parameters_of
-from commands.cli.shared.imported_set import SetOptions, read_outcomes
-from commands.cli.shared.ledger import head_at, stream_of
+from commands.cli.shared.imported_set import read_outcomes
+from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, stream_of
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Selection
+from commands.cli.shared.reading import Selection, SetSelection
 from commands.cli.shared.table_files import require_suffix, write, write_records
+from commands.cli.tables.bradley_terry import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
-from commands.cli.tables.ratings.bradley_terry.notes import order_notes
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
@@ -38,6 +37,7 @@ from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
+from projections.verdicts.policies import DEFAULT_POLICY
 
 app = typer.Typer(no_args_is_help=True)
 _Rows: TypeAlias = Sequence[Fields]
@@ -54,39 +54,38 @@ _SEVERAL: Final = (
     " ignore: export one of them with --dimension"
 )
 
-OutputOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        callback=options.or_standard_output,
-        help="The file to write. Default: standard output.",
-    ),
-]
-
-
-def _without_diff(act: Command) -> Command:
-    """Turn a function into a command that has no --diff: a file holds what is, not what changed."""
-    return command_with(act, parameters_of(act), without={"diff"})
-
 
 @app.command(name="events")
-@command
 def export_events(
-    paths: options.Paths, output: OutputOption = None, as_of: options.AsOf = None
+    output: options.Output = None,
+    as_of: options.AsOf = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
         require_sound(opened)
         write(export_lines(opened.rows(until=head_at(opened, as_of).position)), output)
 
 
 @app.command(name="battles")
-@_without_diff
-def export_battles(selection: Selection, chosen: SetOptions, output: OutputOption = None) -> None:
+def export_battles(
+    output: options.Output = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
     The file's suffix chooses the format: .csv, .jsonl or .parquet.
@@ -94,7 +93,11 @@ def export_battles(selection: Selection, chosen: SetOptions, output: OutputOptio
     Example: tourney export battles -o battles.csv
     """
     require_suffix(output)
-    source = read_outcomes(selection, chosen)
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    )
+    source = read_outcomes(selection)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
         n_dimensions = len({record["dimension"] for record in _records(source)})
@@ -109,12 +112,21 @@ def export_battles(selection: Selection, chosen: SetOptions, output: OutputOptio
 
 
 @app.command(name="elo-ratings")
-@_without_diff
 def export_elo_ratings(
-    selection: Selection,
-    chosen: SetOptions,
-    model: ModelOptions,
-    output: OutputOption = None,
+    output: options.Output = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+    ties: options.Ties = None,
+    anchor: options.Anchor = None,
 ) -> None:
     """Write Bradley-Terry ratings in JudgeArena's format, or as a table of them.
 
@@ -126,7 +138,11 @@ def export_elo_ratings(
     Example: tourney export elo-ratings -o elo_ratings.json
     """
     require_suffix(output, ".json")
-    source = read_outcomes(selection, chosen)
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    )
+    source, model = read_outcomes(selection), ModelOptions(ties, anchor)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
         records = _ratings_of_tournament(source, model)
@@ -141,14 +157,14 @@ def export_elo_ratings(
 
 
 @app.command(name="results")
-@command
 def export_results(
-    paths: options.Paths,
-    output: OutputOption = None,
+    output: options.Output = None,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Write an entrant's evaluation results as results.json.
 
@@ -157,25 +173,15 @@ def export_results(
 
     Example: tourney export results --entrant base
     """
-    source = read_evaluations(paths, tournament, as_of)
+    source = read_evaluations(config, ledger, tournament, as_of)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     entrant = _only_entrant(source)
-    runs = source.runs if as_of is not None else _scored_by_code_of_today(source, paths.config)
+    runs = source.runs if as_of is not None else _scored_by_code_of_today(source, config)
     results = results_of(entrant, runs, project=source.stream, as_of=source.head)
     write([results_file(results)], output)
 
 
-_AS_RECORDED = {"policy", "parser", "diff"}
-
-
-def _without_rule(act: Command) -> Command:
-    """Turn a function into a command on the recorded outcomes."""
-    return command_with(act, parameters_of(act), without=_AS_RECORDED)
-
-
-@_without_rule
 def report(
-    selection: Selection,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -189,6 +195,12 @@ def report(
     battles: Annotated[
         WhichBattles, typer.Option(help="Which battles it shows with their texts.")
     ] = WhichBattles.SAMPLE,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
 ) -> None:
     """Write the report as one self-contained HTML file.
 
@@ -197,12 +209,13 @@ def report(
     Example: tourney report -o report.html
     """
     _require_html(output)
-    with Ledger.read_only(selection.path) as opened:
-        head = head_at(opened, selection.as_of)
-        stream = stream_of(opened, selection.tournament, selection.config)
-        state = tournament_at(opened, stream, head.position, selection.as_of, settles_only=True)
-        perspective = Perspective(selection.judge, selection.dimension)
-        source = judged_tournament(state, selection.path, head.position, perspective)
+    path = ledger_path(ledger, config)
+    with Ledger.read_only(path) as opened:
+        head = head_at(opened, as_of)
+        stream = stream_of(opened, tournament, config)
+        state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
+        perspective = Perspective(judge, dimension)
+        source = judged_tournament(state, path, head.position, perspective)
         page = page_of(subject_now(opened, source, head), battles)
     write([page.encode()], output)
     if output is not None:

@@ -11,13 +11,14 @@ import typer
 
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.shared import options
-from commands.cli.shared.command import command
 from commands.cli.shared.imported_set import set_name
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.outcomes import imported_ratings_table
+from commands.cli.tables.render import Format
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.importing.battles import BattleFile, bad_rows
@@ -42,14 +43,15 @@ _CLAIM: Final = (
 
 
 @app.command()
-@command
 def responses(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
-    paths: options.Paths,
-    writer: Writer,
     skip_bad: options.SkipBad = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Import responses that tap's scripts cached, to judge them without generating again.
 
@@ -59,25 +61,28 @@ def responses(
 
     Example: tourney import responses caches/responses_*.jsonl
     """
-    place = workspace(paths)
+    writer = Writer(output_format, as_json)
+    place = workspace(config, ledger)
     files = [*map(options.or_standard_input, files)]
     with place.recorder(say) as recorder:
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
     for line in bad_lines(imported.bad):
         say(line)
-    used = {each.file for each in chain(imported.new, imported.known)}
-    used |= {each.file for each in imported.bad}
-    for file in dict.fromkeys(each for each in files if each not in used):
+    used = {response.file for response in chain(imported.new, imported.known)}
+    used |= {line.file for line in imported.bad}
+    for file in dict.fromkeys(files):
+        if file in used:
+            continue
         say(f"nothing of {file} was imported: it is empty, or another file has the same responses")
     if imported.new:
         say(_CLAIM)
     writer.write(tables.imported_responses_table(imported))
 
 
-def _merge_export(file: Path, paths: options.Paths) -> MergeCounts:
+def _merge_export(file: Path, into: Path) -> MergeCounts:
     """Merge what `tourney export events` wrote."""
     try:
-        with file.open("rb") as lines, ledger_to_write(paths) as opened:
+        with file.open("rb") as lines, ledger_to_write(into) as opened:
             first = lines.readline(_LONGEST_HEADER)  # a device may have no end
             return merge_ledger(opened, read_export(chain([first] if first else [], lines)))
     except OSError as error:
@@ -88,7 +93,7 @@ def _merge_export(file: Path, paths: options.Paths) -> MergeCounts:
 
 def _columns(says: Mapping[str, str]) -> str:
     """List columns, one a line; the backspace stops click from wrapping them."""
-    return "\n".join(("\b", *(f"  {name}: {each}" for name, each in says.items())))
+    return "\n".join(("\b", *(f"  {name}: {meaning}" for name, meaning in says.items())))
 
 
 _PLAIN_TABLE: Final = (
@@ -98,7 +103,6 @@ _PLAIN_TABLE: Final = (
 
 
 @app.command(name="battles", epilog=_PLAIN_TABLE)
-@command
 def import_battles(
     files: Annotated[
         list[Path],
@@ -106,8 +110,6 @@ def import_battles(
             metavar="FILE...", help="A .csv, .json, .jsonl or .parquet file; - is standard input."
         ),
     ],
-    paths: options.Paths,
-    writer: Writer,
     source: Annotated[
         str | None,
         typer.Option(
@@ -121,21 +123,26 @@ def import_battles(
         str | None, options.of_set("Name of the set to import into. Default: the format's name.")
     ] = None,
     skip_bad: options.SkipBad = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Import battles of other programs. Battles that the set already holds are skipped.
 
     Example: tourney import battles train.csv
     """
+    writer = Writer(output_format, as_json)
     of = None if source is None else _format_named(source)
     with ExitStack() as copies:
         chosen = [
             _battle_file(file, of, name, copies.enter_context(readable_again(file)))
             for file in map(options.or_standard_input, files)
         ]
-        opened = copies.enter_context(ledger_to_write(paths))
+        opened = copies.enter_context(ledger_to_write(ledger_path(ledger, config)))
         taken = take_in_battles(opened, chosen, skip_bad=skip_bad)
-    for each in taken:
-        for row in bad_rows(each):
+    for file in taken:
+        for row in bad_rows(file):
             say(row)
     writer.write(tables.battles_table(taken))
 
@@ -153,28 +160,28 @@ def _battle_file(
 
 
 @app.command(name="elo-ratings")
-@command
 def import_elo_ratings(
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
-    paths: options.Paths,
-    writer: Writer,
     name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Import ratings that JudgeArena computed.
 
     Example: tourney import elo-ratings elo_ratings.json
     """
-    with ledger_to_write(paths) as opened:
+    writer = Writer(output_format, as_json)
+    with ledger_to_write(ledger_path(ledger, config)) as opened:
         imported = import_ratings(opened, options.or_standard_input(file), name=set_name(name))
     writer.write(imported_ratings_table({name: imported}))
 
 
 @app.command(name="hydra-weights")
-@command
 def import_hydra_weights(
     weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
     out: Annotated[Path, typer.Argument(help="The new folder to write.")],
-    writer: Writer,
     security: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the security shards.")
     ] = None,
@@ -194,11 +201,14 @@ def import_hydra_weights(
             f" says, else {DEFAULT_DEPTH}.",
         ),
     ] = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Convert the shards of a Hydra to PEFT adapters.
 
     Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod
     """
+    writer = Writer(output_format, as_json)
     sets = ShardSets(security, robustness, uncertainty)
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
@@ -207,7 +217,6 @@ def import_hydra_weights(
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
-@command
 def merge(
     other: Annotated[
         Path,
@@ -216,8 +225,10 @@ def merge(
             " input."
         ),
     ],
-    paths: options.Paths,
-    writer: Writer,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Merge another ledger into this one. Repeating it is harmless.
 
@@ -225,11 +236,12 @@ def merge(
 
     Example: tourney merge host2.db
     """
-    other = options.or_standard_input(other)
+    writer = Writer(output_format, as_json)
+    other, path = options.or_standard_input(other), ledger_path(ledger, config)
     if _is_export(other):
-        _tell(_merge_export(other, paths), writer)
+        _tell(_merge_export(other, path), writer)
         return
-    with Ledger.read_only(other) as theirs, ledger_to_write(paths) as ours:
+    with Ledger.read_only(other) as theirs, ledger_to_write(path) as ours:
         require_sound(theirs)
         taken = merge_ledger(ours, theirs.rows())
     _tell(taken, writer)

@@ -15,7 +15,6 @@ from commands.backends.wiring import (
     make_token_counter,
 )
 from commands.cli.shared import completion, options
-from commands.cli.shared.command import command
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import tell_unanswered, workspace
@@ -27,6 +26,7 @@ from commands.cli.tables.plan import (
     requests_table,
     requests_text,
 )
+from commands.cli.tables.render import Format
 from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.entrants.generate import with_recorded_answers
@@ -63,18 +63,20 @@ WORK_REMAINS = 9  # exit code
 
 
 @app.command()
-@command
 def generate(
-    paths: options.Paths,
-    writer: Writer,
     mode: options.Mode = "headline",
     exit_code: ExitCodeOption = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Count the missing responses.
 
     Example: tourney plan generate --mode pilot
     """
-    place = workspace(paths)
+    writer = Writer(output_format, as_json)
+    place = workspace(config, ledger)
     state = _rehearsed(place)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = count_missing_responses(state, prompts)
@@ -88,10 +90,7 @@ def generate(
 
 
 @app.command()
-@command
 def judge(
-    paths: options.Paths,
-    writer: Writer,
     mode: options.Mode = "headline",
     judge: options.AskedJudge = None,
     count_tokens: Annotated[
@@ -110,12 +109,17 @@ def judge(
         ),
     ] = None,
     exit_code: ExitCodeOption = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Count the open judge queries and estimate their cost.
 
     Example: tourney plan judge --json
     """
-    place = workspace(paths)
+    writer = Writer(output_format, as_json)
+    place = workspace(config, ledger)
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     settings, folder = place.settings, place.folder
     # answers in files cost nothing, so what is asked about them is known already
@@ -179,19 +183,21 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
 
 
 @app.command()
-@command
 def evaluate(
-    paths: options.Paths,
-    writer: Writer,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     exit_code: ExitCodeOption = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Count the missing evaluation samples.
 
     Example: tourney plan evaluate --evaluation recall
     """
-    place = workspace(paths)
+    writer = Writer(output_format, as_json)
+    place = workspace(config, ledger)
     planned = plan_evaluations(
         place.settings,
         place.folder,
@@ -206,11 +212,11 @@ def evaluate(
     requests = missing_requests(known, planned.evaluations)
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
     scores: tuple[MissingScores, ...] = ()
-    if any(each.scored_by for each in planned.plans):
+    if any(plan.scored_by for plan in planned.plans):
         state = _rehearsed(place)
         scores = missing_scores(state, known, items, planned.plans, place.settings, place.folder)
     writer.write(missing_samples_table(rows, planned.refused, costs, scores))
-    if exit_code and (any(row.n_owed for row in rows) or any(each.n_queries for each in scores)):
+    if exit_code and (any(row.n_owed for row in rows) or any(score.n_queries for score in scores)):
         raise typer.Exit(WORK_REMAINS)
 
 
@@ -229,12 +235,16 @@ def _recorded(
         return fold(projection, ledger.read(types=types))
 
 
-@command
-def prices(writer: Writer, config: options.Config = DEFAULT_CONFIG) -> None:
+def prices(
+    config: options.Config = DEFAULT_CONFIG,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json
     """
+    writer = Writer(output_format, as_json)
     if config == DEFAULT_CONFIG and not config.exists():
         table = price_table()
     else:

@@ -15,11 +15,12 @@ import typer
 from commands.backends.wiring import backends_on, open_parquet, reach
 from commands.cli.plan import generate
 from commands.cli.shared import options
-from commands.cli.shared.command import command
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console, has_browser
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.ratings.elo import elo_table
+from commands.cli.tables.elo import elo_table
+from commands.cli.tables.render import Format
 from commands.cli.tables.table import table_of
 from commands.errors import ConfigurationError, DoneWithGaps, MissingExtra, NotReady, counted
 from commands.importing.prompts import read_answers_table, read_prompts
@@ -39,22 +40,24 @@ from ledger.store import utc_now
 from projections.tournament.compared import Account
 
 
-@command
 def run(
-    paths: options.Paths,
-    writer: Writer,
     mode: options.Mode = "headline",
     yes: options.Yes = False,
     max_usd: options.MaxUsd = None,
     no_wait: options.NoWait = False,
     allow_gaps: options.AllowGaps = False,
     engine: options.Engine = "local",
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run a tournament: generate, judge, rate, write artifacts.
 
     Example: tourney run --mode pilot
     """
-    place = workspace(paths)
+    writer = Writer(output_format, as_json)
+    place = workspace(config, ledger)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd)
     how = JudgingOptions(mode, waits=not no_wait, spending=spending)
     backends = backends_on(engine, place.settings, place.folder, say)
@@ -62,12 +65,12 @@ def run(
         now = utc_now()
         summary = run_tournament(recorder, place, how, backends, talk, now=now, reach=reach)
     results = summary.run.results
-    gaps = _gaps(each.account for each in results.standings.values())
+    gaps = _gaps(standings.account for standings in results.standings.values())
     _tell(summary, gaps)
     prompts = results.publication.terms.prompts
     tell_unreadable(results.tournament, prompts, results.judge, say)
     tell_without_gold(results.tournament, prompts, say)
-    at_one_k = [replace(each, sweep=()) for each in results.standings.values()]
+    at_one_k = [replace(standings, sweep=()) for standings in results.standings.values()]
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)
     if gaps and not allow_gaps:
@@ -160,7 +163,7 @@ def demo(
         typer.Option("--open/--no-open", help="Open the report in the browser, at a desktop."),
     ] = True,
 ) -> None:
-    """Run a whole tournament, offline: recorded answers are judged, rated and reported.
+    """Run a whole tournament, offline. Recorded answers are judged, rated and reported.
 
     Example: tourney demo
     """
@@ -204,8 +207,12 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     say(f"{state} {published.folder}")
 
 
-@command
-def doctor(paths: options.Paths, writer: Writer) -> None:
+def doctor(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Check that everything is ready for a run.
 
     Checks this machine, the ledger, the keys, servers and prices of the settings, and whether the
@@ -213,11 +220,11 @@ def doctor(paths: options.Paths, writer: Writer) -> None:
 
     Example: tourney doctor
     """
-    config = paths.config if paths.config.exists() else None
-    today = datetime.now(UTC).date()
-    version = sqlite3.sqlite_version_info
-    found = [*findings_by(config, paths.of_ledger, version, today=today, reach=reach)]
-    writer.write(table_of(Finding, found, "tourney/doctor@1", "This machine"))
-    bad = [each.what for each in found if each.grade == "bad"]
+    writer = Writer(output_format, as_json)
+    settings, path = config if config.exists() else None, ledger_path(ledger, config)
+    today, version = datetime.now(UTC).date(), sqlite3.sqlite_version_info
+    findings = [*findings_by(settings, path, version, today=today, reach=reach)]
+    writer.write(table_of(Finding, findings, "tourney/doctor@1", "This machine"))
+    bad = [finding.what for finding in findings if finding.grade == "bad"]
     if bad:
         raise NotReady(bad)

@@ -83,7 +83,7 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
         fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
         raise ConfigurationError([fault])
     if faulty:
-        raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
+        raise ConfigurationError([with_lines(path, *fault) for fault in faulty.items()])
     return tuple(prompts)
 
 
@@ -250,7 +250,7 @@ def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
             yield f"{name!r} is missing"
     for name, value in record.items():
         texts = value if isinstance(value, list) else [value]
-        if half := _HALF_PAIR.search("".join(each for each in texts if isinstance(each, str))):
+        if half := _HALF_PAIR.search("".join(text for text in texts if isinstance(text, str))):
             yield f"{name!r} has {half[0]!a}, half of a surrogate pair, which is no character"
 
 
@@ -259,7 +259,7 @@ _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 def _choices(field: str) -> str:
     """List the values that a field may have, if it has a list."""
-    kinds = {name: get_args(each.type) for name, each in _FIELDS.items()}
+    kinds = {name: get_args(field.type) for name, field in _FIELDS.items()}
     literals = [value for kind in kinds.get(field, ()) for value in get_args(kind)]
     return f", it is one of {', '.join(map(repr, literals))}" if literals else ""
 
@@ -369,8 +369,8 @@ def _front_matter(path: Path, rest: str, kind: type[AnyFrontMatter]) -> AnyFront
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError([f"{path}:2: the front matter is not TOML: {error}"]) from error
     except ValidationError as error:
-        found = dict.fromkeys(_in_one_line(each, kind) for each in error.errors())
-        raise ConfigurationError([f"{path}:2: front matter: {each}" for each in found]) from error
+        faults = dict.fromkeys(_in_one_line(detail, kind) for detail in error.errors())
+        raise ConfigurationError([f"{path}:2: front matter: {why}" for why in faults]) from error
 
 
 _SCORES: Final = 'score = "pass/fail", or the lowest and the highest as score = [1, 10]'

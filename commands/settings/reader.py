@@ -66,7 +66,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         settings = Settings.model_validate(source.document)
     except ValidationError as error:
         errors = _causes(error.errors())
-        raise ConfigurationError([_fault(source, each) for each in errors]) from error
+        raise ConfigurationError([_fault(source, detail) for detail in errors]) from error
     faults = [
         *_misplaced(source, settings),
         *_duplicates(source, settings),
@@ -189,7 +189,7 @@ def _location_in_file(error: ErrorDetails) -> Location:
 def _hint(location: Location) -> str:
     """Suggest the closest valid key, or the loader that has this one."""
     *table, key = location
-    loader = next((name for name, each in LOADERS.items() if key in each.model_fields), None)
+    loader = next((name for name, kind in LOADERS.items() if key in kind.model_fields), None)
     if table[:1] == ["entrants"] and loader:
         return f"; it is for loader {loader!r}, and this entrant's is {table[-1]!r}"
     return nearest(str(key), _fields_at(table))
@@ -250,17 +250,17 @@ _NO_DETERMINANTS: Final = {"id", "base_url", "api_key_env", "concurrency"}
 def _same_entrant(source: _Source, settings: Settings) -> Iterator[str]:
     """Yield entrants that differ from an earlier one only in `base_url`, and would not be asked."""
     endpoints: dict[bytes, EndpointSection] = {}
-    for n, each in enumerate(settings.entrants):
-        if isinstance(each, EndpointSection):
-            limit = each.max_new_tokens or settings.generation.max_new_tokens
-            whole = each.model_dump(mode="json", exclude=_NO_DETERMINANTS)
+    for n, entrant in enumerate(settings.entrants):
+        if isinstance(entrant, EndpointSection):
+            limit = entrant.max_new_tokens or settings.generation.max_new_tokens
+            whole = entrant.model_dump(mode="json", exclude=_NO_DETERMINANTS)
             determinants = canonical_json({**whole, "max_new_tokens": limit})
-            first = endpoints.setdefault(determinants, each)
-            if first.base_url != each.base_url:
-                place = source.place(("entrants", n, "base_url"))
+            first = endpoints.setdefault(determinants, entrant)
+            if first.base_url != entrant.base_url:
+                place, name = source.place(("entrants", n, "base_url")), entrant.id
                 yield (
-                    f"{place}: [[entrants]] {each.id!r}: 'base_url' is {each.base_url!r}: entrants"
-                    f" {first.id!r} and {each.id!r} differ only in base_url, so they count as one"
+                    f"{place}: [[entrants]] {name!r}: 'base_url' is {entrant.base_url!r}: entrants"
+                    f" {first.id!r} and {name!r} differ only in base_url, so they count as one"
                     " entrant; give them different revisions"
                 )
 

@@ -305,10 +305,7 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("generation", "cpu_threads"): "leave it out, or export OMP_NUM_THREADS on that machine",
     ("judge", "prewarm"): 'leave it out: the rubric is sent first, unless cache = "off"',
     ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",
-    (
-        "judge",
-        "poll_s",
-    ): "leave it out: batches are polled ever less often, at last each minute",
+    ("judge", "poll_s"): "leave it out: batches are polled less and less, at last each minute",
     ("judge", "settle_s"): "leave it out: a batch that is not listed after 5 minutes is resent",
     ("bradley_terry", "interval"): _RATED_OTHERWISE,
     ("bradley_terry", "unit"): _RATED_OTHERWISE,

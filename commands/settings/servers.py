@@ -44,8 +44,8 @@ It raises `NoCredentials` for the key, and `ProviderError` for a server that can
 
 def servers_of(settings: Settings) -> tuple[Server, ...]:
     """Return the servers of the judge, the jury and the entrants, in this order."""
-    judges = (server_of_judge(each) for each in (settings.judge, *settings.jury))
-    return (*(each for each in judges if each is not None), *entrant_servers(settings.entrants))
+    judges = map(server_of_judge, (settings.judge, *settings.jury))
+    return (*filter(None, judges), *entrant_servers(settings.entrants))
 
 
 def server_of_judge(section: JudgeSection, models: Iterable[str] | None = None) -> Server | None:
@@ -71,7 +71,7 @@ def server_of_judge(section: JudgeSection, models: Iterable[str] | None = None) 
 
 def entrant_servers(entrants: Iterable[object]) -> Iterator[Server]:
     """Yield the server of each entrant that is behind one."""
-    for each in entrants:
-        if isinstance(each, EndpointSection):
-            asked = f"{_ENTRANTS} {each.id!r}"
-            yield Server(asked, False, (each.model,), each.base_url, each.api_key_env, ())
+    for entrant in entrants:
+        if isinstance(entrant, EndpointSection):
+            asked = f"{_ENTRANTS} {entrant.id!r}"
+            yield Server(asked, False, (entrant.model,), entrant.base_url, entrant.api_key_env, ())

@@ -78,9 +78,9 @@ def owner_and_name(document: Table, location: Location) -> tuple[str, str]:
     """
     match location:
         case (str(section), int(n), _, *_):
-            each = document[section][n]
+            table = document[section][n]
             labels = (
-                [each.get(key) for key in ("id", "dimension")] if isinstance(each, dict) else []
+                [table.get(key) for key in ("id", "dimension")] if isinstance(table, dict) else []
             )
             label = next((repr(name) for name in labels if isinstance(name, str)), str(n + 1))
             return f"[[{section}]] {label}: ", _dotted(location[2:])

@@ -169,5 +169,5 @@ def test_leaves_are_the_commands_that_do_something() -> None:
     """A group does nothing of its own."""
     names = [leaf.name for leaf in leaves()]
 
-    assert {"tourney run", "tourney project elo", "tourney batch adopt"} <= set(names)
+    assert {"tourney run", "tourney project elo", "tourney batch wait"} <= set(names)
     assert "tourney project" not in names

@@ -18,7 +18,6 @@ import pytest
 
 from commands.asking.pool import Pool
 from commands.backends.anthropic.batches import AnthropicBatches
-from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.judging.batches import fitting_prefix
 from commands.judging.judge import Receipts
@@ -421,7 +420,7 @@ def charges_in(folder: Path) -> list[Charge]:
 
 def bills_in(folder: Path, maker: FakeOpenAI) -> dict[Digest, list[float]]:
     """Return what the server bills for each response, request by request."""
-    state = workspace(Paths(folder / "tournament.toml"))
+    state = workspace(folder / "tournament.toml", None)
     with state.recorder(print) as recorder:
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         cells = planned_responses(recorder.state, bank)

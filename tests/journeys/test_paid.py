@@ -61,7 +61,7 @@ def test_adopting_a_batch_that_nobody_knows_is_a_usage_error(
     )
     assert sent.code == 0, sent.err
 
-    done = paid.tourney(folder_of_one_prompt, "batch", "adopt", "nobody", url=fake_in_thread.url)
+    done = paid.tourney(folder_of_one_prompt, "batch", "wait", "nobody", url=fake_in_thread.url)
 
     assert done.code == 2, done.err
     assert "'nobody'" in done.err
@@ -198,6 +198,23 @@ def test_a_pilots_batch_that_the_headline_receives_is_decided(
         "accounts"
     ]
     assert [each["pending"] for each in accounts.values()] == [0, 0, 0]
+
+
+def test_a_batch_in_flight_is_waited_for_by_its_id(
+    priced_folder: Path, waiting_fake: FakeProcess
+) -> None:
+    """Nothing is to be taken up: it is on record."""
+    tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
+    batches = fields(priced_folder, waiting_fake, "batch", "list")["rows"]
+    waiting_fake.end_batches()
+
+    done = tourney(priced_folder, "batch", "wait", batches[0]["batch"], url=waiting_fake.url)
+
+    assert done.code == 0, done.err
+    assert "taken up" not in done.err
+    assert {row["status"] for row in batches} == {"in flight"}
+    after = fields(priced_folder, waiting_fake, "batch", "list")["rows"]
+    assert {row["status"] for row in after} == {"ended"}
 
 
 def test_a_batch_in_flight_is_not_forgotten_when_its_judge_is_asked_one_by_one(

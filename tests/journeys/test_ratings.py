@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.bt_imported import with_imported
 from commands.cli.project.bt_options import PairOptions, SoftOptions
+from commands.cli.project.bt_ratings import with_imported
 from commands.cli.shared.reading import Selection, pinned, read_verdicts
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
@@ -64,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
     """Give a tournament whose entrants have answered, and whose judge has not been asked."""
     folder = lay_out(tmp_path)
     (folder / "tournament.toml").write_text(PAID_SETTINGS, encoding="utf-8")
-    place = workspace(Paths(folder / "tournament.toml"))
+    place = workspace(folder / "tournament.toml", None)
     with place.recorder(print) as recorder:
         recorder.record(place.opening)
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
@@ -83,7 +82,7 @@ def tourney(folder: Path) -> Tourney:
 
 def judge_one(folder: Path) -> OpenQuery:
     """Record a verdict of the headline's judge that was paid for."""
-    place = workspace(Paths(folder / "tournament.toml"))
+    place = workspace(folder / "tournament.toml", None)
     with place.recorder(print) as recorder:
         bank = [prompt.prompt_id for prompt in recorder.state.bank]
         asked = recorder.state.panel[0]

@@ -3,11 +3,8 @@
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import inf, isfinite
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-import typer
-
-from commands.cli.shared import completion, options
 from commands.errors import ConfigurationError
 from commands.runs.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, TieModel
@@ -24,17 +21,8 @@ _MAX_WEIGHT: Final = 1e6  # of a dimension, so that no sum overflows; only ratio
 class ModelOptions(NamedTuple):
     """The model; None: as recorded."""
 
-    ties: Annotated[
-        TieModel | None, typer.Option(help="half: half a win for each; davidson: a third outcome.")
-    ] = None
-    anchor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENTRANT[=RATING]",
-            autocompletion=completion.entrants,
-            help="Fix this entrant's rating. Default: fix the mean.",
-        ),
-    ] = None
+    ties: TieModel | None = None
+    anchor: str | None = None
 
     def parameters(self, recorded: Mapping[str, object]) -> BradleyTerryParameters:
         """Return the recorded parameters, overridden by the chosen ones.
@@ -49,38 +37,11 @@ class ModelOptions(NamedTuple):
 class TableKind(NamedTuple):
     """The options that each choose another kind of table; at most one is given."""
 
-    overall_by: Annotated[
-        str | None,
-        typer.Option(
-            "--overall",
-            metavar="WEIGHTS",
-            help="Show overall ratings, by weights of dimensions: factuality=2,utility=1.",
-        ),
-    ] = None
-    control: Annotated[
-        str | None,
-        typer.Option(
-            help="Control for style features: 'style' (all), or any of length,headers,lists,bold."
-        ),
-    ] = None
-    with_set: Annotated[
-        str | None,
-        options.of_set(
-            "Rate together with this imported set of battles.", "--with", metavar="NAME"
-        ),
-    ] = None
-    truth: Annotated[
-        str | None,
-        options.of_set("Correct the judge by the human votes of this imported set."),
-    ] = None
-    fit_temperature: Annotated[
-        str | None,
-        options.of_set(
-            "Show which --temperature fits the human votes of this imported set best.",
-            "--fit-temperature",
-            metavar="NAME",
-        ),
-    ] = None
+    overall_by: str | None = None  # weights of dimensions
+    control: str | None = None  # style features
+    with_set: str | None = None
+    truth: str | None = None
+    fit_temperature: str | None = None
 
     def require_consistent(self, soft: "SoftOptions", name: str | None) -> None:
         """Refuse several kinds, and options for imported battles without any.
@@ -89,9 +50,9 @@ class TableKind(NamedTuple):
             ConfigurationError: They are given.
         """
         others = (self.overall_by, self.control, self.with_set)
-        if sum(each is not None for each in (*others, name)) > 1:
+        if sum(value is not None for value in (*others, name)) > 1:
             raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
-        if self.truth is not None and any(each is not None for each in others):
+        if self.truth is not None and any(value is not None for value in others):
             raise ConfigurationError(["--truth works with none of --overall, --control, --with"])
         for option, value in (("--prefs", soft.prefs), ("--made-at", soft.made_at)):
             if value is not None and self.with_set is None and name is None:
@@ -101,13 +62,8 @@ class TableKind(NamedTuple):
 class PairOptions(NamedTuple):
     """Whether to compare all pairs, and how chances are adjusted for their number."""
 
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="Show the difference of each pair, with adjusted p.")
-    ] = False
-    adjust: Annotated[
-        Adjustment | None,
-        typer.Option(help="How --pairs adjusts p for the number of pairs. Default: max-t."),
-    ] = None
+    pairs: bool = False
+    adjust: Adjustment | None = None
 
     @property
     def adjustment(self) -> Adjustment | None:
@@ -182,23 +138,14 @@ def _one_of(option: str, name: str, known: Collection[str]) -> str:
 
 
 Prefs: TypeAlias = Literal["soft", "hard"]
-MadeAtOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(help=f"The temperature of imported preferences. Default: {TEMPERATURE}."),
-]
 
 
 class SoftOptions(NamedTuple):
     """Whether preferences count, or only who won; a temperature turns scores into soft scores."""
 
-    prefs: Annotated[
-        Prefs | None, typer.Option(help="soft: use imported preferences; hard: only who won.")
-    ] = None
-    temperature: Annotated[
-        float | None,
-        typer.Option(help="Turn a judge's scores into soft scores at this temperature."),
-    ] = None
-    made_at: MadeAtOption = None
+    prefs: Prefs | None = None
+    temperature: float | None = None
+    made_at: float | None = None
 
     @property
     def is_soft(self) -> bool:

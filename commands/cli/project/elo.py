@@ -1,44 +1,72 @@
 """`tourney project elo`: Elo ratings, with any K, from the recorded verdicts."""
 
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated
 
 import typer
 
-from commands.cli.shared.views import ratings_view
-from commands.cli.tables.ratings.elo import elo_table
+from commands.cli.shared import options
+from commands.cli.shared.imported_set import read_settled
+from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, SetSelection
+from commands.cli.shared.views import show, view_of
+from commands.cli.tables.elo import elo_table
+from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import OutcomeSource
+from commands.importing.imported_set import SelectedSet
+from commands.runs.judged_tournament import JudgedTournament
 from commands.runs.parameters import elo_parameters
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
+from projections.verdicts.policies import DEFAULT_POLICY
 
 
-class EloOptions(NamedTuple):
-    """How Elo ratings are computed; None: as recorded."""
-
-    k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None
+def elo(
+    k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None,
     k_sweep: Annotated[
         str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
-    ] = ""
+    ] = "",
     ties: Annotated[
         TieRule | None, typer.Option(help="drop: ties do not count; half: half a win for each.")
-    ] = None
+    ] = None,
     bootstraps: Annotated[
         int | None,
         typer.Option("--bootstraps", help="The number of bootstrap resamples; 0: no intervals."),
-    ] = None
-
-
-@ratings_view
-def elo(source: OutcomeSource, options: EloOptions) -> Table:
+    ] = None,
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    diff: options.Diff = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Compute Elo ratings. Options override the recorded settings.
 
     [elo] and TOURNEY_ELO_K change nothing here until the next `tourney run` or `tourney apply`.
 
     Example: tourney project elo --k 16
     """
-    chosen = {**options._asdict(), "k_sweep": numbers_of(options.k_sweep)}
+    chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties, "bootstraps": bootstraps}
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    )
+    table_of = view_of(read_settled, partial(_elo, chosen=chosen))
+    show(table_of, selection, Writer(output_format, as_json), diff)
+
+
+def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -> Table:
     parameters = elo_parameters(source.settings("elo"), chosen)
     rated = [
         standings(dimension, battles, source.roster, parameters)

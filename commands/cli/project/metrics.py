@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.command import command
-from commands.cli.shared.ledger import head_at, stream_of
+from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, stream_of
 from commands.cli.shared.output import Writer
 from commands.cli.tables.metrics import (
     NOTHING_EVALUATED,
@@ -17,6 +17,7 @@ from commands.cli.tables.metrics import (
     metrics_table,
     samples_table,
 )
+from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
@@ -69,7 +70,7 @@ def _label(run: EvaluationRun, option: str) -> str:
 
 
 def read_evaluations(
-    paths: options.Paths, tournament: str | None, as_of: str | None
+    config: Path, ledger: Path | None, tournament: str | None, as_of: str | None
 ) -> EvaluationReading:
     """Read a tournament's evaluations; no other event is read.
 
@@ -77,17 +78,14 @@ def read_evaluations(
         ConfigurationError: The tournament is ambiguous, or the position is invalid.
         NothingRecorded: There is no such tournament.
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
-        stream, head = stream_of(opened, tournament, paths.config), head_at(opened, as_of)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        stream, head = stream_of(opened, tournament, config), head_at(opened, as_of)
         events = opened.read(until=head.position, types=EVALUATION_EVENTS)
         known = fold(evaluations_of(stream), events)
         return EvaluationReading(stream, head, known.runs, known)
 
 
-@command
 def metrics(
-    paths: options.Paths,
-    writer: Writer,
     evaluations: options.Evaluations = None,
     entrants: options.Entrants = None,
     rescore: Annotated[
@@ -106,28 +104,33 @@ def metrics(
     ] = False,
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show the results of evaluations.
 
     Example: tourney project metrics --compare base tuned
     """
+    writer = Writer(output_format, as_json)
     if entrants and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     if curve and (rescore or compare is not None):
         other = "--rescore" if rescore else "--compare"
         raise ConfigurationError([f"--curve shows what is recorded: leave out {other}"])
-    source = read_evaluations(paths, tournament, as_of)
+    source = read_evaluations(config, ledger, tournament, as_of)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     if curve:
         labels = {labels_of(run.plan) for run in source.runs}
-        points = [each for each in training_points(source.known) if each.labels in labels]
+        points = [point for point in training_points(source.known) if point.labels in labels]
         writer.write(curve_table(points, source.facts))
         return
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
         readers = import_module("commands.backends.wiring").READERS
-        source = source._replace(runs=rescoring.rescore(source.runs, paths.config, readers))
+        source = source._replace(runs=rescoring.rescore(source.runs, config, readers))
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:
@@ -135,24 +138,26 @@ def metrics(
     writer.write(table)
 
 
-@command
 def samples(
-    paths: options.Paths,
-    writer: Writer,
     evaluations: options.Evaluations = None,
     entrants: options.Entrants = None,
     wrong: Annotated[bool, typer.Option("--wrong", help="Only those answered wrongly.")] = False,
     limit: options.Limit = None,
     tournament: options.Tournament = None,
     as_of: options.AsOf = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
 ) -> None:
     """List what evaluations asked, the answers, and the scores.
 
     Example: tourney project samples --evaluation recall --entrant base --wrong
     """
-    source = read_evaluations(paths, tournament, as_of)
+    writer = Writer(output_format, as_json)
+    source = read_evaluations(config, ledger, tournament, as_of)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
-    with Ledger.read_only(paths.of_ledger) as opened:
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
         items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
     table = samples_table(
         source.runs, items, source.facts, known=source.known, is_wrong=wrong, limit=limit
@@ -166,8 +171,8 @@ def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunC
     others = {run.plan.evaluation: run for run in second}
     both = [run for run in first if run.plan.evaluation in others]
     compared = [compare_runs(run, others[run.plan.evaluation]) for run in both]
-    found = [each for each in compared if each.n_pairs]
-    if not found:
+    paired = [comparison for comparison in compared if comparison.n_pairs]
+    if not paired:
         shared = f"{pair[0]!r} and {pair[1]!r} share no evaluated item"
         raise ConfigurationError([f"--compare: {shared}; evaluate both on the same items"])
-    return found
+    return paired

@@ -1,118 +1,192 @@
 """`tourney project winrates`, `matches`, `responses`, `progress` and `spend`."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import chain
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from commands.cli.shared import completion
-from commands.cli.shared.reading import Selection, notes_of, read_verdicts
+from commands.cli.shared import completion, options
+from commands.cli.shared.imported_set import read_outcomes, read_settled
+from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, SetSelection, notes_of, read_verdicts
 from commands.cli.shared.views import (
-    battles_view,
-    outcomes_view,
-    ratings_view,
-    table_command_without_rule,
-    tournament_view,
-    with_source,
+    show,
+    view_of,
 )
 from commands.cli.tables import outcomes as tables
+from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
 from commands.runs.reading.results import bills_of
 from commands.runs.resolve import unknown
+from ledger.identity import Json
 from projections.ratings.standings import win_rates
 from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of
 from projections.tournament.remaining import progress as progress_of
 from projections.tournament.requests import endpoint_spend
 from projections.tournament.spend import spend_of
-from projections.verdicts.policies import MAJORITY, RECORDED
+from projections.verdicts.policies import DEFAULT_POLICY, MAJORITY, RECORDED
 
 
-class MatchFilters(NamedTuple):
-    """Which matches are listed; None: all."""
-
+def matches(
     prompt: Annotated[
         str | None, typer.Option(autocompletion=completion.prompts, help="Only this prompt.")
-    ] = None
+    ] = None,
     entrant: Annotated[
         list[str] | None,
         typer.Option(
             autocompletion=completion.entrants,
             help="Only matches of this entrant. Give it twice for two entrants' matches.",
         ),
-    ] = None
-    outcome: Annotated[OutcomeKind | None, typer.Option(help="Only matches with this outcome.")] = (
-        None
-    )
-
-    def chosen(self, source: OutcomeSource) -> list[Compared]:
-        """Return the matches that are listed.
-
-        Raises:
-            ConfigurationError: There is no such prompt or entrant.
-        """
-        compared = [*chain.from_iterable(source.compared.values())]
-        names = {*(self.entrant or ())}
-        prompts = {each.prompt_id: None for each in compared if each.prompt_id is not None}
-        entrants = {name: None for each in compared for name in (each.entrant_a, each.entrant_b)}
-        if self.prompt is not None and self.prompt not in prompts:
-            raise unknown("--prompt", self.prompt, [*prompts])
-        for name in names - entrants.keys():
-            raise unknown("--entrant", name, [*entrants])
-        return [
-            each
-            for each in compared
-            if self.prompt in {None, each.prompt_id}
-            and names <= {each.entrant_a, each.entrant_b}
-            and self.outcome in {None, kind_of(each.status)}
-        ]
-
-
-@battles_view
-def matches(source: OutcomeSource, filters: MatchFilters) -> Table:
+    ] = None,
+    outcome: Annotated[
+        OutcomeKind | None, typer.Option(help="Only matches with this outcome.")
+    ] = None,
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """List every pair of responses with its outcome.
 
     Example: tourney project matches --entrant full_poe --outcome inconsistent
     """
-    return tables.matches_table(
-        filters.chosen(source), notes=notes_of(source), facts={"judge": source.judge_id}
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
     )
 
+    def table_of(source: OutcomeSource) -> Table:
+        every = chain.from_iterable(source.compared.values())
+        listed = chosen_matches(every, prompt=prompt, entrants=entrant or (), outcome=outcome)
+        facts: dict[str, Json] = {"judge": source.judge_id}
+        return tables.matches_table(listed, notes=notes_of(source), facts=facts)
 
-@ratings_view
-def winrates(source: OutcomeSource) -> Table:
+    show(view_of(read_outcomes, table_of), selection, Writer(output_format, as_json))
+
+
+def chosen_matches(
+    every: Iterable[Compared],
+    *,
+    prompt: str | None = None,
+    entrants: Collection[str] = (),
+    outcome: OutcomeKind | None = None,
+) -> list[Compared]:
+    """Return the matches of a prompt, of all named entrants, and with an outcome; None: all.
+
+    Raises:
+        ConfigurationError: There is no such prompt or entrant.
+    """
+    compared, names = [*every], {*entrants}
+    prompts = {match.prompt_id: None for match in compared if match.prompt_id is not None}
+    known = {name: None for match in compared for name in (match.entrant_a, match.entrant_b)}
+    if prompt is not None and prompt not in prompts:
+        raise unknown("--prompt", prompt, [*prompts])
+    for name in names - known.keys():
+        raise unknown("--entrant", name, [*known])
+    return [
+        match
+        for match in compared
+        if prompt in {None, match.prompt_id}
+        and names <= {match.entrant_a, match.entrant_b}
+        and outcome in {None, kind_of(match.status)}
+    ]
+
+
+def winrates(
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    diff: options.Diff = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Count wins, losses and ties by pair of entrants.
 
     Example: tourney project winrates --format csv
     """
-    compared = [each for group in source.compared.values() for each in group]
-    counted = account_of(compared).counted
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    )
+    show(view_of(read_settled, _winrates), selection, Writer(output_format, as_json), diff)
+
+
+def _winrates(source: OutcomeSource) -> Table:
+    compared = [*chain.from_iterable(source.compared.values())]
     return tables.winrates_table(
         win_rates(compared),
-        counted=counted,
+        counted=account_of(compared).counted,
         notes=notes_of(source),
         facts={"judge": source.judge_id},
     )
 
 
-@tournament_view
-def responses(source: JudgedTournament) -> Table:
+def responses(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """List every response.
 
     Example: tourney project responses --format jsonl
     """
+    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
+    show(view_of(read_verdicts, _responses), selection, Writer(output_format, as_json))
+
+
+def _responses(source: JudgedTournament) -> Table:
     return tables.responses_table(source.state)
 
 
-@outcomes_view
-def progress(source: JudgedTournament) -> Table:
+def progress(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show what is done and what remains to be done.
 
     Example: tourney project progress
     """
+    selection = Selection(config, ledger, tournament, as_of, judge, dimension, policy, parser)
+    show(view_of(read_verdicts, _progress), selection, Writer(output_format, as_json))
+
+
+def _progress(source: JudgedTournament) -> Table:
     if source.rule.policy == MAJORITY:
         raise ConfigurationError(["progress is counted for one judge: choose it with --judge"])
     prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
@@ -123,14 +197,26 @@ def progress(source: JudgedTournament) -> Table:
     return tables.progress_table(found, source.judge)
 
 
-@table_command_without_rule
-def spend(selection: Selection) -> Table:
+def spend(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show what was spent, by judge, dimension and day.
 
     Example: tourney project spend --json
     """
-    source = read_verdicts(selection)
+    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
+    show(view_of(read_verdicts, _spent), selection, Writer(output_format, as_json))
+
+
+def _spent(source: JudgedTournament) -> Table:
     spent = source.folded(spend_of(source.state.stream))
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     served = () if is_narrowed else endpoint_spend(spent.entrants)
-    return with_source(spend_table([*bills_of(source, spent)], served), source)
+    return spend_table([*bills_of(source, spent)], served)

@@ -5,6 +5,7 @@ for `bt`.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias
 
 import typer
@@ -12,20 +13,20 @@ import typer
 from commands.cli.project.bt_options import require_temperature
 from commands.cli.shared import options
 from commands.cli.shared.imported_set import (
-    SetOptions,
     human_set,
     outdated_note,
+    read_outcomes,
     read_set,
     require_no_tournament,
     votes_of,
     votes_on_record,
 )
-from commands.cli.shared.reading import Selection, notes_of, pinned, read_verdicts
+from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, SetSelection, notes_of, pinned, read_verdicts
 from commands.cli.shared.views import (
-    battles_view,
-    outcomes_view,
-    table_command,
-    tournament_view,
+    show,
+    view_of,
     with_source,
 )
 from commands.cli.tables.judge_comparison import ComparisonTable, comparison_table
@@ -36,6 +37,7 @@ from commands.cli.tables.reliability import (
     fragility_table,
     temperature_table,
 )
+from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
@@ -61,23 +63,43 @@ from projections.reliability.calibration import against_gold, against_verdicts
 from projections.reliability.jurors import jury_agreement, jury_tests, votes_by_annotator
 from projections.tournament.rewording import judge_versions
 from projections.tournament.settlement import Settlement, by_dimension, settle
-from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
+from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, MAJORITY, RECORDED
 
 _FIT: Final = "--fit-temperature"  # of `tourney project bt`
 _Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
 
 
-@battles_view
 def agreement(
-    source: JudgedTournament | SelectedSet,
     truth: Annotated[
         str | None, options.of_set("Compare the judges with the human votes of this imported set.")
     ] = None,
-) -> Table:
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show how consistent judges are and whether they agree.
 
     Example: tourney project agreement --json
     """
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    )
+    table_of = view_of(read_outcomes, partial(_agreement, truth=truth))
+    show(table_of, selection, Writer(output_format, as_json))
+
+
+def _agreement(source: JudgedTournament | SelectedSet, truth: str | None) -> Table:
     if isinstance(source, SelectedSet):
         if truth is not None:
             raise ConfigurationError(["--truth compares a tournament's judges: leave out --name"])
@@ -91,8 +113,8 @@ def agreement(
     named, by_order = source.named_judge, source.rule.policy == CONCATENATE
     tests = () if by_order or not votes else judge_tests(*given)  # a person votes on pairs
     return agreement_table(
-        (each for each in agreement_of(*given) if named in {None, *each.judges}),
-        tests=[each for each in tests if named in {None, each.judge}],
+        (measure for measure in agreement_of(*given) if named in {None, *measure.judges}),
+        tests=[test for test in tests if named in {None, test.judge}],
         by_order=by_order,
         notes=notes,
     )
@@ -122,12 +144,12 @@ def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterato
     bank = frozenset(prompt.prompt_id for prompt in source.state.bank)
     prompts = bank & {prompt for _, prompt, _ in on}
     settlements = [
-        each
+        settlement
         for judge in source.state.panel
-        for each in settle(source.state, prompts, judge, source.rule)
+        for settlement in settle(source.state, prompts, judge, source.rule)
     ]
-    identical = {_pair_of(each) for each in settlements if each.match and each.match.is_identical}
-    judged = {_pair_of(each) for each in settlements if each.outcome is not None}
+    identical = {_pair_of(it) for it in settlements if it.match and it.match.is_identical}
+    judged = {_pair_of(it) for it in settlements if it.outcome is not None}
     for n, why in (
         (sum(pair in identical for pair in on), "both responses are identical"),
         (sum(pair not in identical | judged for pair in on), "no judge has an outcome there"),
@@ -136,8 +158,7 @@ def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterato
             yield f"{counted(n, 'vote')} of {name!r} left out: {why}."
 
 
-def _compare_judges(
-    selection: Selection,
+def compare_judges(
     a: Annotated[str, typer.Argument(metavar="A", help="A judge, or a version of it: opus@1.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The judge to compare it with.")],
     margin: Annotated[
@@ -152,17 +173,39 @@ def _compare_judges(
     truth: Annotated[
         str | None, options.of_set("Compare both with the human votes of this imported set.")
     ] = None,
-) -> Table:
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    dimension: options.Dimension = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show how far ratings move under another judge or wording.
 
     Example: tourney project compare-judges reference@1 reference
     """
-    source = read_verdicts(selection._replace(dimension=None))
-    chosen = on_dimension(source.state, selection.dimension)
+    kind: ComparisonTable = "battles" if battles else "pairs" if pairs else "shifts"
+    compared = partial(
+        _compared, names=(a, b), dimension=dimension, margin=margin, truth=truth, kind=kind
+    )
+    selection = Selection(config, ledger, tournament, as_of)
+    show(view_of(read_verdicts, compared), selection, Writer(output_format, as_json))
+
+
+def _compared(
+    source: JudgedTournament,
+    names: tuple[str, str],
+    dimension: str | None,
+    margin: float,
+    truth: str | None,
+    kind: ComparisonTable,
+) -> Table:
+    chosen = on_dimension(source.state, dimension)
     votes, notes = ({}, ()) if truth is None else _votes_of(source, truth)
     versions = judge_versions(source.state)
     settled = []
-    for name in (a, b):
+    for name in names:
         if name not in versions:
             raise unknown("judge", name, [*versions])
         found = versions[name].of(source.state)
@@ -170,56 +213,99 @@ def _compare_judges(
         settled.append(by_dimension(found, by))
     comparisons: list[JudgeComparison] = []
     people: dict[str, AgreementWithPeople | None] = {}
-    for dimension in (each.dimension for each in chosen.dimensions):
-        shared = shared_battles(*(by.get(dimension, ()) for by in settled))
-        comparisons.append(compare(dimension, shared, margin))
-        people[dimension] = agreement_with_people(shared, votes.get(dimension, {}))
-    kind: ComparisonTable = "battles" if battles else "pairs" if pairs else "shifts"
-    table = comparison_table((a, b), comparisons, people, kind=kind, notes=notes)
-    return with_source(table, source)
-
-
-compare_judges = table_command(_compare_judges, without={"policy", "parser", "diff", "judge"})
+    for on in (rubric.dimension for rubric in chosen.dimensions):
+        shared = shared_battles(*(by.get(on, ()) for by in settled))
+        comparisons.append(compare(on, shared, margin))
+        people[on] = agreement_with_people(shared, votes.get(on, {}))
+    return comparison_table(names, comparisons, people, kind=kind, notes=notes)
 
 
 def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str]]:
     return settlement.dimension, settlement.prompt_id, settlement.pairing.entrants
 
 
-@battles_view
-def fragility(source: OutcomeSource) -> Table:
+def fragility(
+    name: options.SetName = None,
+    where: options.Where = None,
+    unread: options.UnreadRule = None,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show how few prompts decide who is ahead.
 
     Example: tourney project fragility --json
     """
+    imported = SetSelection(name, where, unread)
+    selection = Selection(
+        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    )
+    show(view_of(read_outcomes, _fragility), selection, Writer(output_format, as_json))
+
+
+def _fragility(source: OutcomeSource) -> Table:
     return fragility_table(
         fragility_rows(source), notes=notes_of(source), facts={"judge": source.judge_id}
     )
 
 
-@tournament_view
-def bias(source: JudgedTournament) -> Table:
+def bias(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show the judges' biases: slot, style, own family.
 
     Example: tourney project bias --judge reference
     """
+    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
+    show(view_of(read_verdicts, _bias), selection, Writer(output_format, as_json))
+
+
+def _bias(source: JudgedTournament) -> Table:
     return bias_table(bias_rows(source))
 
 
-@outcomes_view
 def calibration(
-    source: JudgedTournament,
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(
             help="What is correct. gold: containing the gold answer; judged: the share of wins."
         ),
     ] = "gold",
-) -> Table:
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    policy: options.Policy = DEFAULT_POLICY,
+    parser: options.Parser = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Compare each p_correct with actual correctness.
 
     Example: tourney project calibration --against judged
     """
+    selection = Selection(config, ledger, tournament, as_of, judge, dimension, policy, parser)
+    table_of = view_of(read_verdicts, partial(_calibration, against=against))
+    show(table_of, selection, Writer(output_format, as_json))
+
+
+def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -> Table:
     if against == "judged":
         found = against_verdicts(source.state, source.settlements)
         return calibration_table(found, source.judge, accounts=notes_of(source))
@@ -230,13 +316,11 @@ def calibration(
     return calibration_table(against_gold(source.state))
 
 
-def fitted_temperature(
-    selection: Selection, chosen: SetOptions, against: str, made_at: float | None
-) -> Table:
+def fitted_temperature(selection: Selection, against: str, made_at: float | None) -> Table:
     """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
     require_temperature("--made-at", made_at)
     selection = pinned(selection)
-    where = chosen.kept
+    chosen, where = selection.imported, selection.imported.kept
     if chosen.name is None:
         return _of_tournament(selection, against)
     require_no_tournament(selection)

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from commands.cli.shared import options
-from commands.cli.shared.command import command
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer
+from commands.cli.tables.render import Format
 from commands.cli.tables.status import status_table
 from commands.cli.tables.table import Table
 from ledger.counts import counts_of
@@ -16,13 +17,18 @@ from projections.fold import fold
 from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
-@command
-def status(paths: options.Paths, writer: Writer) -> None:
+def status(
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
     """Show what is on record for every tournament.
 
     Example: tourney status
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
+    writer = Writer(output_format, as_json)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
         table = _on_record(opened)
     writer.write(table)
 
@@ -33,7 +39,7 @@ def _on_record(ledger: Ledger) -> Table:
     tournaments = [stream for stream in streams if set_of(stream) is None]
     counts = counts_of(ledger, tournaments, until)
     batches: Iterable[Recorded] = ()
-    if any(each.batches for each in counts.values()):
+    if any(count.batches for count in counts.values()):
         batches = ledger.read(until=until, types=BATCH_EVENTS)
     imported: Sequence[Recorded] = ()
     if len(tournaments) < len(streams):

@@ -5,9 +5,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.command import command
 from commands.cli.shared.imported_set import set_name
-from commands.cli.shared.ledger import read_tournament, stream_of
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament, stream_of
 from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
@@ -24,22 +23,24 @@ Port: TypeAlias = Annotated[
 ]
 
 
-@command
-def view(paths: options.Paths, tournament: options.Tournament = None, port: Port = 0) -> None:
+def view(
+    tournament: options.Tournament = None,
+    port: Port = 0,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+) -> None:
     """Show a tournament in the browser, also during a run.
 
     Prints a local address with a secret token. The ledger is only read. Stop it with Ctrl-C.
 
     Example: tourney view
     """
-    with Ledger.read_only(paths.of_ledger) as opened:
-        stream = stream_of(opened, tournament, paths.config)
-    show_pages(paths.of_ledger, stream, port, _print_address)
+    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+        stream = stream_of(opened, tournament, config)
+    show_pages(ledger_path(ledger, config), stream, port, _print_address)
 
 
-@command
 def annotate(
-    paths: options.Paths,
     annotator: Annotated[
         str, typer.Option(metavar="NAME", help="Label of the votes, such as your name.")
     ],
@@ -65,6 +66,8 @@ def annotate(
     limit: options.Limit = None,
     tournament: options.Tournament = None,
     port: Port = 0,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
 ) -> None:
     """Vote on anonymous pairs of responses in the browser.
 
@@ -73,8 +76,8 @@ def annotate(
 
     Example: tourney annotate --annotator ann --limit 60
     """
-    with ledger_to_change(paths) as opened:
-        state = read_tournament(opened, tournament, None, paths.config)
+    with ledger_to_change(ledger_path(ledger, config)) as opened:
+        state = read_tournament(opened, tournament, None, config)
         box = open_ballot_box(
             opened,
             state,
@@ -91,7 +94,7 @@ def annotate(
 
 def _only_dimension(state: Tournament, named: str | None) -> Dimension:
     """Return the dimension that is named, or the only one."""
-    known = [each.dimension for each in on_dimension(state, named).dimensions]
+    known = [rubric.dimension for rubric in on_dimension(state, named).dimensions]
     if len(known) != 1:
         raise ConfigurationError([f"choose one with --dimension: {', '.join(known)}"])
     return known[0]

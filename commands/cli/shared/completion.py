@@ -33,8 +33,8 @@ class _TypedLine(NamedTuple):
 
     def events(self, kind: type[_Kind], stream: StreamId | None = None) -> list[_Kind]:
         """Return the events of one type, of one stream or of all."""
-        found = self.ledger.read(stream=stream, types={kind.__name__})
-        return [each.event for each in found if isinstance(each.event, kind)]
+        events = (row.event for row in self.ledger.read(stream=stream, types={kind.__name__}))
+        return [event for event in events if isinstance(event, kind)]
 
     def openings(self) -> Iterable[TournamentOpened]:
         """Return the openings of the tournament that the line names, or of all, newest first."""
@@ -62,19 +62,19 @@ tournaments: Final = _on_record(
 )
 imported_sets: Final = _on_record(lambda line: filter(None, map(set_of, line.ledger.streams())))
 dimensions: Final = _on_record(
-    lambda line: (each.label for opening in line.openings() for each in opening.rubrics)
+    lambda line: (rubric.label for opening in line.openings() for rubric in opening.rubrics)
 )
 prompts: Final = _on_record(
-    lambda line: (each.label for opening in line.openings() for each in opening.prompts)
+    lambda line: (prompt.label for opening in line.openings() for prompt in opening.prompts)
 )
 entrants: Final = _on_record(
-    lambda line: (each.label for opening in line.openings() for each in opening.entrants)
+    lambda line: (entrant.label for opening in line.openings() for entrant in opening.entrants)
 )
 judges: Final = _on_record(
-    lambda line: (each.label for opening in line.openings() for each in opening.judges)
+    lambda line: (judge.label for opening in line.openings() for judge in opening.judges)
 )
 evaluations: Final = _on_record(
-    lambda line: (each.evaluation for each in line.events(EvaluationPlanned))
+    lambda line: (plan.evaluation for plan in line.events(EvaluationPlanned))
 )
 batches: Final = _on_record(
     lambda line: (
@@ -85,6 +85,7 @@ batches: Final = _on_record(
 )
 runs: Final = _on_record(
     lambda line: (
-        line.config.parent / "runs" / each.publication.run for each in line.events(RatingsPublished)
+        line.config.parent / "runs" / rated.publication.run
+        for rated in line.events(RatingsPublished)
     )
 )

@@ -2,11 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import typer
-
-from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at
 from commands.cli.shared.reading import Selection, read_verdicts
 from commands.errors import ConfigurationError, counted
@@ -18,56 +15,14 @@ from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet, battles_of_set
-from projections.battles.selection import COLUMNS, Unread, Where
+from projections.battles.selection import Unread, Where
 from projections.verdicts.policies import RECORDED
 
 _NAME: Final = re.compile(r"[\w.-]+")
 
 
-class SetOptions(NamedTuple):
-    """The imported set of battles that is read instead of a tournament."""
-
-    name: Annotated[
-        str | None, options.of_set("Use this imported set of battles instead of the tournament.")
-    ] = None
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=VALUE",
-            help="Only battles with this value, such as category=math; repeatable. Columns:"
-            f" {', '.join(COLUMNS)}.",
-        ),
-    ] = None
-    unread: Annotated[
-        Unread | None,
-        typer.Option(
-            help="How replies without a verdict count: drop (default), drop-pair (both games of the"
-            " prompt, as arena-hard v2.0) or tie (as JudgeArena's hard ratings)."
-        ),
-    ] = None
-
-    @property
-    def kept(self) -> Where:
-        """By column the values that are kept.
-
-        Raises:
-            ConfigurationError: There is no set to select from, or no column in an option.
-        """
-        if self.unread is not None and self.name is None:
-            raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
-        if self.where and self.name is None:
-            raise ConfigurationError(["--where selects battles of an imported set: add --name"])
-        kept: dict[str, list[str]] = {}
-        for each in self.where or ():
-            column, is_given, value = each.partition("=")
-            if not is_given:
-                raise ConfigurationError([f"--where {each!r}: write it as category=math"])
-            kept.setdefault(column, []).append(value)
-        return kept
-
-
 def read_outcomes(
-    selection: Selection, chosen: SetOptions, *, settles_only: bool = False
+    selection: Selection, *, settles_only: bool = False
 ) -> JudgedTournament | SelectedSet:
     """Read the chosen set of battles, or without one the selected tournament.
 
@@ -78,11 +33,16 @@ def read_outcomes(
         ConfigurationError: An option names something unknown, or contradicts another.
         NothingRecorded: There is no such tournament.
     """
-    where = chosen.kept
-    if chosen.name is None:
+    name, where = selection.imported.name, selection.imported.kept
+    if name is None:
         return read_verdicts(selection, settles_only=settles_only)
     require_no_tournament(selection)
-    return read_set(selection, chosen.name, where, chosen.unread)
+    return read_set(selection, name, where, selection.imported.unread)
+
+
+def read_settled(selection: Selection) -> JudgedTournament | SelectedSet:
+    """Read as `read_outcomes`, for what asks for no verdict: of recorded outcomes, none is read."""
+    return read_outcomes(selection, settles_only=True)
 
 
 def read_set(
@@ -134,7 +94,7 @@ def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -
     on = [dimension for dimension, events in current.on.items() if events]
     if not set(source.settlements) <= set(on):
         if on:
-            named = " or ".join(f"--dimension {each}" for each in on)
+            named = " or ".join(f"--dimension {dimension}" for dimension in on)
             why = f"has votes on {' and '.join(on)}: add {named}"
         else:
             why = "has no vote on responses that compete now; `tourney annotate` collects some"

@@ -5,14 +5,18 @@ What --tournament, --as-of, --judge and --dimension name is found in `commands/r
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from commands.cli.shared import completion
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
+from commands.cli.shared.output import format_named
+from commands.cli.tables.render import Format
 from commands.settings.toml import ENGINE, EngineName, from_home
 from ledger.events import ratings, registration
+from projections.battles.selection import COLUMNS, Unread
+from projections.verdicts.parsers import PARSERS
+from projections.verdicts.policies import POLICY_NAMES
 
 Config: TypeAlias = Annotated[
     Path, typer.Option("--config", "-c", help="The tournament's settings.")
@@ -28,19 +32,17 @@ Ledger: TypeAlias = Annotated[
     ),
 ]
 
-
-class Paths(NamedTuple):
-    """Which settings and which ledger a command works on."""
-
-    config: Config = DEFAULT_CONFIG
-    ledger: Ledger = None
-
-    @property
-    def of_ledger(self) -> Path:
-        """The path of the ledger, which the settings may name."""
-        return ledger_path(self.ledger, self.config)
-
-
+OutputFormat: TypeAlias = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        parser=format_named,
+        metavar=f"[{'|'.join(Format)}]",
+        autocompletion=lambda: [*Format],
+        help="The format of the output.",
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Tournament: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -52,6 +54,33 @@ AsOf: TypeAlias = Annotated[
     typer.Option(
         help="Read the ledger up to this position or time (ISO 8601; UTC if no zone is named)."
     ),
+]
+Judge: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=completion.judges,
+        help="Use this judge's verdicts. Default: the first judge with outcomes.",
+    ),
+]
+Dimension: TypeAlias = Annotated[
+    str | None, typer.Option(autocompletion=completion.dimensions, help="Only this dimension.")
+]
+Policy: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        autocompletion=lambda: [*POLICY_NAMES],
+        help=f"How verdicts become outcomes: {', '.join(POLICY_NAMES)}.",
+    ),
+]
+Parser: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=lambda: sorted({name.partition("@")[0] for name in PARSERS}),
+        help="Read the stored replies again with this parser, at no cost.",
+    ),
+]
+Diff: TypeAlias = Annotated[
+    str | None, typer.Option(help="Show what changed since this position or time.")
 ]
 Mode: TypeAlias = Annotated[
     ratings.Mode, typer.Option(help="headline: the whole bank; pilot: a stratified subset.")
@@ -122,6 +151,47 @@ def or_standard_output(file: Path | None) -> Path | None:
 def of_set(says: str, *names: str, metavar: str | None = None) -> Any:  # noqa: ANN401  # as typer's
     """Return an option that names an imported set of battles or ratings."""
     return typer.Option(*names, metavar=metavar, autocompletion=completion.imported_sets, help=says)
+
+
+SetName: TypeAlias = Annotated[
+    str | None, of_set("Use this imported set of battles instead of the tournament.")
+]
+Where: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=VALUE",
+        help="Only battles with this value, such as category=math; repeatable. Columns:"
+        f" {', '.join(COLUMNS)}.",
+    ),
+]
+UnreadRule: TypeAlias = Annotated[
+    Unread | None,
+    typer.Option(
+        help="How replies without a verdict count: drop (default), drop-pair (both games of the"
+        " prompt, as arena-hard v2.0) or tie (as JudgeArena's hard ratings)."
+    ),
+]
+Ties: TypeAlias = Annotated[
+    ratings.TieModel | None,
+    typer.Option(help="half: half a win for each; davidson: a third outcome."),
+]
+Anchor: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENTRANT[=RATING]",
+        autocompletion=completion.entrants,
+        help="Fix this entrant's rating. Default: fix the mean.",
+    ),
+]
+Output: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        callback=or_standard_output,
+        help="The file to write. Default: standard output.",
+    ),
+]
 
 
 def _amount(usd: float | None) -> float | None:

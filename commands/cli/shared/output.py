@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import typer
 from rich.console import Console
@@ -43,7 +43,7 @@ class NotShown(TourneyError):
         self.why = why
 
 
-def _format_named(name: str) -> Format:
+def format_named(name: str) -> Format:
     """Return a format; of those that are no more, say what has the same numbers."""
     try:
         return Format(name)
@@ -56,17 +56,8 @@ def _format_named(name: str) -> Format:
 class Writer(NamedTuple):
     """How a command writes its table."""
 
-    output_format: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            parser=_format_named,
-            metavar=f"[{'|'.join(Format)}]",
-            autocompletion=lambda: [*Format],
-            help="The format of the output.",
-        ),
-    ] = Format.TABLE
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False
+    output_format: Format = Format.TABLE
+    as_json: bool = False
 
     @property
     def chosen(self) -> Format:

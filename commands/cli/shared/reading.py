@@ -1,12 +1,9 @@
 """The selection that shared options make, and how it is read from a ledger."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import typer
-
-from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import (
     DEFAULT_CONFIG,
     head_at,
@@ -15,6 +12,7 @@ from commands.cli.shared.ledger import (
     read_tournament,
 )
 from commands.cli.tables.table import judged_by
+from commands.errors import ConfigurationError
 from commands.runs.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
@@ -23,45 +21,50 @@ from commands.runs.judged_tournament import (
 )
 from commands.runs.resolve import rule_of
 from ledger.store import Ledger
+from projections.battles.selection import Unread, Where
 from projections.tournament.compared import Account
 from projections.verdicts import policies
-from projections.verdicts.parsers import PARSERS
+
+
+class SetSelection(NamedTuple):
+    """The imported set of battles that is read instead of a tournament; no name: none."""
+
+    name: str | None = None
+    where: Sequence[str] | None = None
+    unread: Unread | None = None
+
+    @property
+    def kept(self) -> Where:
+        """By column the values that are kept.
+
+        Raises:
+            ConfigurationError: There is no set to select from, or no column in an option.
+        """
+        if self.unread is not None and self.name is None:
+            raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
+        if self.where and self.name is None:
+            raise ConfigurationError(["--where selects battles of an imported set: add --name"])
+        kept: dict[str, list[str]] = {}
+        for condition in self.where or ():
+            column, is_given, value = condition.partition("=")
+            if not is_given:
+                raise ConfigurationError([f"--where {condition!r}: write it as category=math"])
+            kept.setdefault(column, []).append(value)
+        return kept
 
 
 class Selection(NamedTuple):
     """What the shared options select."""
 
-    config: options.Config = DEFAULT_CONFIG
-    ledger: options.Ledger = None
-    tournament: options.Tournament = None
-    as_of: options.AsOf = None
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=completion.judges,
-            help="Use this judge's verdicts. Default: the first judge with outcomes.",
-        ),
-    ] = None
-    dimension: Annotated[
-        str | None, typer.Option(autocompletion=completion.dimensions, help="Only this dimension.")
-    ] = None
-    policy: Annotated[
-        str,
-        typer.Option(
-            autocompletion=lambda: [*policies.POLICY_NAMES],
-            help=f"How verdicts become outcomes: {', '.join(policies.POLICY_NAMES)}.",
-        ),
-    ] = policies.DEFAULT_POLICY
-    parser: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=lambda: sorted({each.partition("@")[0] for each in PARSERS}),
-            help="Read the stored replies again with this parser, at no cost.",
-        ),
-    ] = None
-    diff: Annotated[
-        str | None, typer.Option(help="Show what changed since this position or time.")
-    ] = None
+    config: Path = DEFAULT_CONFIG
+    ledger: Path | None = None
+    tournament: str | None = None
+    as_of: str | None = None
+    judge: str | None = None
+    dimension: str | None = None
+    policy: str = policies.DEFAULT_POLICY
+    parser: str | None = None
+    imported: SetSelection = SetSelection()
 
     @property
     def path(self) -> Path:

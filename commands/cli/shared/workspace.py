@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from commands.backends.wiring import fetch_snapshot, open_parquet
-from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.importing.answers import read_answers, unanswered
 from commands.ports import Tell
@@ -18,7 +18,7 @@ from ledger.events.registration import Provider
 from ledger.store import Ledger
 
 
-def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Workspace:
+def workspace(config: Path, ledger: Path | None, provider: Provider | None = None) -> Workspace:
     """Read the settings and all files that they name; a provider replaces that of [judge].
 
     Says which entrants are alike.
@@ -27,8 +27,8 @@ def workspace(paths: options.Paths, *, provider: Provider | None = None) -> Work
         ConfigurationError: Something is missing or wrong; the ledger is unchanged.
     """
     place = open_workspace(
-        paths.config,
-        paths.ledger,
+        config,
+        ledger,
         package_versions(),
         provider=provider,
         fetch=fetch_snapshot,
@@ -50,18 +50,18 @@ def tell_unanswered(place: Workspace, tell: Tell) -> None:
 
 
 @contextmanager
-def ledger_to_write(paths: options.Paths) -> Iterator[Ledger]:
-    """Open the ledger that the options name, for writing."""
-    with interrupted_by_any_ending(), open_for_writing(paths.of_ledger, say) as opened:
+def ledger_to_write(path: Path) -> Iterator[Ledger]:
+    """Open a ledger for writing."""
+    with interrupted_by_any_ending(), open_for_writing(path, say) as opened:
         yield opened
 
 
-def ledger_to_change(paths: options.Paths) -> AbstractContextManager[Ledger]:
-    """Open the ledger that the options name, for writing; none is made.
+def ledger_to_change(path: Path) -> AbstractContextManager[Ledger]:
+    """Open a ledger for writing; none is made.
 
     Raises:
         NoLedger: There is none.
     """
-    if not paths.of_ledger.exists():
-        raise NoLedger(paths.of_ledger)
-    return ledger_to_write(paths)
+    if not path.exists():
+        raise NoLedger(path)
+    return ledger_to_write(path)

@@ -87,12 +87,12 @@ def faults_table(verified: Verification) -> Table:
         notes=(
             f"{checked} checked{foreign}: {counted(len(faults), 'fault')}, checkpoint {head}",
             *first_lines([*map(_redaction_line, redactions)], len(redactions), "redaction"),
-            *(f"{each.run}/{each.path} {each.why}" for each in unmade),
+            *(f"{file.run}/{file.path} {file.why}" for file in unmade),
         ),
         facts={
             "n_events": head.position,
             "n_redacted": len(redactions),
-            "redacted": [each._asdict() for each in redactions],
+            "redacted": [file._asdict() for file in redactions],
             "n_runs": n_claims,
             "n_foreign_runs": n_foreign,
             "checkpoint": str(head),
@@ -119,8 +119,8 @@ def differences_table(replayed: Replayed) -> Table:
     return table_of(
         DifferenceRow,
         (
-            DifferenceRow(run=each.run, path=each.path, why=each.why)
-            for each in replayed.differences
+            DifferenceRow(run=file.run, path=file.path, why=file.why)
+            for file in replayed.differences
         ),
         "tourney/replay@1",
         "Differences",

@@ -81,8 +81,8 @@ def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
     return table_of(
         AdapterRow,
         (
-            AdapterRow(adapter=each.name, rank=each.folder.rank, source=str(each.source))
-            for each in imported
+            AdapterRow(adapter=adapter.name, rank=adapter.folder.rank, source=str(adapter.source))
+            for adapter in imported
         ),
         "tourney/hydra-weights@1",
         f"Adapters in {out}",
@@ -106,7 +106,7 @@ class ImportedResponsesRow(NamedTuple):
 def imported_responses_table(imported: ImportedResponses) -> Table:
     """Return a row for each file and entrant; bad lines count for the file alone."""
     new, known = _counts(imported.new), _counts(imported.known)
-    skipped: Counter[_Place] = Counter((str(each.file), None) for each in imported.bad)
+    skipped: Counter[_Place] = Counter((str(line.file), None) for line in imported.bad)
     return table_of(
         ImportedResponsesRow,
         (
@@ -120,5 +120,7 @@ def imported_responses_table(imported: ImportedResponses) -> Table:
     )
 
 
-def _counts(found: Sequence[FoundResponse]) -> Counter[_Place]:
-    return Counter((str(each.file), str(each.response.entrant_id)) for each in found)
+def _counts(responses: Sequence[FoundResponse]) -> Counter[_Place]:
+    return Counter(
+        (str(response.file), str(response.response.entrant_id)) for response in responses
+    )

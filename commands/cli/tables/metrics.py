@@ -42,31 +42,31 @@ _COMPARABLE: Final = (
 
 
 def metrics_table(
-    every: Iterable[RunMetrics], facts: Mapping[str, Json], known: Evaluations
+    runs: Iterable[RunMetrics], facts: Mapping[str, Json], known: Evaluations
 ) -> Table:
     """Return a row for each metric, with its standard error, interval and unscorable samples."""
-    every = tuple(every)
+    runs = tuple(runs)
     return table_of(
         MetricRow,
-        (row for each in every for row in rows_of_metrics(each)),
+        (row for measured in runs for row in rows_of_metrics(measured)),
         "tourney/metrics@1",
         "Metrics",
-        notes=_notes(every, known),
+        notes=_notes(runs, known),
         facts=facts,
     )
 
 
-def _notes(every: Sequence[RunMetrics], known: Evaluations) -> Iterator[str]:
-    if not every:
+def _notes(runs: Sequence[RunMetrics], known: Evaluations) -> Iterator[str]:
+    if not runs:
         yield NOTHING_EVALUATED
         return
-    for each in every:
-        yield from _of_run(each)
-        yield from _how_asked(each.run.plan, known)
+    for measured in runs:
+        yield from _of_run(measured)
+        yield from _how_asked(measured.run.plan, known)
     yield _CLUSTERED
-    if any(_lacks_interval(metric) for each in every for metric in each.metrics):
+    if any(_lacks_interval(metric) for measured in runs for metric in measured.metrics):
         yield NO_INTERVAL
-    if any(each.run.plan.kind == "perplexity" for each in every):
+    if any(measured.run.plan.kind == "perplexity" for measured in runs):
         yield _COMPARABLE
 
 
@@ -74,21 +74,21 @@ def _lacks_interval(metric: Metric) -> bool:
     return metric.estimate.value is not None and metric.estimate.low is None
 
 
-def _of_run(each: RunMetrics) -> Iterator[str]:
+def _of_run(measured: RunMetrics) -> Iterator[str]:
     """Yield notes on missing, unscorable and unplanned samples of a run."""
-    plan, counts = each.run.plan, each.counts
+    plan, counts = measured.run.plan, measured.counts
     name = f"{plan.entrant.label} on {plan.evaluation}"
-    n_done = counts.n_planned - len(each.run.missing)
-    if each.run.missing:
+    n_done = counts.n_planned - len(measured.run.missing)
+    if measured.run.missing:
         planned = f"{counted(counts.n_planned, 'sample')} of plan {plan.number}"
         yield f"{name} is incomplete: {n_done} of {planned}; evaluate again to continue"
-    n_unjudged = counts.n_observed - len(each.run.judged)
+    n_unjudged = counts.n_observed - len(measured.run.judged)
     if plan.scored_by and n_unjudged:
         answers, judge = counted(n_unjudged, "answer"), plan.scored_by.judge.label
         remedy = "`tourney apply evaluate` asks it, or says why not"
         yield f"{name}: {answers} without a score by {judge}; {remedy}"
     by_reason = attrgetter("reason")
-    for reason, fates in groupby(sorted(each.run.unscorable, key=by_reason), by_reason):
+    for reason, fates in groupby(sorted(measured.run.unscorable, key=by_reason), by_reason):
         first, *others = fates
         yield f"{name}: {1 + len(others)} unscorable, {reason}: {first.label}: {first.detail}"
     if len(plan.items) < plan.n_available:
@@ -100,7 +100,7 @@ def _how_asked(plan: EvaluationPlanned, known: Evaluations) -> Iterator[str]:
     name = f"{plan.entrant.label} on {plan.evaluation}"
     if plan.asking and plan.asking.system:
         yield f"{name}: asked with the system prompt {_brief.repr(plan.asking.system)}"
-    newest = {_differences(each, plan): each.number for each in known.replaced(plan)}
+    newest = {_differences(earlier, plan): earlier.number for earlier in known.replaced(plan)}
     for others, number in newest.items():
         yield (
             f"{name}: plan {plan.number} replaced plan {number}, which had other settings:"
@@ -126,7 +126,7 @@ def curve_table(points: Sequence[TrainingPoint], facts: Mapping[str, Json]) -> T
 
 
 def samples_table(
-    every: Iterable[EvaluationRun],
+    runs: Iterable[EvaluationRun],
     items: Items,
     facts: Mapping[str, Json],
     *,
@@ -135,57 +135,61 @@ def samples_table(
     limit: int | None,
 ) -> Table:
     """Return a row for each sample, or for each that was answered wrongly; at most `limit`."""
-    every = tuple(every)
-    told = (row for run in every for row in sample_rows(run, items))
-    rows = [row for row in told if not is_wrong or row.is_right is False]
+    runs = tuple(runs)
+    every = (row for run in runs for row in sample_rows(run, items))
+    rows = [row for row in every if not is_wrong or row.is_right is False]
     return table_of(
         SampleRow,
         rows[:limit],
         "tourney/samples@1",
         "Wrong answers" if is_wrong else "Samples",
         notes=(
-            *_sample_notes(every, items, n_left=len(rows) - len(rows[:limit])),
-            *(note for run in every for note in _how_asked(run.plan, known)),
+            *_sample_notes(runs, items, n_left=len(rows) - len(rows[:limit])),
+            *(note for run in runs for note in _how_asked(run.plan, known)),
         ),
         facts=facts,
-        hidden=() if any(run.plan.scored_by for run in every) else {"judged", "reply"},
+        hidden=() if any(run.plan.scored_by for run in runs) else {"judged", "reply"},
     )
 
 
-def _sample_notes(every: Sequence[EvaluationRun], items: Items, *, n_left: int) -> Iterator[str]:
-    if not every:
+def _sample_notes(runs: Sequence[EvaluationRun], items: Items, *, n_left: int) -> Iterator[str]:
+    if not runs:
         yield NOTHING_EVALUATED
     if n_left:
         yield f"{n_left:,} more: raise --limit"
-    for run in every:
+    for run in runs:
         name = f"{run.plan.entrant.label} on {run.plan.evaluation}"
-        told = [each.is_right for each in asked_samples(run, items)]
-        if n_known := len(told) - told.count(None):
-            yield f"{name}: {told.count(False):,} of {counted(n_known, 'answer')} wrong"
-        elif told:
+        rights = [sample.is_right for sample in asked_samples(run, items)]
+        if n_known := len(rights) - rights.count(None):
+            yield f"{name}: {rights.count(False):,} of {counted(n_known, 'answer')} wrong"
+        elif rights:
             yield f"{name}: it has no right and wrong answers"
         if n := len(run.unscorable):
             yield f"{name}: {n:,} unscorable; they do not count as wrong"
 
 
 def differences_table(
-    pair: tuple[str, str], every: Iterable[RunComparison], facts: Mapping[str, Json]
+    pair: tuple[str, str], comparisons: Iterable[RunComparison], facts: Mapping[str, Json]
 ) -> Table:
     """Return a row for each metric: the second entrant's minus the first's."""
-    every = tuple(every)
+    comparisons = tuple(comparisons)
     first, second = pair
     return table_of(
         MetricDifferenceRow,
-        (_difference(each, metric) for each in every for metric in each.metrics),
+        (
+            _difference(comparison, metric)
+            for comparison in comparisons
+            for metric in comparison.metrics
+        ),
         "tourney/metric-differences@1",
         f"{second} minus {first}",
-        notes=(*(note for each in every for note in _of_pair(each)), _CLUSTERED),
+        notes=(*(note for comparison in comparisons for note in _of_pair(comparison)), _CLUSTERED),
         facts={**facts, "first": first, "second": second},
     )
 
 
-def _difference(each: RunComparison, metric: Metric) -> MetricDifferenceRow:
-    evaluation, estimate = each.first.plan.evaluation, metric.estimate
+def _difference(comparison: RunComparison, metric: Metric) -> MetricDifferenceRow:
+    evaluation, estimate = comparison.first.plan.evaluation, metric.estimate
     return MetricDifferenceRow(
         id=metric.id_on(evaluation),
         evaluation=evaluation,
@@ -197,22 +201,22 @@ def _difference(each: RunComparison, metric: Metric) -> MetricDifferenceRow:
         low=estimate.low,
         high=estimate.high,
         n_pairs=estimate.n,
-        n_left_out=each.n_left_out,
+        n_left_out=comparison.n_left_out,
     )
 
 
-def _of_pair(each: RunComparison) -> Iterator[str]:
+def _of_pair(comparison: RunComparison) -> Iterator[str]:
     """Yield warnings on what limits a comparison."""
-    plan = each.first.plan
+    plan = comparison.first.plan
     name = plan.evaluation
-    if different := _differences(plan, each.second.plan):
+    if different := _differences(plan, comparison.second.plan):
         yield f"{name}: the two were evaluated with different settings: {different}"
-    if plan.run_key == each.second.plan.run_key:
+    if plan.run_key == comparison.second.plan.run_key:
         yield f"{name}: both labels name the same run"
-    if each.n_left_out:
-        samples = counted(each.n_left_out, "sample")
+    if comparison.n_left_out:
+        samples = counted(comparison.n_left_out, "sample")
         yield f"{name}: {samples} left out, which only one of them has"
-    unknown = (metric for metric in each.metrics if metric.estimate.value is None)
+    unknown = (metric for metric in comparison.metrics if metric.estimate.value is None)
     apart = [metric.name for metric in unknown if metric.estimate.n > 0]
     if apart:
         yield f"{name}: {', '.join(apart)} cannot be compared: the tokenizers differ"

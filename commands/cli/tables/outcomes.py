@@ -85,8 +85,8 @@ _NO_HEADS: Final[Mapping[str, Json]] = {
 def responses_table(tournament: Tournament) -> Table:
     """Return a row for each response of the tournament; missing ones are empty."""
     rows = tuple(response_rows(tournament))
-    found = [tournament.responses.get(Digest(row.response_key)) for row in rows]
-    diagnostics = [None if response is None else _diagnostics(response) for response in found]
+    responses = [tournament.responses.get(Digest(row.response_key)) for row in rows]
+    diagnostics = [None if response is None else _diagnostics(response) for response in responses]
     rated = any(row.p_correct is not None for row in rows)
     return table_of(
         ResponseRow,

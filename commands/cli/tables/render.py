@@ -12,8 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from commands.cli.tables.screen import layout
-from commands.cli.tables.screen.bars import bars
+from commands.cli.tables import layout
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.identity import Json
@@ -128,7 +127,7 @@ def _bars(table: Table, fit: layout.Fitted, console: Console) -> list[str] | Non
     if not drawn or not console.is_terminal:
         return None
     keys = drawn["low"], drawn["value"], drawn["high"]
-    return bars(table.rows, keys, console.width - fit.width - len(layout.GAP))
+    return layout.bars(table.rows, keys, console.width - fit.width - len(layout.GAP))
 
 
 def _cell(value: Json, column: Column) -> str:

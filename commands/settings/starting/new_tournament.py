@@ -63,42 +63,6 @@ provider = "reference" # compares with the gold answers, offline; only to try th
 
 _CAP: Final = "# max_usd = 10.0 # nothing is sent beyond it\n"
 
-_FACTUALITY: Final = """\
-<!-- version: 1 -->
-+++
-needs_gold = true
-+++
-
-# Factuality
-
-Factuality asks which response is right about the point that the question turns on. The reference
-answer settles that point; the same answer in other words agrees with it.
-
-## How to compare
-
-1. Read the question and the reference answer, and name the point in a few words.
-2. Find what each response finally commits to, and whether it agrees with the reference.
-3. Go through the other claims of each response: mark each as right, wrong or not checkable.
-
-## What outweighs what
-
-1. A right answer beats a wrong one, however well the wrong one is written.
-2. A response that admits it does not know beats one that invents an answer, and loses to one that
-   is right.
-3. If both are right, the one with fewer and milder wrong claims beside its answer wins.
-
-## What to ignore
-
-Length, layout, fluency and a tone of authority. A claim is not wrong merely because the reference
-does not mention it.
-
-## When the two are equal
-
-They are equal when both are right and neither has an error worth weighing, or when both are wrong
-to the same degree.
-"""
-"""A rubric of no subject: the shipped factuality.md is for medical questions."""
-
 
 class NewTournament(NamedTuple):
     """What a new tournament is made of; entrants and judge as on the command line."""
@@ -147,7 +111,7 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
         fault = "a tournament compares two entrants or more; name another by --entrant"
         raise ConfigurationError([fault])
     dimension = "factuality" if has_gold else "quality"
-    text = _FACTUALITY if has_gold else (RUBRICS / "quality.md").read_text(encoding="utf-8")
+    shipped = "factuality_general" if has_gold else "quality"  # factuality.md is for medicine
     rubric = f"rubrics/{dimension}.md"
     settings = [
         _HEAD.format(id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)),
@@ -158,10 +122,15 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
     ]
     return {
         SETTINGS: "".join(settings),
-        _BANK: "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in new.prompts),
-        rubric: text,
-        "rubrics/judge.md": (RUBRICS / "judge.md").read_text(encoding="utf-8"),
+        _BANK: "".join(json.dumps(prompt, ensure_ascii=False) + "\n" for prompt in new.prompts),
+        rubric: _shipped(shipped),
+        "rubrics/judge.md": _shipped("judge"),
     }
+
+
+def _shipped(guide: str) -> str:
+    """Return the text of a rubric or of instructions that ship."""
+    return (RUBRICS / f"{guide}.md").read_text(encoding="utf-8")
 
 
 def _recorded_tables(folder: Path, new: NewTournament) -> Iterator[str]:
@@ -196,19 +165,21 @@ def _judge_keys(folder: Path, judge: str) -> str:
     return _lines({"provider": "hf", "model": keys["weights"]})
 
 
-def _keys_of(folder: Path, told: str, option: str) -> dict[str, str]:
+def _keys_of(folder: Path, model: str, option: str) -> dict[str, str]:
     """Return the keys that say where a model is: MAKER/MODEL, MODEL@URL, or a folder of weights."""
-    if split_maker(told) and not from_home(Path(told)).exists():
-        return {"model": told}
-    if served := _SERVED.fullmatch(told):
+    if split_maker(model) and not from_home(Path(model)).exists():
+        return {"model": model}
+    if served := _SERVED.fullmatch(model):
         return {"model": served["model"], "base_url": served["url"]}
-    weights = from_home(Path(told))
+    weights = from_home(Path(model))
     if not weights.is_dir():
         remedy = (
             "for a model behind a server say MODEL@URL, as small-3b@http://localhost:8000/v1, or"
             f" MAKER/MODEL, as openai/gpt-5.6; makers: {', '.join(MAKERS)}"
         )
-        raise ConfigurationError([f"{option} {told}: there is no such folder of weights; {remedy}"])
+        raise ConfigurationError(
+            [f"{option} {model}: there is no such folder of weights; {remedy}"]
+        )
     if weights.is_absolute():
         return {"weights": str(weights)}
     return {"weights": os.path.relpath(weights, folder)}  # paths start beside the settings

@@ -11,6 +11,7 @@ import pytest
 from commands.cli import evaluate as module
 from commands.cli.evaluate import evaluate
 from commands.cli.project.metrics import metrics, samples
+from commands.entrants.chats import ChatForm
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.samples import Inference
 from ledger import store
@@ -188,7 +189,7 @@ def test_weights_that_are_asked_in_another_way_stand_beside_the_first(
     """The second would replace the first, and nobody could tell which is which."""
     ways = ("Be brief.", "You are a pirate.\n" * 9, "You are a pirate.\n" * 8)
     for system in (*ways, None):
-        chat = "turns" if system else None
+        chat: ChatForm | None = "turns" if system else None
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=system)
     capsys.readouterr()
 

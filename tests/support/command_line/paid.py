@@ -14,7 +14,6 @@ from typing import Final
 
 import pytest
 
-from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from commands.decisions.commands import RecordResponse
 from commands.ports import GeneratedText
@@ -104,7 +103,7 @@ def own_text(cell: PlannedResponse) -> str:
 
 def record_responses(folder: Path, text_of: Callable[[PlannedResponse], str] = own_text) -> None:
     """Open the tournament, and record a response for each cell."""
-    place = workspace(Paths(folder / "tournament.toml"))
+    place = workspace(folder / "tournament.toml", None)
     with place.recorder(print) as recorder:
         recorder.record(place.opening)
         everything = [prompt.prompt_id for prompt in recorder.state.bank]

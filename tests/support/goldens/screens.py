@@ -14,6 +14,8 @@ from typing import Final
 
 from rich.console import Console
 
+from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
     checkpoint_table,
     conflicts_table,
@@ -28,8 +30,6 @@ from commands.cli.tables.outcomes import (
     winrates_table,
 )
 from commands.cli.tables.plan import missing_responses_table, missing_verdicts_table
-from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
-from commands.cli.tables.ratings.elo import elo_table
 from commands.cli.tables.reliability import calibration_table
 from commands.cli.tables.render import Format, print_table
 from commands.cli.tables.table import Table, difference_table

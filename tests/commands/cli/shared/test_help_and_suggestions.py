@@ -220,6 +220,7 @@ def options(command: click.Command) -> Iterator[click.Option]:
         ("project temperature --against votes", "use `tourney project bt --fit-temperature NAME`"),
         ("project imported", "see `tourney status`"),
         ("import events x.jsonl", "use `tourney merge FILE`"),
+        ("batch adopt msgbatch_01", "use `tourney batch wait ID`"),
         ("project bt --level 0.9", "set [bradley_terry] level and record it by `tourney run`"),
         ("project bt --unit prompts", "intervals are cluster-robust, with prompts as clusters"),
         ("project elo --permutations 9", "set [elo] permutations and record it by `tourney run`"),

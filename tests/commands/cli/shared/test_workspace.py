@@ -5,7 +5,6 @@ from typing import Final
 
 import pytest
 
-from commands.cli.shared.options import Paths
 from commands.cli.shared.workspace import workspace
 from tests.support.builders.commands import lay_out
 
@@ -32,7 +31,7 @@ def test_entrants_that_are_alike_are_told(
     config = lay_out(tmp_path) / "tournament.toml"
     config.write_text(SETTINGS.format(weights=weights))
 
-    workspace(Paths(config))
+    workspace(config, None)
 
     said = capsys.readouterr().err
     assert said.count("other has the same configuration as base, so it gets the same") == n_notes

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.tables.ratings.elo import elo_table
+from commands.cli.tables.elo import elo_table
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension, JudgeId
 from projections.battles.columns import battles_of

@@ -1,9 +1,9 @@
 """Fit columns to a width: headings and prose wrap, unimportant columns go, or rows are stacked.
 
-Numbers, ids and words are never broken.
+Numbers, ids and words are never broken. Where there is room, intervals are drawn as bars.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len, chop_cells
 
+from ledger.identity import Json
 from projections.results.columns import KEPT, Column
 
 GAP: Final = "  "  # between columns
@@ -63,16 +64,16 @@ class Fitted(NamedTuple):
 def fitted(cells: Sequence[ShownColumn], width: int) -> Fitted | None:
     """Return the columns that fit: the first and the most important ones; None: not even those."""
     shown = [*cells]
-    while _total([each.least for each in shown]) > width:
-        dispensable = [each for each in shown[1:] if each.column.importance < KEPT]
+    while _total([cell.least for cell in shown]) > width:
+        dispensable = [cell for cell in shown[1:] if cell.column.importance < KEPT]
         if not dispensable:
             return None
-        least = min(reversed(dispensable), key=lambda each: each.column.importance)
+        least = min(reversed(dispensable), key=lambda cell: cell.column.importance)
         group = least.column.group
         shown = [
-            each for each in shown if each is not least and each.column.group != (group or None)
+            cell for cell in shown if cell is not least and cell.column.group != (group or None)
         ]
-    hidden = [each.column.heading for each in cells if each not in shown]
+    hidden = [cell.column.heading for cell in cells if cell not in shown]
     return Fitted(shown, _shrunk(shown, width), hidden)
 
 
@@ -82,7 +83,7 @@ def _total(widths: Sequence[int]) -> int:
 
 def _shrunk(cells: Sequence[ShownColumn], width: int) -> list[int]:
     """Return widths that fit, taken from whatever has most to spare."""
-    widths, least = [each.widest for each in cells], [each.least for each in cells]
+    widths, least = [cell.widest for cell in cells], [cell.least for cell in cells]
     for _ in range(_total(widths) - width):
         widest = max(range(len(cells)), key=lambda n: widths[n] - least[n])
         widths[widest] -= 1
@@ -91,12 +92,12 @@ def _shrunk(cells: Sequence[ShownColumn], width: int) -> list[int]:
 
 def heading_lines(fit: Fitted) -> Iterator[str]:
     """Yield the lines of the headings."""
-    return _lines([each.column.heading for each in fit.cells], fit, is_at_bottom=True)
+    return _lines([cell.column.heading for cell in fit.cells], fit, is_at_bottom=True)
 
 
 def row_lines(fit: Fitted, row: int) -> Iterator[str]:
     """Yield the lines of a row."""
-    return _lines([each.texts[row] for each in fit.cells], fit)
+    return _lines([cell.texts[row] for cell in fit.cells], fit)
 
 
 def _lines(texts: Sequence[str], fit: Fitted, *, is_at_bottom: bool = False) -> Iterator[str]:
@@ -107,8 +108,8 @@ def _lines(texts: Sequence[str], fit: Fitted, *, is_at_bottom: bool = False) -> 
         part[:] = padding + part if is_at_bottom else part + padding
     for line in zip(*parts, strict=True):
         yield GAP.join(
-            _aligned(text, width, each)
-            for text, width, each in zip(line, fit.widths, fit.cells, strict=True)
+            _aligned(text, width, cell)
+            for text, width, cell in zip(line, fit.widths, fit.cells, strict=True)
         )
 
 
@@ -134,15 +135,15 @@ def stacked_lines(
     cells: Sequence[ShownColumn], names: Sequence[ShownColumn], row: int, width: int
 ) -> Iterator[str]:
     """Yield a row as its name, and below it each heading with its value."""
-    yield from _flowing([each.texts[row] for each in names], "", width)
-    others = [each for each in cells if each not in names]
-    yield from _flowing([f"{each.column.heading} {each.texts[row]}" for each in others], GAP, width)
+    yield from _flowing([cell.texts[row] for cell in names], "", width)
+    others = [cell for cell in cells if cell not in names]
+    yield from _flowing([f"{cell.column.heading} {cell.texts[row]}" for cell in others], GAP, width)
 
 
 def _flowing(items: Sequence[str], indent: str, width: int) -> Iterator[str]:
     """Yield lines of as many items as they have room for."""
     line, room = "", width - len(indent)
-    for item in chain.from_iterable(_wrapped(each, room) for each in items):
+    for item in chain.from_iterable(_wrapped(text, room) for text in items):
         longer = f"{line}{_ITEM_GAP}{item}" if line else f"{indent}{item}"
         if line and cell_len(longer) > width:
             yield line
@@ -150,3 +151,39 @@ def _flowing(items: Sequence[str], indent: str, width: int) -> Iterator[str]:
         line = longer
     if line:
         yield line
+
+
+_LINE: Final = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+_POINT: Final = "\N{BLACK CIRCLE}"
+_LEAST, _MOST = 20, 40  # columns: a bar is neither shorter nor longer
+
+
+def bars(
+    rows: Sequence[Mapping[str, Json]], keys: tuple[str, str, str], room: int
+) -> list[str] | None:
+    """Return a bar for each row: its interval as a line, its value as a point; None: no room.
+
+    Args:
+        rows: What is shown.
+        keys: Of the lower bound, the value and the upper bound.
+        room: How many columns of characters there are.
+    """
+    width = min(room, _MOST)
+    values = [[row.get(key) for key in keys] for row in rows]
+    known = [float(number) for row in values for number in row if isinstance(number, int | float)]
+    if width < _LEAST or not known or min(known) == max(known):
+        return None
+    start, step = min(known), (max(known) - min(known)) / (width - 1)
+
+    def bar(low: Json, value: Json, high: Json) -> str:
+        if not isinstance(value, int | float):
+            return ""
+        place = round((value - start) / step)
+        cells = [" "] * width
+        if isinstance(low, int | float) and isinstance(high, int | float):
+            for n in range(round((low - start) / step), round((high - start) / step) + 1):
+                cells[n] = _LINE
+        cells[place] = _POINT
+        return "".join(cells).rstrip()
+
+    return [bar(*row) for row in values]

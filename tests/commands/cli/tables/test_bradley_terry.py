@@ -1,18 +1,21 @@
-"""Bradley-Terry ratings as rows, and what is said beside them."""
+"""Bradley-Terry ratings, and differences of all pairs, as tables."""
 
 import json
 
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.tables.ratings.bradley_terry.notes import coefficient_note
-from commands.cli.tables.ratings.bradley_terry.ratings import bt_table
+from commands.cli.project.bt_options import PairOptions
+from commands.cli.tables.bradley_terry import bt_table, coefficient_note, pairs_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import difference_table
+from commands.errors import ConfigurationError
 from ledger.events.ratings import BradleyTerryParameters
+from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.style import Coefficient
-from tests.support.builders.battles import Battle, beaten, in_columns
+from projections.results.ratings import BradleyTerryPair
+from tests.support.builders.battles import Battle, beaten, in_columns, played
 from tests.support.goldens.screens import rendered
 
 PLAIN = BradleyTerryParameters()
@@ -185,3 +188,52 @@ def test_a_style_of_each_entrants_own_is_told_to_be_no_effect(
         said = coefficient_note(board, effect)
 
         assert ("who wrote the responses explains 95% of it" in said) is is_told
+
+
+PLAIN = BradleyTerryParameters()
+GAMES = {("ann", "bob"): (60, 20, 5), ("bob", "cleo"): (30, 28, 0), ("ann", "cleo"): (55, 25, 0)}
+BOARD = leaderboard("utility", in_columns(played({**GAMES, ("zoe", "ann"): (1, 1, 0)})), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("adjustment", "said"),
+    [("max-t", "single-step max-t"), ("holm", "p by Holm's step-down method")],
+)
+def test_each_pair_is_a_row_the_largest_difference_first(adjustment: Adjustment, said: str) -> None:
+    """Who is better by how much, and how sure that is; a newcomer's differences have no p."""
+    table = pairs_table([BOARD], PLAIN, adjustment, notes=["Judge: stub"])
+
+    rows = [BradleyTerryPair(**row) for row in json.loads(rendered(table, Format.JSON))["rows"]]
+    differences = [row.difference for row in rows]
+    assert differences == sorted(differences, reverse=True)
+    assert len(rows) == 6
+    (sure,) = (row for row in rows if (row.entrant_a, row.entrant_b) == ("ann", "bob"))
+    assert (sure.low or 0.0) > 0
+    assert (sure.p or 1.0) < 0.05
+    assert {row.p for row in rows if "zoe" in {row.entrant_a, row.entrant_b}} == {None}
+    assert table.notes[0] == "Judge: stub"
+    assert said in table.notes[1]
+    assert table.facts["adjustment"] == adjustment
+
+
+def test_json_has_the_matrices_of_all_pairs() -> None:
+    """Who tests a difference needs the covariance; null stands where nothing is known."""
+    fought = in_columns(played({**GAMES, ("zoe", "ann"): (5, 0, 0)}))
+    table = pairs_table([leaderboard("utility", fought, PLAIN)], PLAIN, "max-t")
+
+    fit = json.loads(rendered(table, Format.JSON))["fits"]["utility"]
+
+    assert fit["entrants"] == ["ann", "bob", "cleo", "zoe"]
+    assert fit["covariance"][3] == [None] * 4
+    assert sum(fit["covariance"][0][:3]) == pytest.approx(0, abs=1e-6)  # the mean is held
+    assert fit["p_better"][0][1] + fit["p_better"][1][0] == pytest.approx(1)
+    assert fit["p_better"][0][0] is None
+
+
+def test_an_adjustment_is_one_of_pairs() -> None:
+    """It would change nothing in the table of ratings."""
+    assert PairOptions().adjustment is None
+    assert PairOptions(pairs=True).adjustment == "max-t"
+    assert PairOptions(pairs=True, adjust="holm").adjustment == "holm"
+    with pytest.raises(ConfigurationError, match="--adjust needs --pairs"):
+        assert PairOptions(adjust="holm").adjustment is None

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.console import Console
 
-from commands.cli.tables.render import print_lines
-from commands.cli.tables.screen.battle import (
+from commands.cli.tables.battle import (
     Spans,
     battle_screen,
     battle_table,
     differing_words,
 )
+from commands.cli.tables.render import print_lines
 from ledger.events.registry import Event
 from projections.battles.details import BattleDetails, battle_details
 from projections.tournament.matches import planned_responses

@@ -1,1 +1,0 @@
-"""Tables of ratings: Elo and Bradley-Terry."""

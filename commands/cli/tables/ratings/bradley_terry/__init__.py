@@ -1,1 +1,0 @@
-"""Bradley-Terry ratings, and differences of all pairs, as tables."""
