@@ -105,6 +105,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
             "Show one battle: both responses and the judge's replies.",
         ),
         Entry("project.status", "status", "Show what is on record for every tournament."),
+        Entry("gate", "gate", "Say whether a candidate is good enough beside a baseline."),
         Entry("project.sql", "sql", "Query the ledger with SQL."),
         Entry("exports", "report", "Write the report as one self-contained HTML file."),
         Entry("project.viewing", "view", "Show a tournament in the browser, also during a run."),

@@ -21,11 +21,11 @@ GatePolicy: TypeAlias = Literal["not-worse", "better"]
 _SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
 
 
-def gate(
+def pass_or_stop(
     dimension: str,
     ratings: BradleyTerryRatings,
-    pair: tuple[str, str],
     *,
+    pair: tuple[str, str],
     margin: float,
     policy: GatePolicy,
 ) -> GateRow:
@@ -38,6 +38,9 @@ def gate(
         margin: Elo points that the candidate may be behind.
         policy: `not-worse`: within the margin is enough; `better`: it must be ahead.
     """
+    if not set(pair) <= set(ratings.entrants):
+        why = f"{' and '.join(sorted({*pair} - {*ratings.entrants}))} has no battle"
+        return _unknown(dimension, pair, margin, why)
     candidate, baseline = (ratings.entrants.index(name) for name in pair)
     found = differences(ratings)
     lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
@@ -56,6 +59,10 @@ def gate(
         n_more_prompts=_more(n_prompts, reach, error, margin) if verdict == "not enough" else None,
         why=_why_unknown(lead, reach),
     )
+
+
+def _unknown(dimension: str, pair: tuple[str, str], margin: float, why: str) -> GateRow:
+    return GateRow(dimension, "not enough", *pair, None, None, None, margin, 0, None, why)
 
 
 def _verdict(low: float, high: float, margin: float, policy: GatePolicy) -> GateVerdict:

@@ -26,9 +26,10 @@ This page is made by `make docs` from the parser, so it says what `--help` says.
 | 0 | done, or nothing to do |
 | 1 | failure |
 | 2 | wrong usage or configuration |
+| 3 | `gate`: the candidate is worse |
 | 4 | no credentials |
 | 5 | consent or budget refused |
-| 6 | done, with gaps or contradictions |
+| 6 | done, with gaps or contradictions; `gate`: not enough evidence |
 | 7 | work still in flight: `--no-wait`, or a batch that another command must receive |
 | 8 | an audit found a difference |
 | 9 | something remains to be done (`plan --exit-code`) |

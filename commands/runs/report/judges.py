@@ -83,15 +83,15 @@ def _with_losses(measures: Iterable[Measure]) -> Iterator[Measure]:
         if measure.name in _FAULTS:
             lost.append(measure.value or 0.0)
             if len(lost) == len(_FAULTS):
-                yield measure._replace(name=_LOST, value=sum(lost))
+                yield measure._replace(name=_LOST, value=sum(lost), low=None, high=None)
                 lost.clear()
 
 
 def _as_figure(measure: Measure) -> BiasRow:
-    """Return a measure of reliability among biases: without an interval."""
-    dimension, judges, name, value, n = measure
+    """Return a measure of reliability among biases."""
+    dimension, judges, name, value, n, low, high = measure
     unit = _SHARE if name not in _NO_SHARES else ""
-    return BiasRow(dimension, ", ".join(judges), name, None, value, None, None, unit, n, "", None)
+    return BiasRow(dimension, ", ".join(judges), name, None, value, low, high, unit, n, "", None)
 
 
 def value_of(figure: BiasRow) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.gate import GatePolicy, gate
+from projections.ratings.gate import GatePolicy, pass_or_stop
 from projections.results.gate import GateRow
 from tests.support.builders.battles import draw_tournaments, truth
 
@@ -21,7 +21,7 @@ def judged(battles: Battles, *, margin: float = 30.0, policy: GatePolicy = "not-
     """Judge the second entrant beside the first."""
     ratings = rate(battles, BradleyTerryParameters())
     candidate, baseline = ratings.entrants[1], ratings.entrants[0]
-    return gate("d", ratings, (candidate, baseline), margin=margin, policy=policy)
+    return pass_or_stop("d", ratings, pair=(candidate, baseline), margin=margin, policy=policy)
 
 
 def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
@@ -80,8 +80,8 @@ def test_exchanging_the_two_mirrors_the_interval() -> None:
     ratings = rate(battles, BradleyTerryParameters())
     one, other = ratings.entrants
 
-    row = gate("d", ratings, (one, other), margin=30.0, policy="not-worse")
-    back = gate("d", ratings, (other, one), margin=30.0, policy="not-worse")
+    row = pass_or_stop("d", ratings, pair=(one, other), margin=30.0, policy="not-worse")
+    back = pass_or_stop("d", ratings, pair=(other, one), margin=30.0, policy="not-worse")
 
     assert row.difference is not None
     assert row.low is not None
@@ -110,6 +110,17 @@ def test_what_cannot_be_known_is_told(scores: list[float], why: str) -> None:
     assert (row.verdict, row.n_more_prompts) == ("not enough", None)
     assert row.why is not None
     assert why in row.why
+
+
+def test_an_entrant_without_a_battle_is_told() -> None:
+    """As before its first answers, or where all that was judged has no verdict."""
+    (battles,) = drawn(0.0, n_prompts=10)
+    ratings = rate(battles, BradleyTerryParameters())
+    pair = ("new", ratings.entrants[0])
+
+    row = pass_or_stop("d", ratings, pair=pair, margin=30.0, policy="not-worse")
+
+    assert (row.verdict, row.why) == ("not enough", "new has no battle")
 
 
 def _shares(lead: float, *, n: int, n_prompts: int, margin: float) -> dict[str, float]:

@@ -230,7 +230,7 @@ def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
     """NumPy's own exponential differs in the last bit there, and a replay would cry forgery."""
     code = (
         "from ledger.events.ratings import EloParameters\n"
-        "from projections.battles.columns import battles_of\n"
+        "from tests.support.builders.battles import Battle, in_columns\n"
         "from projections.ratings.elo.rate import rate\n"
         "from projections.ratings.elo.uncertainty import bootstrap, uncertainty\n"
         "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"

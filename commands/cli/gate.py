@@ -1,0 +1,103 @@
+"""`tourney gate`: whether a candidate is good enough beside a baseline, as an exit code."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, Final
+
+import typer
+
+from commands.cli.project.bt_ratings import battles_by_dimension
+from commands.cli.shared import completion, options
+from commands.cli.shared.ledger import DEFAULT_CONFIG
+from commands.cli.shared.output import Writer
+from commands.cli.shared.reading import Selection, notes_of, read_verdicts
+from commands.cli.shared.views import with_source
+from commands.cli.tables.render import Format
+from commands.cli.tables.table import table_of
+from commands.errors import ConfigurationError, counted
+from commands.runs.resolve import unknown
+from ledger.events.ratings import BradleyTerryParameters
+from projections.ratings.bradley_terry.rate import rate
+from projections.ratings.gate import GatePolicy, pass_or_stop
+from projections.results.gate import GateRow
+
+_WORSE: Final = 3  # exit codes
+_NOT_ENOUGH: Final = 6
+_ERRORS: Final = (
+    "Not worse: the 95 % interval lies above -margin. Worse: it lies below 0. Each is wrong in at"
+    " most 2.5 % of looks; who looks again and again errs more often."
+)
+
+
+def gate(
+    candidate: Annotated[
+        str,
+        typer.Option(
+            "--candidate", metavar="ID", autocompletion=completion.entrants, help="The new entrant."
+        ),
+    ],
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="ID",
+            autocompletion=completion.entrants,
+            help="The entrant that it is to replace.",
+        ),
+    ],
+    margin: Annotated[
+        float, typer.Option(min=0, help="Elo points that the candidate may be behind.")
+    ] = 30.0,
+    better: Annotated[
+        bool, typer.Option("--better", help="Let the candidate pass only if it is ahead.")
+    ] = False,
+    config: options.Config = DEFAULT_CONFIG,
+    ledger: options.Ledger = None,
+    tournament: options.Tournament = None,
+    as_of: options.AsOf = None,
+    judge: options.Judge = None,
+    dimension: options.Dimension = None,
+    output_format: options.OutputFormat = Format.TABLE,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether a candidate is good enough beside a baseline.
+
+    Reads the verdicts on record, by Bradley-Terry. Exit code 0: not worse, or better; 3: worse on
+    some dimension; 6: not enough evidence.
+
+    Example: tourney gate --candidate full_poe --baseline base_olmo
+    """
+    source = read_verdicts(Selection(config, ledger, tournament, as_of, judge, dimension))
+    for name in (candidate, baseline):
+        if name not in source.roster:
+            raise unknown("entrant", name, source.roster)
+    if candidate == baseline:
+        raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
+    policy: GatePolicy = "better" if better else "not-worse"
+    judged = partial(pass_or_stop, pair=(candidate, baseline), margin=margin, policy=policy)
+    rows = [
+        judged(name, rate(battles, BradleyTerryParameters()))
+        for name, battles in battles_by_dimension(source, "half", None).items()
+    ]
+    table = table_of(
+        GateRow,
+        rows,
+        "tourney/gate@1",
+        f"{candidate} beside {baseline}",
+        notes=(*_notes(rows), _ERRORS, *notes_of(source)),
+        facts={"policy": policy},
+        without={"why"},
+    )
+    Writer(output_format, as_json).write(with_source(table, source))
+    verdicts = {row.verdict for row in rows}
+    if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
+        raise typer.Exit(code)
+
+
+def _notes(rows: list[GateRow]) -> Iterator[str]:
+    for row in rows:
+        if row.why is not None:
+            yield f"{row.dimension}: {row.why}"
+        elif row.n_more_prompts is not None:
+            more = counted(row.n_more_prompts, "more prompt")
+            yield f"{row.dimension}: if they are equal, about {more} would show it"
