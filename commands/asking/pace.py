@@ -21,6 +21,7 @@ _LONGEST_BACKOFF_S: Final = 60.0
 _UNMEASURED_PER_S: Final = 20.0  # to a server that has answered too little to measure its rate
 _GROWTH: Final = 0.05  # of 1 request per second, or of the rate where it is lower, per answer
 _N_MEASURED: Final = 16  # answers over which a server's own rate is measured
+_OUTAGE: Final = timedelta(seconds=60)  # without an answer
 _CATCH_UP_S: Final = 0.1  # sending late by so much is made up for
 
 
@@ -92,13 +93,15 @@ class Pace:
     def answered(self, number: int) -> None:
         """Count an answer to the request of a number."""
         with self._lock:
+            if self._answered_at and self.now() - self._answered_at[-1] > _OUTAGE:
+                self._answered_at.clear()  # what it took in before is measured no more
             self._answered_at.append(self.now())
             if number > self._last_of_round:
                 self._n_rejected = 0
             if self._per_s is not None:
                 self._per_s += _GROWTH * min(1.0, self._per_s)
 
-    def rejected(self, number: int, asked_s: float | None) -> float:
+    def rejected(self, number: int, asked_s: float | None, *, is_billed: bool = False) -> float:
         """Slow down after "too many requests"; return the seconds to wait.
 
         Requests that were under way together are rejected for the same reason, and count once.
@@ -106,6 +109,7 @@ class Pace:
         Args:
             number: The request's.
             asked_s: The wait that the server asks for; None: it asks for none.
+            is_billed: Whether it may bill what it rejects: then it is asked ever more rarely.
         """
         with self._lock:
             if number > self._last_of_round:
@@ -114,6 +118,8 @@ class Pace:
                 self._last_of_round = self._n_sent
                 self._n_rejected += 1
             wait_s = back_off_s(self._n_rejected - 1) if asked_s is None else asked_s
+            if is_billed:
+                wait_s = max(wait_s, back_off_s(self._n_rejected - 1))
             if self._n_rejected > 1:  # a server that names no time or 0 s must not be hammered
                 wait_s = max(wait_s, _FIRST_WAIT_S)
             self._hold(wait_s)

@@ -7,7 +7,7 @@ became of them.
         if n := pool.n_free(len(waiting)):
             pool.send(record_as_sent(waiting, n))
         record(pool.finished())
-    record(pool.last())
+    record(pool.last(is_cut_short=bool(waiting)))
 
 A request that a busy server may have billed is given back, to be recorded and sent as another.
 """
@@ -94,14 +94,14 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         )
         self._n_at_a_time = host.n_at_a_time
         self._todo: SimpleQueue[_Sent[Request] | None] = SimpleQueue()
-        self._done: SimpleQueue[tuple[_Sent[Request], Answer | NoReply | Exception]]
+        self._done: SimpleQueue[tuple[_Sent[Request], Answer | NoReply | BaseException]]
         self._done = SimpleQueue()
         self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
         self._turns = count()
         self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
         self._n_waiting = 0  # with the use case, and could be sent
         self._limited_since: datetime | None = None
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     def __exit__(self, *_: object) -> None:
         """Let the threads end, and wait for none."""
@@ -158,11 +158,17 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             ]
         return settled
 
-    def last(self) -> Sequence[Settled[Request, Answer]]:
-        """Return the rejections that were held back until the end."""
+    def last(self, *, is_cut_short: bool) -> Sequence[Settled[Request, Answer]]:
+        """Return the rejections that were held back until the end.
+
+        Args:
+            is_cut_short: Whether requests wait that a cap did not allow. Then too few were sent to
+                tell the requests' fault from the server's, and no rejection is final.
+        """
         if not self.is_ending:
             self._error = self._held.blame()
-        return [Settled(*each) for each in self._held.at_end(has_failed=self.is_ending)]
+        has_failed = self.is_ending or is_cut_short
+        return [Settled(*each) for each in self._held.at_end(has_failed=has_failed)]
 
     def require_sound(self) -> None:
         """Raise what is wrong with the server, if anything is."""
@@ -197,10 +203,10 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         while (sent := self._todo.get()) is not None:
             try:
                 self._done.put((sent, self._ask(sent.request)))
-            except Exception as error:  # noqa: BLE001  # handled in the reader's thread
+            except BaseException as error:  # noqa: BLE001  # raised in the reader's thread
                 self._done.put((sent, error))
 
-    def _came(self) -> Iterator[tuple[_Sent[Request], Answer | NoReply | Exception]]:
+    def _came(self) -> Iterator[tuple[_Sent[Request], Answer | NoReply | BaseException]]:
         """Yield what came back, after waiting for the first."""
         wait_s = self._wait_s()
         if not self._n_under_way:
@@ -226,12 +232,12 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         return max(due_s, self._pace.wait_s, 0.0)
 
     def _outcome(
-        self, sent: _Sent[Request], result: Answer | NoReply | Exception
+        self, sent: _Sent[Request], result: Answer | NoReply | BaseException
     ) -> list[Settled[Request, Answer]]:
         self._n_under_way -= 1
         self._notices.ended(sent.number)
         self._pace.ended(sent.number)
-        if isinstance(result, Exception):
+        if isinstance(result, BaseException):
             return self._failed(sent.request, self._broken(sent.request, result), result)
         if not isinstance(result, NoReply):
             return self._answered(sent, result)
@@ -251,12 +257,12 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         final = [Settled[Request, Answer](*each) for each in self._held.answered(sent.number)]
         return [*final, Settled(sent.request, answer)]
 
-    def _broken(self, request: Request, error: Exception) -> NoReply:
+    def _broken(self, request: Request, error: BaseException) -> NoReply:
         why = f"{type(error).__name__}: {redacted(str(error))}"
         return NoReply(self._key_of(request), "errored", why, "perhaps billed")
 
     def _failed(
-        self, request: Request, what: NoReply, error: Exception | None
+        self, request: Request, what: NoReply, error: BaseException | None
     ) -> list[Settled[Request, Answer]]:
         self._error = self._error or error
         return [Settled(request, what)]
@@ -319,7 +325,8 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         if max(limited_s, what.asked_s or 0.0) > longest_s:
             return False
         held_s = self._pace.wait_s
-        wait_s = self._pace.rejected(sent.number, what.asked_s)
+        is_billed = what.fate == "perhaps billed"
+        wait_s = self._pace.rejected(sent.number, what.asked_s, is_billed=is_billed)
         if wait_s > max(held_s, _WORTH_TELLING_S):
             until = now + timedelta(seconds=wait_s)
             self._tell(

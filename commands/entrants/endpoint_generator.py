@@ -30,7 +30,7 @@ from commands.spending.billing import NO_BILLING
 from commands.spending.credible_usage import CredibleUsage
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
-from ledger.events.requests import Charge
+from ledger.events.requests import Charge, ServerFacts
 
 LONGEST_SILENT_WAIT_S: Final = 120.0  # longer looks like a hang
 _NO_USAGE: Final = "answered, and the server does not say credibly how many tokens it took"
@@ -47,7 +47,7 @@ class EndpointGenerator:
     billing: Billing = NO_BILLING
     _paces: dict[str, Pace] = field(default_factory=dict)  # by server
     _held: dict[Entrant, HeldRejections[GenerationTask]] = field(default_factory=dict)
-    _introduced: set[Entrant] = field(default_factory=set)  # what their servers say is recorded
+    _facts: dict[Entrant, ServerFacts | None] = field(default_factory=dict)  # None: on record
 
     def billed_by(self, billing: Billing) -> "EndpointGenerator":
         """Return the same generator, whose requests are recorded and kept within the cap."""
@@ -100,14 +100,16 @@ class EndpointGenerator:
             longest_wait_s=LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_WAIT_S,
         )
 
-    def submit(
-        self, entrant: Entrant, responder: Responder, tasks: Sequence[GenerationTask]
-    ) -> Sequence[GenerationTask]:
-        """Record the first of an entrant's tasks as sent; its server is introduced once."""
-        is_new = entrant not in self._introduced
-        sent = self.billing.submit(tasks, responder.facts() if is_new else None)
+    def introduce(self, entrant: Entrant, responder: Responder) -> None:
+        """Ask an entrant's server about itself, once, before threads are taken for its tasks."""
+        if entrant not in self._facts:
+            self._facts[entrant] = responder.facts()
+
+    def submit(self, entrant: Entrant, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
+        """Record the first of an entrant's tasks as sent; its server's facts are recorded once."""
+        sent = self.billing.submit(tasks, self._facts[entrant])
         if sent:
-            self._introduced.add(entrant)
+            self._facts[entrant] = None
         return sent
 
 
@@ -129,20 +131,28 @@ class _Requests:
 
     def answers(self, stops: Event) -> Iterator[tuple[_Result, ...]]:
         """Yield answers in groups as they come."""
+        self._generator.introduce(self._entrant, self._responder)
+        has_news = True
         with self._generator.pool(self._entrant, self._responder, stops) as pool:
-            while pool.is_busy or (self._waiting and not pool.is_ending):
-                if n_free := pool.n_free(len(self._waiting)):
-                    sent = self._submit(n_free)
-                    pool.send(sent)
-                    if not (sent or pool.is_busy):
-                        break
-                yield from self._settle(pool.finished())
-            yield from self._settle(pool.last())
-            pool.require_sound()
+            while self._waiting and has_news:
+                yield from self._affordable(pool)
+                held_back = pool.last(is_cut_short=bool(self._waiting))
+                yield from self._settle(held_back)  # which frees their share of the cap
+                pool.require_sound()
+                has_news = bool(held_back)
+
+    def _affordable(self, pool: Pool[GenerationTask, _Result]) -> Iterator[tuple[_Result, ...]]:
+        while pool.is_busy or (self._waiting and not pool.is_ending):
+            if n_free := pool.n_free(len(self._waiting)):
+                sent = self._submit(n_free)
+                pool.send(sent)
+                if not (sent or pool.is_busy):
+                    break  # the cap allows none
+            yield from self._settle(pool.finished())
 
     def _submit(self, n_at_most: int) -> Sequence[GenerationTask]:
         first = [self._waiting[n] for n in range(n_at_most)]
-        sent = self._generator.submit(self._entrant, self._responder, first)
+        sent = self._generator.submit(self._entrant, first)
         for _ in sent:
             self._waiting.popleft()
         return sent

@@ -202,7 +202,8 @@ class _DirectJudging:
         has_news = True
         while self._remaining and has_news:
             self._send_affordable(pool)
-            held_back = [each.answer for each in pool.last()]
+            last = pool.last(is_cut_short=bool(self._remaining))
+            held_back = [each.answer for each in last]
             self._record(held_back)  # which frees their share of the cap
             pool.require_sound()
             has_news = bool(held_back)

@@ -73,7 +73,9 @@ def request_worst_usd(entrant: Entrant, prompt_text: str, prices: PriceTable) ->
 
 def _at_worst(entrant: Entrant, prompt_text: str) -> Usage:
     """Return the usage if every byte were a token, and the answer as long as may be."""
-    return Usage(_n_sent(entrant, prompt_text) + FRAME_TOKENS, entrant.max_new_tokens)
+    further = (entrant.chosen.extra_body or "") + (entrant.chosen.template_arguments or "")
+    n_input = _n_sent(entrant, prompt_text) + n_bytes(further) + FRAME_TOKENS
+    return Usage(n_input, entrant.max_new_tokens)
 
 
 def _n_sent(entrant: Entrant, prompt_text: str) -> int:

@@ -92,7 +92,7 @@ class Work:
                 if n_free := pool.n_free(len(self.left)):
                     pool.send(self.take(n_free))
                 yield pool.finished()
-            yield pool.last()
+            yield pool.last(is_cut_short=False)
             pool.require_sound()
 
     def run(self, ask: Ask, **options: object) -> "Work":
@@ -159,6 +159,31 @@ def test_every_request_that_was_taken_is_settled_whatever_happens(
         assert not work.left
 
     assert sorted(each.request for each in work.settled) == list(range(sum(work.took)))
+
+
+def test_where_a_cap_lets_too_few_be_sent_no_rejection_is_final() -> None:
+    """A server that is set up wrongly rejects them all, and two of them do not tell."""
+    work = Work(2)
+    with work.pool(lambda number: rejection(number, f"too odd: {number}"), n_at_a_time=2) as pool:
+        pool.send(work.take(pool.n_free(2)))
+        while pool.is_busy:
+            assert not pool.finished()
+        work.settled += pool.last(is_cut_short=True)
+
+    assert work.reasons == ["errored", "errored"]
+
+
+def test_a_thread_that_ends_for_whatever_reason_hangs_nobody() -> None:
+    """The run would wait for its answer for ever."""
+
+    def ask(_: int) -> str:
+        raise SystemExit("the library gave up")
+
+    work = Work(3)
+    with pytest.raises(SystemExit, match="the library gave up"):
+        work.run(ask)
+
+    assert work.fates == {0: "perhaps billed"}
 
 
 def test_no_more_are_taken_than_are_sent_at_once() -> None:

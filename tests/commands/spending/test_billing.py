@@ -1,9 +1,11 @@
 """Requests to entrants on the ledger: before they are sent, and with what they cost."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask, Tell
@@ -69,6 +71,17 @@ def worst_usd(prices: PriceTable) -> float:
     usd = request_worst_usd(SERVED, "Why?", prices)
     assert usd is not None
     return usd
+
+
+def test_what_is_sent_beside_a_prompt_is_in_its_worst_cost(prices: PriceTable) -> None:
+    """Tools of 20 kB in each request are tokens that a server bills."""
+    body = json.dumps({"tools": "x" * 20_000})
+    chosen = replace(SERVED.chosen, extra_body=body, template_arguments='{"thinking": true}')
+
+    usd = request_worst_usd(replace(SERVED, options=chosen), "Why?", prices)
+
+    assert usd is not None
+    assert usd > 5 * worst_usd(prices)
 
 
 def test_requests_are_on_the_ledger_before_they_are_sent(
