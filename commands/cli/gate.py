@@ -1,9 +1,10 @@
 """`tourney gate`: whether a candidate is good enough beside a baseline, as an exit code."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from commands.cli.project.bt_ratings import battles_by_dimension
@@ -17,6 +18,7 @@ from commands.cli.tables.table import table_of
 from commands.errors import ConfigurationError, counted
 from commands.runs.resolve import unknown
 from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.gate import GatePolicy, pass_or_stop
 from projections.results.gate import GateRow
@@ -75,16 +77,15 @@ def gate(
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
     policy: GatePolicy = "better" if better else "not-worse"
     judged = partial(pass_or_stop, pair=(candidate, baseline), margin=margin, policy=policy)
-    rows = [
-        judged(name, rate(battles, BradleyTerryParameters()))
-        for name, battles in battles_by_dimension(source, "half", None).items()
-    ]
+    battles = battles_by_dimension(source, "half", None)
+    rows = [judged(name, rate(each, BradleyTerryParameters())) for name, each in battles.items()]
+    apart = [name for name, each in battles.items() if not _have_met(each, {candidate, baseline})]
     table = table_of(
         GateRow,
         rows,
         "tourney/gate@1",
         f"{candidate} beside {baseline}",
-        notes=(*_notes(rows), _ERRORS, *notes_of(source)),
+        notes=(*_notes(rows, apart), _ERRORS, *notes_of(source)),
         facts={"policy": policy},
         without={"why"},
     )
@@ -94,8 +95,16 @@ def gate(
         raise typer.Exit(code)
 
 
-def _notes(rows: list[GateRow]) -> Iterator[str]:
+def _have_met(battles: Battles, pair: Collection[str]) -> bool:
+    """Say whether two entrants met; else they are compared through others."""
+    of_pair = np.isin(battles.entrants, [*pair])
+    return bool(np.any(of_pair[battles.a] & of_pair[battles.b]))
+
+
+def _notes(rows: Iterable[GateRow], apart: Collection[str]) -> Iterator[str]:
     for row in rows:
+        if row.dimension in apart:
+            yield f"{row.dimension}: the two never met, and are compared through others"
         if row.why is not None:
             yield f"{row.dimension}: {row.why}"
         elif row.n_more_prompts is not None:

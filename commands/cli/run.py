@@ -78,7 +78,7 @@ def run(
 
 
 _FIELDS = {"text": "the prompts", "gold_answer": "gold answers", "prompt_id": "ids"}
-_SPELLING = "MAKER/MODEL as openai/gpt-5.6, MODEL@URL for a server, or a folder of weights"
+_SPELLING = "MAKER/MODEL as openai/gpt-5.6-luna, MODEL@URL for a server, or a folder of weights"
 
 
 def init(

@@ -11,6 +11,7 @@ from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
 from commands.settings.api_keys import key_variables
+from commands.settings.makers import hosted_keys
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -96,6 +97,7 @@ def require_key(judge: JudgeSettings, section: JudgeSection) -> None:
         NoCredentials: None is set.
     """
     variables = key_variables(judge.provider, section.api_key_env)
+    variables = variables or hosted_keys(section.base_url, section.api_key_env)
     if variables and not any(os.environ.get(name) for name in variables):
         why = f"judge {judge.judge_id!r} needs an API key, and none is set"
         raise NoCredentials(why, variables[0])
@@ -155,7 +157,7 @@ def _parameters(
             return (("effort", section.effort), *asked)
         case "endpoint" | "openai-batch":
             if section.base_url is None and section.provider == "endpoint":
-                why = "needs a base_url, or a model with its maker, as openai/gpt-5.6"
+                why = "needs a base_url, or a model with its maker, as openai/gpt-5.6-luna"
                 raise ConfigurationError([f"judge {name!r}: provider 'endpoint' {why}"])
             return (*asked, *_server_parameters(section))
         case "hf":

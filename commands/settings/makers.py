@@ -26,7 +26,14 @@ MAKERS: Final[Mapping[str, Maker]] = {
     "ollama": Maker("http://localhost:11434/v1", "OLLAMA_API_KEY"),
     "vllm": Maker("http://localhost:8000/v1", "VLLM_API_KEY"),
 }
-"""By the word before a model's name; as of 2026-11. Those on this machine need no key."""
+"""By the word before a model's name; as of 2026-11."""
+_OWN: Final = frozenset({"ollama", "vllm"})  # on this machine: they need no key
+_HOSTED: Final = frozenset(maker.base_url for name, maker in MAKERS.items() if name not in _OWN)
+
+
+def hosted_keys(base_url: str | None, api_key_env: str) -> tuple[str, ...]:
+    """Return the variables of which one must hold a key at an address; empty: perhaps none."""
+    return (api_key_env,) if base_url in _HOSTED else ()
 
 
 def split_maker(model: object) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from commands.errors import ConfigurationError, fault_of_pydantic
 from commands.settings.makers import MAKERS
-from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, Settings
+from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, JudgeSection, Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
 from commands.settings.toml import (
     ENGINE,
@@ -69,6 +69,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         raise ConfigurationError([_fault(source, detail) for detail in errors]) from error
     faults = [
         *_misplaced(source, settings),
+        *_judged_by_nobody(source, settings),
         *_duplicates(source, settings),
         *_same_entrant(source, settings),
         *_unknown_entrants(source, settings),
@@ -149,7 +150,8 @@ def _why(error: ErrorDetails, location: Location, name: str) -> str:
         case "extra_forbidden":
             return f"unknown key {name!r}{_hint(error['loc'])}"
         case "missing" if location[-1] == "base_url":
-            return f"{name!r} is missing; or name the model's maker, as openai/gpt-5.6: {_KNOWN}"
+            maker = _unknown_maker(str(error["input"].get("model", "")))
+            return f"{name!r} is missing; or name the model's maker, {maker}"
         case "missing":
             return f"{name!r} is missing"
         case "too_short":
@@ -208,6 +210,31 @@ def _fields_at(table: Sequence[int | str]) -> Sequence[str]:
 
 
 _OF_JURORS: Final = ("id", "model")
+
+
+_OF_MODELS: Final = ("model", "base_url", "api_key_env")
+
+
+def _judged_by_nobody(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield what names a model that the offline judge, which stands where nothing does, ignores."""
+    sections: list[tuple[Location, JudgeSection]] = [(("judge",), settings.judge)]
+    sections += [(("jury", n), juror) for n, juror in enumerate(settings.jury)]
+    for table, section in sections:
+        for key in () if "provider" in section.model_fields_set else _OF_MODELS:
+            if key in section.model_fields_set:
+                location = (*table, key)
+                owner, name = owner_and_name(source.document, location)
+                fault = f"{source.place(location)}: {owner}{name!r} needs a 'provider'"
+                yield f"{fault}, or a model with its maker: {_unknown_maker(section.model)}"
+                break
+
+
+def _unknown_maker(model: str) -> str:
+    """Say which makers there are, or which one was perhaps meant."""
+    maker, slash, _ = model.partition("/")
+    close = difflib.get_close_matches(maker, MAKERS, n=1) if slash else []
+    meant = f"; did you mean {close[0]!r}?" if close and close[0] != maker else ""
+    return f"as openai/gpt-5.6-luna{meant} (known: {_KNOWN})"
 
 
 def _misplaced(source: _Source, settings: Settings) -> Iterator[str]:

@@ -112,7 +112,7 @@ class JudgeSection(Section):
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     """The provider's name for the model; with `hf` a folder of weights, or else `org/name` on the
     Hugging Face Hub. `reference` has none. `[[jury]]` must name it. A maker's name before it says
-    provider, address and key: `openai/gpt-5.6`, `anthropic/claude-opus-5-5`."""
+    provider, address and key: `openai/gpt-5.6-luna`, `anthropic/claude-opus-5-5`."""
     effort: Effort = "low"
     """Anthropic: how hard the model thinks. `none` sends no effort, as Haiku 4.5 and Sonnet 4.5
     need it."""

@@ -281,7 +281,7 @@ class EndpointSection(Prompting, GeneratingSection):
     """A model behind an OpenAI-compatible server. Default, where there is a `model`."""
     model: str = Field(min_length=1)
     """The server's name for the model; or, without `base_url`, its maker and its name, as
-    `openai/gpt-5.6`, `google/gemini-3.5-flash`, `openrouter/org/name` or `ollama/llama4`."""
+    `openai/gpt-5.6-luna`, `google/gemini-3.5-flash`, `openrouter/org/name` or `ollama/llama4`."""
     base_url: str = Field(pattern=BASE_URL)
     """The server's address, as `http://localhost:8000/v1`. Default: the maker's."""
     api_key_env: str = Field(default=OPENAI_KEY, pattern=VARIABLE)

@@ -208,6 +208,10 @@ def _compared(
     for name in names:
         if name not in versions:
             raise unknown("judge", name, [*versions])
+    if versions[names[0]] == versions[names[1]]:
+        same = f"{names[0]} and {names[1]} are the same verdicts"
+        raise ConfigurationError([f"{same}; name two judges, or two versions of one"])
+    for name in names:
         found = versions[name].of(source.state)
         by = settle(found, {each.prompt_id for each in found.bank}, versions[name].judge)
         settled.append(by_dimension(found, by))

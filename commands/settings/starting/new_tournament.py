@@ -175,7 +175,7 @@ def _keys_of(folder: Path, model: str, option: str) -> dict[str, str]:
     if not weights.is_dir():
         remedy = (
             "for a model behind a server say MODEL@URL, as small-3b@http://localhost:8000/v1, or"
-            f" MAKER/MODEL, as openai/gpt-5.6; makers: {', '.join(MAKERS)}"
+            f" MAKER/MODEL, as openai/gpt-5.6-luna; makers: {', '.join(MAKERS)}"
         )
         raise ConfigurationError(
             [f"{option} {model}: there is no such folder of weights; {remedy}"]

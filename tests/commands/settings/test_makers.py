@@ -134,3 +134,40 @@ def test_a_judge_on_this_machine_keeps_its_name(tmp_path: Path, provider: str) -
     )
 
     assert (found.judge.provider, found.judge.model) == (provider, "openai/gpt-oss-20b")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('model = "opnai/gpt-5.6"', r"'judge.model' needs a 'provider'.* did you mean 'openai'\?"),
+        ('model = "claude-opus-5-5"', "needs a 'provider', or a model with its maker"),
+        ('base_url = "http://localhost:8000/v1"', "'judge.base_url' needs a 'provider'"),
+    ],
+)
+def test_a_judge_that_is_misspelt_does_not_become_the_offline_one(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    """All was judged by overlap of letters, and the exit code was 0."""
+    two = entrants('model = "openai/a"', 'model = "openai/b"')
+
+    with pytest.raises(ConfigurationError, match=why):
+        settings_of(tmp_path, f"{two}[judge]\n{line}\n")
+
+
+def test_a_misspelt_juror_is_refused_likewise(tmp_path: Path) -> None:
+    """It agreed with the offline judge in all, being the same."""
+    two = entrants('model = "openai/a"', 'model = "openai/b"')
+    jury = '[[jury]]\nid = "second"\nmodel = "opnai/gpt-5.6"\n'
+
+    with pytest.raises(ConfigurationError, match=r"needs a 'provider'.*did you mean 'openai'"):
+        settings_of(tmp_path, f"{two}{jury}")
+
+
+@pytest.mark.parametrize(("maker", "keys"), [("google", ("GEMINI_API_KEY",)), ("ollama", ())])
+def test_a_maker_elsewhere_needs_its_key(tmp_path: Path, maker: str, keys: tuple[str, ...]) -> None:
+    """Without it a prompt would be sent for nothing; a server of one's own may need none."""
+    two = entrants('model = "openai/a"', f'model = "{maker}/b"')
+
+    *_, last = servers_of(settings_of(tmp_path, two))
+
+    assert last.keys == keys

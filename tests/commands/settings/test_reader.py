@@ -134,6 +134,7 @@ def test_the_environment_overrules_the_file(tmp_path: Path) -> None:
         "TOURNEY_ELO_K_SWEEP": "[8, 16]",
         "TOURNEY_JUDGE_MAX_USD": "2.5",
         "TOURNEY_JUDGE_PRICES": "mine.toml",
+        "TOURNEY_JUDGE_PROVIDER": "endpoint",
         "TOURNEY_JUDGE_BASE_URL": "http://[::1]:8000/v1",
     }
 
