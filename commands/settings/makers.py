@@ -56,7 +56,7 @@ def with_address(table: Any) -> Any:  # noqa: ANN401  # what a file says: pydant
 
 def as_judge(table: Any) -> Any:  # noqa: ANN401  # likewise
     """Return a judge's table with what the name of its model says, its provider included."""
-    if not isinstance(table, Mapping) or table.get("provider") in {"hf", "reference"}:
+    if not isinstance(table, Mapping) or table.get("provider") in ("hf", "reference"):
         return table
     if "base_url" in table or (named := split_maker(table.get("model"))) is None:
         return table
