@@ -119,7 +119,8 @@ class Pace:
                 self._n_rejected += 1
             wait_s = back_off_s(self._n_rejected - 1) if asked_s is None else asked_s
             if is_billed:
-                wait_s = max(wait_s, back_off_s(self._n_rejected - 1))
+                longer_s = wait_s * 2.0 ** min(self._n_rejected - 1, 30)
+                wait_s = max(wait_s, min(longer_s, _LONGEST_BACKOFF_S))
             if self._n_rejected > 1:  # a server that names no time or 0 s must not be hammered
                 wait_s = max(wait_s, _FIRST_WAIT_S)
             self._hold(wait_s)
