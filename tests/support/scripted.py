@@ -156,7 +156,7 @@ def answer_groups(
             if n_free := pool.n_free(len(left)):
                 pool.send([left.popleft() for _ in range(n_free)])
             yield [each.answer for each in pool.finished()]
-        yield [each.answer for each in pool.last()]
+        yield [each.answer for each in pool.last(is_cut_short=bool(left))]
         pool.require_sound()
 
 
