@@ -1,18 +1,15 @@
 """Ask one server several requests at a time, each again only if nobody was billed.
 
-The use case holds the loop: it records requests as sent, hands them to the pool, and records what
-became of them.
+The use case records requests as sent, and what became of them; `settle_all` is the loop between.
 
-    while pool.is_busy or (waiting and not pool.is_ending):
-        if n := pool.n_free(len(waiting)):
-            pool.send(record_as_sent(waiting, n))
-        record(pool.finished())
-    record(pool.last(is_cut_short=bool(waiting)))
+    with Pool(...) as pool:
+        for settled in settle_all(pool, waiting, record_as_sent):
+            record(settled)
 
 A request that a busy server may have billed is given back, to be recorded and sent as another.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -334,3 +331,32 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
                 f" {until.astimezone():%H:%M:%S} ({what.detail})"
             )
         return True
+
+
+def settle_all(
+    pool: Pool[Request, Answer], waiting: Sized, submit: Callable[[int], Sequence[Request]]
+) -> Iterator[Sequence[Settled[Request, Answer]]]:
+    """Send all that waits; yield what is settled, which is to be recorded before more is sent.
+
+    Args:
+        pool: Whom to ask.
+        waiting: Where `submit` takes requests from. What is settled may wait there again.
+        submit: Records at most so many requests as sent, and returns them; none if a cap allows
+            none.
+
+    Raises:
+        Exception: What is wrong with the server, once all that was sent is settled.
+    """
+    has_news = True
+    while len(waiting) and has_news:
+        while pool.is_busy or (len(waiting) and not pool.is_ending):
+            if n_free := pool.n_free(len(waiting)):
+                requests = submit(n_free)
+                pool.send(requests)
+                if not (requests or pool.is_busy):
+                    break  # a cap allows none
+            yield pool.finished()
+        held_back = pool.last(is_cut_short=bool(len(waiting)))
+        yield held_back  # which frees their share of the cap
+        pool.require_sound()
+        has_news = bool(held_back)

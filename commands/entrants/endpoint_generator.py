@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from commands.asking.learnt import described
 from commands.asking.pace import Pace
-from commands.asking.pool import LONGEST_WAIT_S, Pool, Settled
+from commands.asking.pool import LONGEST_WAIT_S, Pool, Settled, settle_all
 from commands.asking.rejections import HeldRejections
 from commands.errors import LeftUnanswered
 from commands.ports import (
@@ -132,23 +132,9 @@ class _Requests:
     def answers(self, stops: Event) -> Iterator[tuple[_Result, ...]]:
         """Yield answers in groups as they come."""
         self._generator.introduce(self._entrant, self._responder)
-        has_news = True
         with self._generator.pool(self._entrant, self._responder, stops) as pool:
-            while self._waiting and has_news:
-                yield from self._affordable(pool)
-                held_back = pool.last(is_cut_short=bool(self._waiting))
-                yield from self._settle(held_back)  # which frees their share of the cap
-                pool.require_sound()
-                has_news = bool(held_back)
-
-    def _affordable(self, pool: Pool[GenerationTask, _Result]) -> Iterator[tuple[_Result, ...]]:
-        while pool.is_busy or (self._waiting and not pool.is_ending):
-            if n_free := pool.n_free(len(self._waiting)):
-                sent = self._submit(n_free)
-                pool.send(sent)
-                if not (sent or pool.is_busy):
-                    break  # the cap allows none
-            yield from self._settle(pool.finished())
+            for group in settle_all(pool, self._waiting, self._submit):
+                yield from self._settle(group)
 
     def _submit(self, n_at_most: int) -> Sequence[GenerationTask]:
         first = [self._waiting[n] for n in range(n_at_most)]

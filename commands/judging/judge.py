@@ -12,7 +12,7 @@ from threading import Event
 from typing import NamedTuple
 
 from commands.asking.learnt import described
-from commands.asking.pool import Pool
+from commands.asking.pool import Pool, settle_all
 from commands.decisions.commands import (
     LearnParameter,
     ReceiveAnswer,
@@ -199,23 +199,8 @@ class _DirectJudging:
                 raise self._stopped_by
 
     def _ask_server(self, pool: Pool[JudgeQuery, Reply]) -> None:
-        has_news = True
-        while self._remaining and has_news:
-            self._send_affordable(pool)
-            last = pool.last(is_cut_short=bool(self._remaining))
-            held_back = [each.answer for each in last]
-            self._record(held_back)  # which frees their share of the cap
-            pool.require_sound()
-            has_news = bool(held_back)
-
-    def _send_affordable(self, pool: Pool[JudgeQuery, Reply]) -> None:
-        while pool.is_busy or (self._remaining and not pool.is_ending):
-            if n_free := pool.n_free(len(self._remaining)):
-                queries = self._submit(n_free)
-                pool.send(queries)
-                if not (queries or pool.is_busy):
-                    break  # the cap allows none
-            self._record([each.answer for each in pool.finished()])
+        for group in settle_all(pool, self._remaining, self._submit):
+            self._record([settled.answer for settled in group])
 
     def _ask_here(self, judge: LocalJudge) -> None:
         while queries := self._submit(judge.n_together):

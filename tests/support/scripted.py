@@ -10,7 +10,7 @@ from threading import Event
 from typing import Final
 
 from commands.asking.pace import Pace
-from commands.asking.pool import Pool
+from commands.asking.pool import Pool, settle_all
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
@@ -152,12 +152,8 @@ def answer_groups(
     with Pool[JudgeQuery, Reply](
         judge.host, judge.ask, attrgetter("query_key"), stops=Event(), tell=tell, pace=pace
     ) as pool:
-        while pool.is_busy or (left and not pool.is_ending):
-            if n_free := pool.n_free(len(left)):
-                pool.send([left.popleft() for _ in range(n_free)])
-            yield [each.answer for each in pool.finished()]
-        yield [each.answer for each in pool.last(is_cut_short=bool(left))]
-        pool.require_sound()
+        for group in settle_all(pool, left, lambda n: [left.popleft() for _ in range(n)]):
+            yield [each.answer for each in group]
 
 
 def answered(
