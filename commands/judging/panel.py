@@ -10,8 +10,7 @@ from typing import Final
 from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
-from commands.settings.api_keys import key_variables
-from commands.settings.makers import hosted_keys
+from commands.settings.makers import key_variables
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
@@ -96,8 +95,7 @@ def require_key(judge: JudgeSettings, section: JudgeSection) -> None:
     Raises:
         NoCredentials: None is set.
     """
-    variables = key_variables(judge.provider, section.api_key_env)
-    variables = variables or hosted_keys(section.base_url, section.api_key_env)
+    variables = key_variables(judge.provider, section.api_key_env, section.base_url)
     if variables and not any(os.environ.get(name) for name in variables):
         why = f"judge {judge.judge_id!r} needs an API key, and none is set"
         raise NoCredentials(why, variables[0])

@@ -18,24 +18,6 @@ VARIABLE: Final = r"^[A-Z_][A-Z0-9_]*$"
 """The name of an environment variable; no server's key looks like one."""
 
 
-def key_variables(provider: str, api_key_env: str) -> tuple[str, ...]:
-    """Return the variables of which one must hold a key; empty: none is needed for certain.
-
-    Whether a server wants a key is known only once it is asked.
-
-    Args:
-        provider: A judge's provider.
-        api_key_env: The variable that the judge's settings name.
-    """
-    match provider:
-        case "anthropic" | "anthropic-batch":
-            return ANTHROPIC_KEYS
-        case "openai-batch":
-            return (api_key_env,)
-        case _:
-            return ()
-
-
 def key_in(variable: str) -> str | None:
     """Return the key in an environment variable; None: the variable is not set.
 

@@ -31,9 +31,25 @@ _OWN: Final = frozenset({"ollama", "vllm"})  # on this machine: they need no key
 _HOSTED: Final = frozenset(maker.base_url for name, maker in MAKERS.items() if name not in _OWN)
 
 
-def hosted_keys(base_url: str | None, api_key_env: str) -> tuple[str, ...]:
-    """Return the variables of which one must hold a key at an address; empty: perhaps none."""
-    return (api_key_env,) if base_url in _HOSTED else ()
+def key_variables(provider: str, api_key_env: str, base_url: str | None) -> tuple[str, ...]:
+    """Return the variables of which one must hold a key; empty: none is needed for certain.
+
+    Whether a server that is no maker's wants a key is known only once it is asked.
+
+    Args:
+        provider: A judge's provider; of an entrant behind a server `endpoint`.
+        api_key_env: The variable that the settings name.
+        base_url: The server's address; None: the provider's own.
+    """
+    match provider:
+        case "anthropic" | "anthropic-batch":
+            return ANTHROPIC_KEYS
+        case "openai-batch":
+            return (api_key_env,)
+        case "endpoint" if base_url in _HOSTED:
+            return (api_key_env,)
+        case _:
+            return ()
 
 
 def split_maker(model: object) -> tuple[str, str] | None:

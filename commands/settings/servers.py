@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
-from commands.settings.api_keys import key_variables
-from commands.settings.makers import hosted_keys
+from commands.settings.makers import key_variables
 from commands.settings.schema import JudgeSection, Settings
 from commands.settings.sections import EndpointSection
 from ledger.events.registration import BATCHED
@@ -66,8 +65,7 @@ def server_of_judge(section: JudgeSection, models: Iterable[str] | None = None) 
         models=tuple(dict.fromkeys(filter(None, own if models is None else models))),
         base_url=section.base_url,
         api_key_env=section.api_key_env,
-        keys=key_variables(section.provider, section.api_key_env)
-        or hosted_keys(section.base_url, section.api_key_env),
+        keys=key_variables(section.provider, section.api_key_env, section.base_url),
     )
 
 
@@ -77,4 +75,11 @@ def entrant_servers(entrants: Iterable[object]) -> Iterator[Server]:
         if isinstance(entrant, EndpointSection):
             asked = f"{_ENTRANTS} {entrant.id!r}"
             url, variable = entrant.base_url, entrant.api_key_env
-            yield Server(asked, False, (entrant.model,), url, variable, hosted_keys(url, variable))
+            yield Server(
+                asked,
+                False,
+                (entrant.model,),
+                url,
+                variable,
+                key_variables("endpoint", variable, url),
+            )

@@ -34,6 +34,7 @@ from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.ratings.bradley_terry.uncertainty import single_battles
+from projections.ratings.elo.rate import prompts_met
 from projections.reliability.agreement import VotesByAnnotator
 from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
 from projections.student import critical_value
@@ -206,7 +207,7 @@ def _moved(sides: Sequence[Battles], ratings: Sequence[PointRatings]) -> _Moved:
         shift[members] = whole - np.average(whole, weights=weights)
         without = without - np.average(without, axis=1, weights=weights)[:, None]
         spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-        met = _prompts_met(sides[0].take(inside), members)
+        met = prompts_met(sides[0].take(inside))[members]
         error[members] = np.where(
             met >= FEWEST_CLUSTERS, np.sqrt((n_prompts - 1) / n_prompts * spread), np.nan
         )
@@ -250,17 +251,6 @@ def _strengths(
     return fit, without
 
 
-def _prompts_met(battles: Battles, members: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return on how many prompts each member was compared, (n,)."""
-    return np.array(
-        [
-            len(np.unique(battles.cluster[(battles.a == each) | (battles.b == each)]))
-            for each in members
-        ],
-        dtype=np.intp,
-    )
-
-
 def _is_beyond(moved: _Moved, margin: float) -> bool:
     """Say whether a shift is surely beyond the margin, by Bonferroni's bound over entrants."""
     tested = int((~np.isnan(moved.error)).sum())
@@ -274,7 +264,7 @@ def _shift_rows(
     dimension: str, battles: Battles, ratings: Sequence[PointRatings], moved: _Moved
 ) -> Iterator[JudgeShiftRow]:
     low, high = moved.bounds(LEVEL)
-    met = _prompts_met(battles, np.arange(len(battles.entrants)))
+    met = prompts_met(battles)
     for place, entrant in enumerate(battles.entrants):
         reason = None
         if np.isnan(moved.shift[place]):
