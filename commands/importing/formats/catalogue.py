@@ -159,7 +159,7 @@ _RECOGNISED: Final = (
     "alpaca-eval",
     "tap",
 )
-"""Formats that columns tell; one whose columns are also another's stands before it."""
+"""Formats that are recognised by their columns, tried in this order."""
 
 
 def format_of(header: Collection[str]) -> BattleFormat:
