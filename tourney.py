@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
     from commands.evaluating.rollout import RolloutEvaluation
     from commands.evaluating.samples import Inference
-    from commands.runs.reading.views import Rows, SetView, TournamentView
+    from commands.reading.views import Rows, SetView, TournamentView
     from ledger.store import Ledger
 
 __all__ = [
@@ -73,9 +73,9 @@ _DOOR: Final[Mapping[str, str]] = {
     "Inference": "commands.evaluating.samples",
     "Evaluator": "commands.backends.jobs.evaluator",
     "ExecutionSpec": "commands.backends.jobs.job",
-    "Rows": "commands.runs.reading.views",
-    "SetView": "commands.runs.reading.views",
-    "TournamentView": "commands.runs.reading.views",
+    "Rows": "commands.reading.views",
+    "SetView": "commands.reading.views",
+    "TournamentView": "commands.reading.views",
 }
 
 
@@ -115,9 +115,9 @@ def read(
     Raises:
         TourneyError: The ledger cannot be read, or does not contain a name.
     """
-    from commands.runs.judged_tournament import Perspective
-    from commands.runs.reading.views import TournamentView
-    from commands.runs.resolve import rule_of, stream_named
+    from commands.reading.judged_tournament import Perspective
+    from commands.reading.resolve import rule_of, stream_named
+    from commands.reading.views import TournamentView
     from ledger.store import Ledger
     from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -148,7 +148,7 @@ def read_set(
         TourneyError: The ledger cannot be read, or does not contain the set.
     """
     from commands.importing.imported_set import imported_set
-    from commands.runs.reading.views import SetView
+    from commands.reading.views import SetView
     from ledger.store import Ledger
 
     kept = {
@@ -161,7 +161,7 @@ def read_set(
 
 def _last_position(opened: "Ledger", as_of: int | str | datetime | None) -> int:
     """Return the last position to read."""
-    from commands.runs.resolve import position_at
+    from commands.reading.resolve import position_at
 
     if as_of is None:
         return opened.head.position

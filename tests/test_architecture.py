@@ -76,7 +76,7 @@ def test_a_report_waits_for_no_settings(tmp_path: Path) -> None:
     """What checks settings files takes a third as long to import as all else that it needs."""
     imported = modules_after("report", folder=tmp_path)
 
-    assert "commands.runs.report.page" in imported
+    assert "commands.report.page" in imported
     assert imported.isdisjoint({"pydantic", "commands.backends.wiring", "commands.settings.schema"})
 
 

@@ -6,6 +6,13 @@ from typing import Annotated, Final
 
 import typer
 
+from commands.auditing.events import find_events
+from commands.auditing.events import follow as follow_rows
+from commands.auditing.redact import redact_with_consent
+from commands.auditing.replay import replay as replay_runs
+from commands.auditing.soundness import require_sound
+from commands.auditing.verify import noted_heads
+from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
@@ -14,13 +21,6 @@ from commands.cli.shared.workspace import ledger_to_change
 from commands.cli.tables import history
 from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
-from commands.runs.auditing.events import find_events
-from commands.runs.auditing.events import follow as follow_rows
-from commands.runs.auditing.redact import redact_with_consent
-from commands.runs.auditing.replay import replay as replay_runs
-from commands.runs.auditing.soundness import require_sound
-from commands.runs.auditing.verify import noted_heads
-from commands.runs.auditing.verify import verify as verify_ledger
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
 from ledger.search import newest

@@ -20,7 +20,7 @@ from commands.judging import session
 from commands.judging.batch_recovery import adopt_named, forget_batch, port_for
 from commands.judging.unreadable import tell_unreadable
 from commands.ports import BatchJudgeOf
-from commands.runs.judged_tournament import JudgedTournament
+from commands.reading.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
 from ledger.store import Ledger
 from projections.tournament.batches import Batch

@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias, cast
 
 import typer
 
+from commands.auditing.soundness import require_sound
 from commands.cli.project.bt_options import ModelOptions
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
@@ -21,13 +22,12 @@ from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet
-from commands.runs.auditing.soundness import require_sound
-from commands.runs.judged_tournament import JudgedTournament, Perspective, judged_tournament
-from commands.runs.parameters import require_anchor
-from commands.runs.report.battles import WhichBattles
-from commands.runs.report.page import page_of
-from commands.runs.report.subject import subject_now
-from commands.runs.resolve import tournament_at
+from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
+from commands.reading.parameters import require_anchor
+from commands.reading.resolve import tournament_at
+from commands.report.battles import WhichBattles
+from commands.report.page import page_of
+from commands.report.subject import subject_now
 from ledger.exchange import export_lines
 from ledger.identity import Fields
 from ledger.store import Ledger

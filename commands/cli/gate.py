@@ -16,7 +16,7 @@ from commands.cli.shared.views import with_source
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import table_of
 from commands.errors import ConfigurationError, counted
-from commands.runs.resolve import unknown
+from commands.reading.resolve import unknown
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.rate import rate

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.shared import options
 from commands.cli.shared.imported_set import set_name
@@ -29,7 +30,6 @@ from commands.importing.formats.files import columns_of, readable_again, records
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
 from commands.importing.responses import bad_lines, import_responses
-from commands.runs.auditing.soundness import require_sound
 from ledger.errors import BrokenExport
 from ledger.exchange import read_export
 from ledger.store import Ledger

@@ -1,1 +1,1 @@
-"""Run a tournament from registration to published files; replay and verify it."""
+"""Register a tournament, run it to published files, and check beforehand that it can run."""

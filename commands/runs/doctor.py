@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
+from commands.auditing.soundness import require_sound
 from commands.errors import ConfigurationError, ProviderError, counted
 from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
-from commands.runs.auditing.soundness import require_sound
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.inputs import read_bank, read_rubric
 from commands.settings.reader import read_settings

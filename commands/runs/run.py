@@ -20,9 +20,9 @@ from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.judging.panel import require_key, section_of
 from commands.ports import Backends, Console
+from commands.report.page import report_of_run
 from commands.runs.doctor import require_servers
 from commands.runs.register import selected_prompts
-from commands.runs.report.page import report_of_run
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, entrant_servers, server_of_judge

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands.auditing.soundness import require_sound
 from commands.decisions.commands import OpenTournament
 from commands.decisions.recorder import Recorder
 from commands.entrants.folder_or_hub import FetchSnapshot
 from commands.importing.formats.files import OpenParquet
 from commands.ports import Tell
-from commands.runs.auditing.soundness import require_sound
 from commands.runs.register import opening_of
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings

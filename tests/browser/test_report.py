@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from commands.runs.report.battles import WhichBattles
-from commands.runs.report.page import page_of
+from commands.report.battles import WhichBattles
+from commands.report.page import page_of
 from ledger.events.registry import Event
 from tests.browser.conftest import Scheme, Visit, Visiting
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric

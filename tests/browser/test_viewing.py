@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from commands.importing.votes import open_ballot_box
-from commands.runs.viewing.annotator import answer_annotator
-from commands.runs.viewing.http_exchange import Access
-from commands.runs.viewing.server import Answer, PageServer
-from commands.runs.viewing.viewer import Follower, answer, follower_of
+from commands.viewer.annotator import answer_annotator
+from commands.viewer.http_exchange import Access
+from commands.viewer.server import Answer, PageServer
+from commands.viewer.viewer import Follower, answer, follower_of
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from tests.browser.conftest import Scheme

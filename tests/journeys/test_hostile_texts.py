@@ -11,7 +11,7 @@ import pytest
 import tourney
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
-from commands.runs.report.page import templates
+from commands.report.page import templates
 from projections.artifacts.escaping import is_hidden, shown, unguarded
 from projections.results.columns import Column
 from tests.support.goldens.screens import rendered

@@ -11,7 +11,7 @@ from commands.cli.shared.reading import Selection, read_verdicts
 from commands.cli.shared.views import with_source
 from commands.cli.tables.battle import battle_screen, battle_table
 from commands.cli.tables.render import Format
-from commands.runs.judged_tournament import battle_named
+from commands.reading.judged_tournament import battle_named
 from projections.battles.details import battle_details
 
 

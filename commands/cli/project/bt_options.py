@@ -6,7 +6,7 @@ from math import inf, isfinite
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError
-from commands.runs.parameters import bradley_terry_parameters
+from commands.reading.parameters import bradley_terry_parameters
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.values import MAX_POINTS
 from projections.battles.imported import BattlesOfSet

@@ -24,8 +24,8 @@ from commands.cli.tables.bradley_terry import bt_table, pairs_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
-from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.parameters import require_anchor
+from commands.reading.judged_tournament import JudgedTournament
+from commands.reading.parameters import require_anchor
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.identity import Dimension, Json

@@ -17,8 +17,8 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
-from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.parameters import elo_parameters
+from commands.reading.judged_tournament import JudgedTournament
+from commands.reading.parameters import elo_parameters
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
 from projections.verdicts.policies import DEFAULT_POLICY

@@ -21,9 +21,9 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
-from commands.runs.reading.results import bills_of
-from commands.runs.resolve import unknown
+from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
+from commands.reading.resolve import unknown
+from commands.reading.results import bills_of
 from ledger.identity import Json
 from projections.ratings.standings import win_rates
 from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of

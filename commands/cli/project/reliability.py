@@ -41,9 +41,9 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
-from commands.runs.judged_tournament import JudgedTournament, OutcomeSource
-from commands.runs.reading.results import bias_rows, fragility_rows
-from commands.runs.resolve import on_dimension, unknown
+from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
+from commands.reading.resolve import on_dimension, unknown
+from commands.reading.results import bias_rows, fragility_rows
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.battles import settled

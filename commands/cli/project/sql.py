@@ -5,12 +5,12 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from commands.auditing.query import Answer, ask
 from commands.cli.shared import options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
-from commands.runs.auditing.query import Answer, ask
 from ledger.identity import Json
 from ledger.storage.schema import VIEWS
 from ledger.store import Ledger

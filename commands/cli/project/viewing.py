@@ -11,9 +11,9 @@ from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box
-from commands.runs.resolve import on_dimension
-from commands.runs.viewing.annotator import annotate as collect_votes
-from commands.runs.viewing.viewer import view as show_pages
+from commands.reading.resolve import on_dimension
+from commands.viewer.annotator import annotate as collect_votes
+from commands.viewer.viewer import view as show_pages
 from ledger.identity import Dimension
 from ledger.store import Ledger
 from projections.tournament.state import Tournament

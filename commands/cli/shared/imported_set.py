@@ -8,7 +8,7 @@ from commands.cli.shared.ledger import head_at
 from commands.cli.shared.reading import Selection, read_verdicts
 from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
-from commands.runs.judged_tournament import JudgedTournament
+from commands.reading.judged_tournament import JudgedTournament
 from ledger.events.imports import BattlesImported
 from ledger.identity import Dimension
 from ledger.store import Ledger

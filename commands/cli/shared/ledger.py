@@ -4,7 +4,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from commands.runs.resolve import position_at, stream_named, tournament_at
+from commands.reading.resolve import position_at, stream_named, tournament_at
 from commands.settings.toml import LEDGER, TournamentLocation, tournament_location
 from ledger.chain import Head
 from ledger.identity import StreamId

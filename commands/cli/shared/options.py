@@ -1,6 +1,6 @@
 """Options that mean the same wherever they apply, each spelt in one way.
 
-What --tournament, --as-of, --judge and --dimension name is found in `commands/runs/resolve.py`.
+What --tournament, --as-of, --judge and --dimension name is found in `commands/reading/resolve.py`.
 """
 
 from math import isfinite

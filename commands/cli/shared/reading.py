@@ -13,13 +13,13 @@ from commands.cli.shared.ledger import (
 )
 from commands.cli.tables.table import judged_by
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import (
+from commands.reading.judged_tournament import (
     JudgedTournament,
     OutcomeSource,
     Perspective,
     judged_tournament,
 )
-from commands.runs.resolve import rule_of
+from commands.reading.resolve import rule_of
 from ledger.store import Ledger
 from projections.battles.selection import Unread, Where
 from projections.tournament.compared import Account

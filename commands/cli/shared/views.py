@@ -10,8 +10,8 @@ from commands.cli.shared.reading import Selection, note_of
 from commands.cli.tables.table import Table, difference_table
 from commands.errors import ConfigurationError, as_option
 from commands.importing.imported_set import SelectedSet
-from commands.runs.judged_tournament import JudgedTournament
-from commands.runs.resolve import position_at
+from commands.reading.judged_tournament import JudgedTournament
+from commands.reading.resolve import position_at
 from commands.settings.toml import variable
 from ledger.events.ratings import EloParameters
 from ledger.store import Ledger

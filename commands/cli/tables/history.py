@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Annotated, NamedTuple
 
+from commands.auditing.replay import Replayed
+from commands.auditing.verify import Verification
 from commands.cli.tables.table import Table, table_of
 from commands.errors import counted, first_lines
 from commands.importing.merge import MergeCounts
-from commands.runs.auditing.replay import Replayed
-from commands.runs.auditing.verify import Verification
 from ledger.auditing.audit import Redaction
 from ledger.chain import Head
 from ledger.identity import Json

@@ -8,7 +8,7 @@ from typing import Final
 
 from commands.cli.tables.table import Table, table_of
 from commands.errors import counted
-from commands.runs.reading.results import curve_rows, rows_of_metrics, sample_rows
+from commands.reading.results import curve_rows, rows_of_metrics, sample_rows
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.identity import Json
 from projections.evaluations.curve import TrainingPoint, breaks

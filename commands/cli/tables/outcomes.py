@@ -5,7 +5,7 @@ from typing import Final
 
 from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.judging.unreadable import gold_notes
-from commands.runs.reading.results import outcome_rows, response_rows
+from commands.reading.results import outcome_rows, response_rows
 from ledger.events.imports import RatingsImported
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import Diagnostics, ResponseGenerated

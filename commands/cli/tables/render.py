@@ -19,7 +19,7 @@ from ledger.identity import Json
 from projections.artifacts.escaping import csv_cell, one_line, shown_json
 from projections.results.columns import Column, csv_of
 
-_FIGURES: Final = "commands.runs.report.drawings.figures"  # imported when one is asked for
+_FIGURES: Final = "commands.report.drawings.figures"  # imported when one is asked for
 _NO_FIGURE: Final = (
     "this has no figure; figures exist for `tourney project elo` (also with --k-sweep), `bt`,"
     " `winrates`, `calibration` and `metrics` (also with --curve)"

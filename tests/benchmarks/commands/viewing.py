@@ -11,9 +11,9 @@ from threading import Thread
 from typing import Final
 from urllib.parse import urlencode
 
-from commands.runs.viewing.http_exchange import Access
-from commands.runs.viewing.server import HOST, PageServer
-from commands.runs.viewing.viewer import Follower, answer, follower_of
+from commands.viewer.http_exchange import Access
+from commands.viewer.server import HOST, PageServer
+from commands.viewer.viewer import Follower, answer, follower_of
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench, say

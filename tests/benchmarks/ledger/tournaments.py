@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 from immutables import Map
 
-from commands.runs.auditing.sections import KeyPlaces, SectionedTournament
+from commands.auditing.sections import KeyPlaces, SectionedTournament
 from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from commands.auditing.verify import verify
 from commands.ports import no_progress
-from commands.runs.auditing.verify import verify
 from ledger.store import Ledger
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.rounds import interleaved, seconds

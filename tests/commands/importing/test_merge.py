@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
+from commands.auditing.verify import Verification, verify
 from commands.decisions.recorder import Recorder
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import no_progress
-from commands.runs.auditing.verify import Verification, verify
 from ledger.auditing.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
 from ledger.events.imports import LedgerMerged

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from commands.auditing.verify import verify
 from commands.cli.tables.history import conflicts_table
 from commands.decisions.recorder import EvaluationRecorder
 from commands.evaluating.evaluate import EvaluationCounts, evaluate_missing, plan_evaluation
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.ports import GenerationFailure, GenerationTask, no_progress
-from commands.runs.auditing.verify import verify
 from commands.settings.sections import EvaluationOptions
 from ledger.storage.writer import EventWriter
 from ledger.store import Ledger

@@ -18,8 +18,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlite_utils import Database
 
+from commands.auditing.verify import verify
 from commands.ports import no_progress
-from commands.runs.auditing.verify import verify
 from ledger.auditing.audit import Fault, audit
 from ledger.chain import Head, tombstone
 from ledger.errors import LedgerError

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from commands.runs.report.subject import Subject
+from commands.report.subject import Subject
 from ledger.events.judging import VerdictReceived
 from ledger.events.registry import Event
 from ledger.identity import StreamId

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commands.runs.viewing.live import LiveView, live_reading_of, view_of
+from commands.viewer.live import LiveView, live_reading_of, view_of
 from ledger.chain import Head
 from ledger.events.registry import Event
 from projections.fold import fold

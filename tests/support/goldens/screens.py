@@ -14,6 +14,8 @@ from typing import Final
 
 from rich.console import Console
 
+from commands.auditing.replay import Difference, Replayed
+from commands.auditing.verify import Verification
 from commands.cli.tables.bradley_terry import bt_table
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
@@ -38,8 +40,6 @@ from commands.entrants.generate import generate_missing
 from commands.importing.merge import MergeCounts
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import GenerationFailure, GenerationTask, no_progress
-from commands.runs.auditing.replay import Difference, Replayed
-from commands.runs.auditing.verify import Verification
 from ledger.auditing.audit import Fault
 from ledger.chain import Head
 from ledger.events.ratings import BradleyTerryParameters, EloParameters

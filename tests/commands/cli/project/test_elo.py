@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from commands.errors import ConfigurationError
-from commands.runs.parameters import elo_parameters, settings_of
+from commands.reading.parameters import elo_parameters, settings_of
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
 from ledger.store import Ledger

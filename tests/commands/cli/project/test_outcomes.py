@@ -8,7 +8,7 @@ import pytest
 
 from commands.cli.project.outcomes import chosen_matches
 from commands.errors import ConfigurationError
-from commands.runs.judged_tournament import JudgedTournament
+from commands.reading.judged_tournament import JudgedTournament
 from tests.support.builders.events import known
 from tests.support.builders.worlds import Fate, cup, history
 

@@ -1,8 +1,8 @@
 """How `tourney sql` shows an answer."""
 
+from commands.auditing.query import Answer
 from commands.cli.project.sql import answer_table, views_table
 from commands.cli.tables.render import Format
-from commands.runs.auditing.query import Answer
 from ledger.storage.schema import VIEWS
 from tests.support.goldens.screens import rendered
 

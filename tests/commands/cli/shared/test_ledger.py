@@ -10,7 +10,7 @@ from typer.main import get_command
 from commands.cli.app import command_line
 from commands.cli.shared.ledger import DEFAULT_CONFIG, read_tournament
 from commands.errors import ConfigurationError, NothingRecorded
-from commands.runs.resolve import position_at
+from commands.reading.resolve import position_at
 from ledger.errors import NoLedger
 from ledger.store import Ledger
 from tests.support.builders.events import STREAM, opened, verdicts

@@ -9,7 +9,7 @@ from commands.cli.app import command_line
 from commands.cli.project.bt_options import ModelOptions, weights_of
 from commands.cli.project.elo import numbers_of
 from commands.errors import ConfigurationError
-from commands.runs.parameters import bradley_terry_parameters, elo_parameters
+from commands.reading.parameters import bradley_terry_parameters, elo_parameters
 
 BILLION = 10**9
 ALMOST_SURE = 0.9999999999999999  # whose quantile is none

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.cli.shared.reading import notes_of
-from commands.runs.judged_tournament import Perspective, judged_tournament
+from commands.reading.judged_tournament import Perspective, judged_tournament
 from projections.verdicts.policies import MAJORITY, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, responses
 from tests.support.builders.worlds import JURORS, SLOT_A, TIE, A, B, Said, court, heard

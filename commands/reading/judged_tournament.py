@@ -1,0 +1,226 @@
+"""A tournament as of a position, with the outcomes by one judge, or by the majority of a panel."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from commands.errors import ConfigurationError, Spelling, as_option
+from commands.reading.parameters import settings_of
+from commands.reading.resolve import (
+    entrant_named,
+    judge_of,
+    on_dimension,
+    prompt_named,
+    require_jury,
+    unknown,
+)
+from ledger.events.ratings import TieModel
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
+from ledger.store import Ledger
+from projections.battles.columns import Battles, battles_of
+from projections.fold import Projection, State, fold
+from projections.tournament.compared import Compared
+from projections.tournament.jury import settle_by_majority
+from projections.tournament.matches import Pairing, pairings
+from projections.tournament.settlement import (
+    Settlement,
+    by_dimension,
+    settle,
+    settle_verdicts,
+)
+from projections.tournament.state import Tournament
+from projections.verdicts.policies import MAJORITY, RECORDED, Rule
+
+
+class OutcomeSource(Protocol):
+    """Where outcomes come from: a tournament, or an imported set. A rating cannot tell which."""
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """What every result in JSON names: the tournament or the set, and the position."""
+
+    @property
+    def judges(self) -> tuple[JudgeSettings, ...]:
+        """The judges whose verdicts count, where their settings are known."""
+
+    @property
+    def judge_id(self) -> str | None:
+        """The judge's id, if there is exactly one."""
+
+    @property
+    def roster(self) -> Sequence[str]:
+        """The entrants' names."""
+
+    def settings(self, section: str) -> Mapping[str, object]:
+        """Return a section of the recorded settings; empty if there is none."""
+
+    @property
+    def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
+        """What was compared, one by one, by dimension or under the set's name."""
+
+    @property
+    def columns(self) -> Mapping[Dimension, Battles]:
+        """The same in columns."""
+
+    def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
+        """Return the battles of Bradley-Terry."""
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """A sentence on each dimension, or on the set, that accounts for every comparison."""
+
+
+@dataclass(frozen=True)
+class JudgedTournament:
+    """A tournament as of a position, judged by one judge or by the majority of its panel."""
+
+    state: Tournament
+    judge: JudgeSettings
+    ledger: Path
+    until: int | None  # the last position to read; None: the ledger's last
+    named_judge: str | None = None  # as the caller chose
+    named_dimension: str | None = None  # as the caller chose
+    rule: Rule = RECORDED
+    is_live: bool = False  # by the verdicts there are: pairs are reconciled only at the end
+
+    @property
+    def facts(self) -> dict[str, Json]:
+        """The tournament and the position, which every result in JSON names."""
+        newest = self.state.newest
+        return {"tournament": self.state.stream, "as_of": newest.position if newest else 0}
+
+    @property
+    def judges(self) -> tuple[JudgeSettings, ...]:
+        """The judges whose verdicts count."""
+        return self.state.panel if self.rule.policy == MAJORITY else (self.judge,)
+
+    @property
+    def judge_id(self) -> JudgeId | None:
+        """The judge's id; None for a majority."""
+        return None if self.rule.policy == MAJORITY else self.judge.judge_id
+
+    @property
+    def judge_model(self) -> str | None:
+        """The judge's model; None for a majority."""
+        return None if self.rule.policy == MAJORITY else self.judge.model
+
+    @property
+    def roster(self) -> list[EntrantId]:
+        """The entrants' names, in the tournament's order."""
+        return [entrant.entrant_id for entrant in self.state.roster]
+
+    def settings(self, section: str) -> Mapping[str, object]:
+        """Return a section of the settings as the tournament recorded it; empty if it did not."""
+        return settings_of(self.state, section)
+
+    @cached_property
+    def settlements(self) -> dict[Dimension, tuple[Settlement, ...]]:
+        """The settlement of every pairing, by dimension."""
+        prompts = frozenset(prompt.prompt_id for prompt in self.state.bank)
+        if self.rule.policy == MAJORITY:
+            panel, parser = self.state.panel, self.rule.parser
+            settled = settle_by_majority(self.state, prompts, panel, parser)
+        elif self.is_live:
+            settled = settle_verdicts(self.state, prompts, self.judge)
+        else:
+            settled = settle(self.state, prompts, self.judge, self.rule)
+        return by_dimension(self.state, settled)
+
+    @property
+    def compared(self) -> Mapping[Dimension, Sequence[Compared]]:
+        """The settlements, by dimension."""
+        return {**self.settlements}
+
+    @cached_property
+    def columns(self) -> Mapping[Dimension, Battles]:
+        """The settlements in columns, by dimension."""
+        return {name: battles_of(group) for name, group in self.settlements.items()}
+
+    def rated_battles(self, ties: TieModel) -> Mapping[Dimension, Battles]:
+        """Return the battles of Bradley-Terry, by dimension."""
+        return {name: battles.by_verdicts(ties) for name, battles in self.columns.items()}
+
+    def folded(self, projection: Projection[State]) -> State:
+        """Fold the same events by another projection."""
+        with Ledger.read_only(self.ledger) as opened:
+            return fold(projection, opened.read(until=self.until))
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """A sentence per dimension that accounts for every pairing."""
+        return tuple(
+            f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
+        )
+
+
+class Perspective(NamedTuple):
+    """The judge, the dimension and the rule that a reader chose; None: not chosen."""
+
+    judge: str | None = None
+    dimension: str | None = None
+    rule: Rule = RECORDED
+
+
+def judged_tournament(
+    state: Tournament,
+    ledger: Path,
+    until: int | None,
+    perspective: Perspective,
+    spelling: Spelling = as_option,
+) -> JudgedTournament:
+    """Return a tournament as judged from a perspective.
+
+    It was read from the ledger up to a position; None: to the last.
+
+    Raises:
+        ConfigurationError: A name is unknown, or does not go with the policy.
+    """
+    judge, dimension, rule = perspective
+    seen = on_dimension(state, dimension, spelling)
+    by = judge_of(state, judge, spelling)
+    if rule.policy == MAJORITY:
+        require_jury(state, judge, spelling)
+    return JudgedTournament(seen, by, ledger, until, judge, dimension, rule)
+
+
+def battle_named(state: Tournament, name: str, entrants: Sequence[str] = ()) -> tuple[Pairing, ...]:
+    """Return the pairings of two entrants on a prompt, one a dimension; or that of a battle's id.
+
+    The entrants may be left out where there are two, or where an id says it all.
+
+    Raises:
+        ConfigurationError: A name is unknown, or does not say which battle.
+    """
+    prompts = [prompt.prompt_id for prompt in state.bank]
+    if name not in prompts and not entrants:
+        return (_pairing_of_id(state, name, prompts),)
+    prompt = prompt_named(state, name, "prompt")
+    roster = [entrant.entrant_id for entrant in state.roster]
+    named = {entrant_named(state, each, "entrant") for each in entrants or roster}
+    if len(named) != _IN_A_BATTLE:
+        raise ConfigurationError(
+            [f"name the two entrants of the battle on {prompt!r}; known: {', '.join(roster)}"]
+        )
+    found = [each for each in pairings(state, {prompt}) if each.entrants == named]
+    if not found:
+        raise ConfigurationError(
+            [f"prompt {prompt!r} has no gold answer, and every dimension asked for needs one"]
+        )
+    return tuple(found)
+
+
+_IN_A_BATTLE: Final = 2  # entrants
+
+
+def _pairing_of_id(state: Tournament, name: str, prompts: Sequence[PromptId]) -> Pairing:
+    found = [each for each in pairings(state, prompts) if each.battle_id.startswith(name)]
+    if not found:
+        raise unknown("prompt or battle", name, prompts)
+    if len(found) > 1:
+        raise ConfigurationError(
+            [f"{name!r} begins the ids of {len(found)} battles; give more of the id"]
+        )
+    return found[0]

@@ -1,0 +1,256 @@
+"""What `tourney.read` and `read_set` return: views of a ledger, whose numbers are typed rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, overload
+
+from commands.errors import ConfigurationError
+from commands.importing.imported_set import SelectedSet
+from commands.reading import results
+from commands.reading.judged_tournament import (
+    JudgedTournament,
+    OutcomeSource,
+    Perspective,
+    judged_tournament,
+)
+from commands.reading.resolve import tournament_at
+from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
+from ledger.identity import StreamId
+from ledger.store import Ledger
+from projections.artifacts.escaping import shown
+from projections.results.columns import columns_of
+from projections.results.evaluations import CurveRow, MetricRow, SampleRow
+from projections.results.judges import BiasRow
+from projections.results.money import EntrantSpendRow, SpendRow
+from projections.results.outcomes import OutcomeRow, ResponseRow
+from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+RowType = TypeVar("RowType", bound=NamedTuple)
+_SHOWN: Final = 60  # rows in a notebook
+_LIBRARIES: Final = ("pandas", "polars")  # the first that is installed makes the frame
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(Sequence[RowType]):
+    """An immutable sequence of rows of one kind."""
+
+    kind: type[RowType]
+    rows: tuple[RowType, ...]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> RowType: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Rows[RowType]": ...
+
+    def __getitem__(self, index: int | slice) -> "RowType | Rows[RowType]":
+        """Return a row, or rows of the same kind."""
+        return Rows(self.kind, self.rows[index]) if isinstance(index, slice) else self.rows[index]
+
+    def __repr__(self) -> str:
+        """Show one row a line."""
+        return "\n".join(map(repr, self.rows)) or f"no {self.kind.__name__}"
+
+    def _repr_html_(self) -> str:
+        """Show a table in a notebook, of the first rows; every text in it is escaped."""
+
+        def cells(row: Iterable[object]) -> str:
+            inside = (escape(shown("" if cell is None else str(cell))) for cell in row)
+            return "".join(f"<td>{cell}</td>" for cell in inside)
+
+        about = {column.key: column.about for column in columns_of(self.kind)}
+        headings = (
+            f'<th title="{escape(about.get(name, ""))}">{name}</th>' for name in self.kind._fields
+        )
+        shown_rows = "".join(f"<tr>{cells(row)}</tr>" for row in self.rows[:_SHOWN])
+        n_more = len(self.rows) - _SHOWN
+        more = f"<p>and {n_more:,} more: to_frame() has all</p>" if n_more > 0 else ""
+        head = f"<thead><tr>{''.join(headings)}</tr></thead>"
+        return f"<table>{head}<tbody>{shown_rows}</tbody></table>{more}"
+
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> "pd.DataFrame": ...
+
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> "pl.DataFrame": ...
+
+    @overload
+    def to_frame(self, library: None = None) -> "pd.DataFrame | pl.DataFrame": ...
+
+    def to_frame(
+        self, library: Literal["pandas", "polars"] | None = None
+    ) -> "pd.DataFrame | pl.DataFrame":
+        """Return the rows as a data frame with a column for each field.
+
+        Args:
+            library: The library of the frame; None: pandas if it is installed, else polars.
+
+        Raises:
+            ConfigurationError: It is another library.
+            ModuleNotFoundError: The library is not installed; None: neither is.
+        """
+        if library not in {None, *_LIBRARIES}:  # whose name may be anybody's: do not install it
+            raise ConfigurationError([f"library {library!r} is not known; known: pandas, polars"])
+        chosen = next(
+            (each for each in _LIBRARIES if library in {each, None} and find_spec(each)), None
+        )
+        if chosen is None:
+            wanted = library or "pandas or polars"
+            lacking = f"it is not installed: pip install {library}"
+            neither = "neither is installed: pip install pandas"
+            raise ModuleNotFoundError(
+                f"to_frame() needs {wanted}, and {lacking if library else neither}"
+            )
+        module, columns = import_module(chosen), list(self.kind._fields)
+        if module.__name__ == "pandas":
+            return module.DataFrame(list(self.rows), columns=columns)
+        return module.DataFrame(self.rows, schema=columns, orient="row", infer_schema_length=None)
+
+
+class OutcomesView(ABC):
+    """What a tournament and an imported set of battles have in common.
+
+    Arguments left at None take a tournament's recorded settings, or the defaults.
+    """
+
+    @property
+    @abstractmethod
+    def _outcomes(self) -> OutcomeSource: ...
+
+    def elo(
+        self,
+        *,
+        k: float | None = None,
+        permutations: int | None = None,
+        seed: int | None = None,
+        initial_rating: float | None = None,
+        ties: TieRule | None = None,
+        bootstraps: int | None = None,
+    ) -> Rows[EloRow]:
+        """Return Elo ratings, best first on each dimension; bootstraps=0 leaves out intervals."""
+        chosen = {
+            "k": k,
+            "permutations": permutations,
+            "seed": seed,
+            "initial_rating": initial_rating,
+            "ties": ties,
+            "bootstraps": bootstraps,
+        }
+        return Rows(EloRow, tuple(results.elo_rows(self._outcomes, chosen)))
+
+    def bradley_terry(
+        self,
+        *,
+        ties: TieModel | None = None,
+        anchor: str | None = None,
+        anchor_rating: float | None = None,
+        prior_sd: float | None = None,
+        interval: IntervalKind | None = None,
+        unit: IntervalUnit | None = None,
+        level: float | None = None,
+        bootstraps: int | None = None,
+        seed: int | None = None,
+    ) -> Rows[BradleyTerryRow]:
+        """Return Bradley-Terry ratings, best first on each dimension."""
+        chosen = {
+            "ties": ties,
+            "anchor": anchor,
+            "anchor_rating": anchor_rating,
+            "prior_sd": prior_sd,
+            "interval": interval,
+            "unit": unit,
+            "level": level,
+            "resamples": bootstraps,
+            "seed": seed,
+        }
+        return Rows(BradleyTerryRow, tuple(results.bradley_terry_rows(self._outcomes, chosen)))
+
+    def win_rates(self) -> Rows[WinRateRow]:
+        """Return wins, losses and ties of each pair of entrants on each dimension."""
+        return Rows(WinRateRow, results.win_rate_rows(self._outcomes))
+
+    def fragility(self) -> Rows[FragilityRow]:
+        """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
+        return Rows(FragilityRow, tuple(results.fragility_rows(self._outcomes)))
+
+    def outcomes(self) -> Rows[OutcomeRow]:
+        """Return every planned comparison, or every imported battle, with its outcome or status."""
+        compared = chain.from_iterable(self._outcomes.compared.values())
+        return Rows(OutcomeRow, tuple(results.outcome_rows(compared)))
+
+
+@dataclass(frozen=True)
+class TournamentView(OutcomesView):
+    """A tournament up to a position of its ledger: later events change nothing here."""
+
+    ledger: Path
+    tournament: StreamId
+    as_of: int  # the last position that is read
+    perspective: Perspective  # whose verdicts count, and by which rule
+
+    def bias(self) -> Rows[BiasRow]:
+        """Return what is known of the judges' biases, by the recorded verdicts."""
+        return Rows(BiasRow, tuple(results.bias_rows(self._reading)))
+
+    def responses(self) -> Rows[ResponseRow]:
+        """Return every planned response."""
+        return Rows(ResponseRow, tuple(results.response_rows(self._reading.state)))
+
+    def spend(self) -> Rows[SpendRow]:
+        """Return the cost of judges' replies, at the prices of their time."""
+        return Rows(SpendRow, tuple(results.spend_rows(self._reading)))
+
+    def entrant_spend(self) -> Rows[EntrantSpendRow]:
+        """Return what endpoint entrants cost, at the prices of their time."""
+        return Rows(EntrantSpendRow, tuple(results.entrant_spend_rows(self._reading)))
+
+    def metrics(self) -> Rows[MetricRow]:
+        """Return the metrics of each entrant on each evaluation."""
+        found = results.recorded_metrics(self.ledger, self.tournament, self.as_of)
+        return Rows(MetricRow, tuple(found))
+
+    def curve(self) -> Rows[CurveRow]:
+        """Return the metrics of evaluations over the steps of trainings."""
+        found = results.recorded_curve(self.ledger, self.tournament, self.as_of)
+        return Rows(CurveRow, tuple(found))
+
+    def samples(self) -> Rows[SampleRow]:
+        """Return what evaluations asked, and what came of each sample."""
+        found = results.recorded_samples(self.ledger, self.tournament, self.as_of)
+        return Rows(SampleRow, tuple(found))
+
+    @property
+    def _outcomes(self) -> JudgedTournament:
+        return self._reading
+
+    @cached_property
+    def _reading(self) -> JudgedTournament:
+        with Ledger.read_only(self.ledger) as opened:
+            state = tournament_at(opened, self.tournament, self.as_of)
+        return judged_tournament(state, self.ledger, self.as_of, self.perspective, str)
+
+
+@dataclass(frozen=True)
+class SetView(OutcomesView):
+    """An imported set of battles up to a position of its ledger."""
+
+    selected: SelectedSet
+
+    @property
+    def _outcomes(self) -> SelectedSet:
+        return self.selected

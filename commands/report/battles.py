@@ -1,0 +1,268 @@
+"""The battles that a report shows: two responses side by side, and what the judge replied."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+from commands.report.subject import Subject
+from ledger.events.judging import JudgeQueryFailed, Order, Outcome, VerdictReceived
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest
+from projections.tournament.compared import IDENTICAL, OPPOSITE, TIE_BESIDE_WIN
+from projections.tournament.matches import Match
+from projections.tournament.settlement import Settlement, failure_of, settle
+from projections.tournament.state import PairNames, Tournament
+
+_SAMPLE: Final = 40  # battles
+_MOST: Final = 3_000  # characters of a text in a sample
+_MOST_WORDS: Final = 1_200  # of texts that are compared word by word
+_WORD: Final = re.compile(r"\s*\S+\s*|\s+")
+
+
+class WhichBattles(StrEnum):
+    """Which battles a report shows."""
+
+    ALL = "all"
+    SAMPLE = "sample"
+    NONE = "none"
+
+
+class Piece(NamedTuple):
+    """A stretch of a response: of both, or of this one only."""
+
+    text: str
+    is_own: bool
+
+
+class Side(NamedTuple):
+    """One entrant's response."""
+
+    entrant: str
+    pieces: tuple[Piece, ...]
+    n_left_out: int  # characters
+    n_tokens: int | None  # None: the server did not say
+
+
+class JudgeReply(NamedTuple):
+    """What a judge said of one order."""
+
+    judge: str
+    order: Order
+    first: str  # who was shown in slot A
+    verdict: str
+    text: str
+    n_left_out: int
+
+
+class ShownBattle(NamedTuple):
+    """A battle as it is shown."""
+
+    dimension: str
+    prompt_id: str
+    prompt: str
+    gold: str | None
+    a: Side
+    b: Side
+    outcome: str  # a, b, tie or inconsistent
+    says: str
+    is_disputed: bool
+    replies: tuple[JudgeReply, ...]
+
+
+class Disputed(NamedTuple):
+    """The battles on which the outcome depends on the order, or on who judges."""
+
+    by_orders: frozenset[PairNames]
+    by_judges: frozenset[PairNames]
+
+    @property
+    def all(self) -> frozenset[PairNames]:
+        """Both."""
+        return self.by_orders | self.by_judges
+
+
+class ChosenBattles(NamedTuple):
+    """The battles of a report, and how many there are in all."""
+
+    shown: tuple[ShownBattle, ...]
+    n_all: int
+    disputed: Disputed
+
+
+def battles_of(subject: Subject, which: WhichBattles) -> ChosenBattles:
+    """Return the battles to show: all, none, or some of every outcome of every pair."""
+    judged = [
+        each
+        for group in subject.results.settlements.values()
+        for each in group
+        if each.match is not None and each.outcome is not None
+    ]
+    state = subject.results.tournament
+    contradicted = disputed(state, judged, subject.results.judge)
+    keys = contradicted.all
+    match which:
+        case WhichBattles.ALL:
+            chosen, most = judged, None
+        case WhichBattles.SAMPLE:
+            chosen, most = _sample(judged, keys), _MOST
+        case WhichBattles.NONE:
+            chosen, most = [], None
+    state = subject.with_replies(chosen)
+    shown = (
+        shown_battle(state, each, each.match, is_disputed=each.pairing.names in keys, most=most)
+        for each in chosen
+        if each.match
+    )
+    return ChosenBattles(tuple(shown), len(judged), contradicted)
+
+
+def disputed(
+    state: Tournament, settlements: Sequence[Settlement], judge: JudgeSettings
+) -> Disputed:
+    """Return the battles in which the orders or the judges disagree.
+
+    Args:
+        state: The tournament.
+        settlements: By one judge.
+        judge: That judge; the others of the panel are looked up.
+    """
+    prompts = {settlement.prompt_id for settlement in settlements}
+    others = (settle(state, prompts, other) for other in state.panel if other != judge)
+    outcomes: dict[PairNames, Outcome] = {}
+    by_orders, by_judges = set(), set()
+    for settlement in chain(settlements, *others):
+        names, outcome = settlement.pairing.names, settlement.outcome
+        if outcome == "inconsistent":
+            by_orders.add(names)
+        elif outcome and outcomes.setdefault(names, outcome) != outcome:
+            by_judges.add(names)
+    return Disputed(frozenset(by_orders), frozenset(by_judges))
+
+
+def _sample(judged: Sequence[Settlement], disputed: frozenset[PairNames]) -> list[Settlement]:
+    """Take battles in turn from each dimension, pair and outcome, disputed ones first.
+
+    Of those that are alike, identical responses come last; else the order is that of their queries'
+    digests, which is as good as drawn.
+    """
+    kinds: defaultdict[tuple[str, ...], list[Settlement]] = defaultdict(list)
+    for each in judged:
+        key = dimension, _, a, b = each.pairing.names
+        kinds[str(key not in disputed), dimension, a, b, each.status].append(each)
+    chosen = islice(_in_turn([kinds[kind] for kind in sorted(kinds)]), _SAMPLE)
+    return sorted(
+        chosen,
+        key=lambda each: (each.pairing.names not in disputed, _drawn(each)[0], each.pairing.names),
+    )
+
+
+def _in_turn(groups: Sequence[list[Settlement]]) -> Iterator[Settlement]:
+    """Yield the first of each group, then the second; a group is sorted when its turn comes."""
+    for place in range(max(map(len, groups), default=0)):
+        for group in groups:
+            if place == 0:
+                group.sort(key=_drawn)
+            yield from group[place : place + 1]
+
+
+def _drawn(settlement: Settlement) -> tuple[bool, str]:
+    match = settlement.match
+    return match is None or match.is_identical, match.forward_key if match else ""
+
+
+def shown_battle(
+    state: Tournament,
+    settlement: Settlement,
+    match: Match,
+    *,
+    is_disputed: bool,
+    most: int | None,
+) -> ShownBattle:
+    """Return what is shown of a battle, texts cut at so many characters; None: whole."""
+    dimension, prompt_id, a, b = settlement.pairing.names
+    prompt = settlement.pairing.prompt
+    both = (match.response_a, match.response_b)
+    texts = [response.text[:most] for response in both]
+    first, second = (
+        Side(name, pieces, len(response.text) - len(text), response.n_generated_tokens)
+        for name, pieces, response, text in zip(
+            (a, b), word_difference(*texts), both, texts, strict=True
+        )
+    )
+    return ShownBattle(
+        dimension,
+        prompt_id,
+        prompt.text[:most],
+        prompt.gold_answer,
+        first,
+        second,
+        settlement.status,
+        _said(settlement.exact_status, a, b) + ": identical responses" * match.is_identical,
+        is_disputed,
+        tuple(replies_of(state, match, (a, b), most)),
+    )
+
+
+_SAYS: Final[Mapping[str, str]] = {
+    "a": "{a} won",
+    "b": "{b} won",
+    "tie": "tie",
+    IDENTICAL: "tie",
+    OPPOSITE: "inconsistent: opposite winners",
+    TIE_BESIDE_WIN: "inconsistent: a tie beside a win",
+    "inconsistent": "inconsistent: the verdict depends on the order",
+    "pending": "no outcome yet",
+}
+
+
+def _said(status: str, a: str, b: str) -> str:
+    said = _SAYS.get(status)
+    return said.format(a=a, b=b) if said else f"no outcome: {status.replace('_', ' ')}"
+
+
+def replies_of(
+    state: Tournament, match: Match, names: tuple[str, str], most: int | None
+) -> Iterator[JudgeReply]:
+    """Yield both orders' replies; identical responses may never have been judged."""
+    for order, key in match.keys:
+        said = replied(state, key)
+        if said is None:
+            continue
+        first, second = names if order == "forward" else names[::-1]
+        yield JudgeReply(
+            said.judge,
+            order,
+            first,
+            _verdict(said.verdict, first, second)
+            if isinstance(said, VerdictReceived)
+            else f"no verdict: {failure_of(state, key)}",
+            said.reply[:most],
+            len(said.reply) - len(said.reply[:most]),
+        )
+
+
+def replied(state: Tournament, query_key: Digest) -> VerdictReceived | JudgeQueryFailed | None:
+    """Return what became of a query, with the judge's reply; None: nothing yet."""
+    given = state.verdicts.get(query_key)
+    return given.event if given else state.query_failures.get(query_key)
+
+
+def _verdict(verdict: str, first: str, second: str) -> str:
+    return {"A": f"A, {first}", "B": f"B, {second}"}.get(verdict, "a tie")
+
+
+def word_difference(one: str, other: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return both texts in pieces: what both have in common, and what is in one only."""
+    left, right = _WORD.findall(one), _WORD.findall(other)
+    if max(len(left), len(right)) > _MOST_WORDS:
+        return (Piece(one, is_own=False),), (Piece(other, is_own=False),)
+    compared = [word.strip() for word in left], [word.strip() for word in right]
+    steps = SequenceMatcher(None, *compared, autojunk=False).get_opcodes()
+    return (
+        tuple(Piece("".join(left[i:j]), tag != "equal") for tag, i, j, _, _ in steps if i < j),
+        tuple(Piece("".join(right[i:j]), tag != "equal") for tag, _, _, i, j in steps if i < j),
+    )

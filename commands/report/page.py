@@ -1,0 +1,237 @@
+"""The page itself: what is shown, put into the templates beside this module.
+
+One file without a request: the style and the script stand in it, and the page's own policy lets
+run only what has their hashes. Whatever an expression of a template shows is made visible, then
+escaped.
+"""
+
+import re
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from commands.reading.results import rows_of_metrics
+from commands.report.answers import grids_of
+from commands.report.battles import WhichBattles, battles_of
+from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers
+from commands.report.finding import LeadFinding, caveats_of, finding_of
+from commands.report.judges import (
+    MEANINGS,
+    calibration_of,
+    fragile_pairs,
+    health_of,
+    interval_of,
+    named_prompts,
+    sign_of,
+    value_of,
+)
+from commands.report.money import ValueMap, spending_of, value_map_of
+from commands.report.ratings import Ratings, ratings_of
+from commands.report.subject import RatedDimension, Subject, subject_of
+from commands.report.tables import page_columns
+from commands.report.text import points
+from ledger.store import Ledger
+from projections.artifacts.escaping import shown
+from projections.artifacts.results import Results
+from projections.ratings.elo.rate import prompts_met
+from projections.results.columns import Shown
+from projections.results.ratings import FragilityRow
+from projections.tournament.matches import planned_responses, response_status
+
+_STYLE: Final = "style.css"
+_SCRIPT: Final = "script.js"
+_WORD: Final = re.compile(r"[^_/\-]*[_/\-]+|[^_/\-]+$")  # of a name, with what ends it
+_SHORT: Final = 12  # characters of a digest, which `tourney show` accepts
+
+
+class DimensionView(NamedTuple):
+    """What is shown of one dimension."""
+
+    name: str
+    finding: LeadFinding
+    caveats: tuple[str, ...]
+    ratings: Ratings
+    value: ValueMap | None
+    account: str
+    is_rated: bool  # some pair is decided or tied
+
+
+class DigestRow(NamedTuple):
+    """A thing that determines the results, and its digest."""
+
+    name: Shown[str]
+    what: Shown[str]
+    digest: Shown[str]
+
+
+class Provenance(NamedTuple):
+    """Where the numbers come from, and how to check them."""
+
+    head: str
+    position: int
+    until: str
+    digests: tuple[DigestRow, ...]
+    versions: str
+    commands: tuple[str, ...]
+
+
+def report_of_run(ledger: Ledger, results: Results) -> dict[str, bytes]:
+    """Return the report of a published run as a file: a rendering, which is not published."""
+    return {"report.html": page_of(subject_of(ledger, results, is_run=True)).encode()}
+
+
+def page_of(subject: Subject, which: WhichBattles = WhichBattles.SAMPLE) -> str:
+    """Return the report as HTML."""
+    style, script = source_of(_STYLE), source_of(_SCRIPT)
+    return (
+        templates()
+        .get_template("page.html")
+        .render(
+            content_of(subject, which),
+            style=style,
+            script=script,
+            style_hash=hash_of(style),
+            script_hash=hash_of(script),
+        )
+    )
+
+
+def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
+    """Return what the templates show of a subject, by the names that they give it."""
+    fragile = [(rated, fragile_pairs(rated)) for rated in subject.dimensions]
+    results, battles = subject.results, battles_of(subject, which)
+    rows = [row for _, rows in fragile for row in rows if row.decisive != ()]
+    is_sample = which is not WhichBattles.ALL
+    return {
+        "title": _title(subject),
+        "judge": results.judge,
+        "terms": results.publication.terms,
+        "health": health_of(subject),
+        "meanings": MEANINGS,
+        "fragile": rows,
+        "calibration": calibration_of(subject),
+        "metrics": [row for each in subject.evaluations for row in rows_of_metrics(each)],
+        "answers": shown_answers(subject),
+        "answer_fields": NOT_OF_ANSWERS,
+        "spending": spending_of(results.tournament, subject.spend),
+        "battles": battles,
+        "grids": grids_of(subject, battles, rows, is_sample=is_sample),
+        "which": which,
+        "provenance": _provenance(subject),
+        "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],
+    }
+
+
+def _title(subject: Subject) -> str:
+    results = subject.results
+    run = f": {results.publication.terms.mode} run" if subject.is_run else ""
+    return f"{results.tournament.stream}{run}"
+
+
+def _view(
+    subject: Subject, rated: RatedDimension, fragile: Sequence[FragilityRow]
+) -> DimensionView:
+    terms = subject.results.publication.terms
+    account = rated.comparisons.account
+    state, prompts = subject.results.tournament, terms.prompts
+    failed = Counter[str](
+        each.entrant.entrant_id
+        for each in planned_responses(state, prompts)
+        if response_status(state, each) == "failed"
+    )
+    return DimensionView(
+        rated.name,
+        finding_of(rated.board, account),
+        caveats_of(
+            rated.board,
+            account,
+            fragile,
+            [subject.results.judge.judge_id],
+            n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
+            drops_ties=terms.elo.ties == "drop",
+            failed=failed,
+        ),
+        ratings_of(rated),
+        value_map_of(subject, rated),
+        account.sentence(),
+        account.decided + account.tie > 0,
+    )
+
+
+def _provenance(subject: Subject) -> Provenance:
+    state, publication = subject.results.tournament, subject.results.publication
+    opening, newest = state.opening, state.newest
+    digests = [
+        *(("entrant", each.entrant_id, each.digest) for each in state.roster),
+        *(("judge", each.judge_id, each.digest) for each in state.panel),
+        *(("rubric", f"{each.dimension} {each.version}", each.digest) for each in state.dimensions),
+    ]
+    if opening is not None:
+        told = opening.instructions
+        digests.append(("instructions", told.version, told.digest))
+        digests.append(("settings", state.stream, opening.configuration_digest))
+    checked = [f"tourney verify --checkpoint {subject.head}"]
+    if subject.is_run:
+        checked.insert(0, f"tourney replay --against runs/{publication.run}")
+    return Provenance(
+        head=publication.head,
+        position=publication.as_of,
+        until=f"{newest.recorded_at:%Y-%m-%d %H:%M} UTC" if newest else "",
+        digests=tuple(DigestRow(name, what, digest[:_SHORT]) for what, name, digest in digests),
+        versions=", ".join(map(" ".join, opening.versions)) if opening else "",
+        commands=tuple(checked),
+    )
+
+
+@cache
+def templates(*packages: str) -> Environment:
+    """Return what reads the templates of packages, then of the report; all texts are escaped."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(each) for each in (*packages, __package__)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "name": _breakable,
+        "points": points,
+        "columns": page_columns,
+        "figure": value_of,
+        "bounds": interval_of,
+        "sign": sign_of,
+        "prompts": named_prompts,
+    }
+    return environment
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name that may be broken where its words end, and nowhere else."""
+    return Markup("<bdi>{}</bdi>").format(
+        Markup("").join(each + Markup("<wbr>") for each in map(escape, _WORD.findall(shown(name))))
+    )
+
+
+def _visible(value: object) -> object:
+    """Make the invisible characters of a text visible; drawings are ours."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def source_of(name: str, package: str = __package__) -> Markup:
+    """Return a file of a package's templates as it stands in a page."""
+    file = files(package) / "templates" / name
+    return Markup(file.read_text("utf-8").strip())  # noqa: S704  # ours
+
+
+def hash_of(source: str) -> str:
+    """Return what a policy calls a script or a style."""
+    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"

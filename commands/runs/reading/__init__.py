@@ -1,1 +1,0 @@
-"""What the library returns: views of a ledger, their numbers, and the rows they come in."""
