@@ -12,7 +12,7 @@ from commands.errors import ConfigurationError
 from commands.report.drawings.figures import elo_figure, metrics_figure, win_rates_figure
 from tests.support.goldens.screens import SAMPLE, rendered
 
-GOLDEN: Final = Path(__file__).parents[4] / "golden/figures"
+GOLDEN: Final = Path(__file__).parents[3] / "golden/figures"
 HOSTILE: Final = '</text><script>alert(1)</script>" onload="x\x1b[31m\u202e\x00'
 ELO: Final = [
     {"dimension": "truth", "entrant": name, "rating": at, "ci95_low": low, "ci95_high": high}
