@@ -415,7 +415,7 @@ def test_the_key_goes_to_nobody_whom_an_answer_names(
 ) -> None:
     """A batch names the address of its results: a gateway's names another company's."""
     with Stranger() as stranger:
-        there = f"http://127.0.0.2:{stranger.port}/results"
+        there = f"http://localhost:{stranger.port}/results"
 
         def point_away(passing: Passing) -> None:
             _edited(passing, lambda batch: batch.update(results_url=there))
