@@ -1,4 +1,4 @@
-"""docs/command-line.md: every command and option, from the parser itself."""
+"""The site's page on the command line: every command and option, from the parser itself."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
