@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from commands.errors import counted
 from commands.report.text import decimal, listed, percent
+from ledger.events.registration import JudgeSettings
 from projections.ratings.bradley_terry.comparisons import Pair, pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.results.ratings import BradleyTerryRow, FragilityRow
@@ -138,7 +139,7 @@ def caveats_of(
     board: Leaderboard,
     account: Account,
     fragile: Iterable[FragilityRow],
-    judges: Sequence[str],
+    judge: JudgeSettings,
     *,
     n_prompts: int,
     drops_ties: bool,
@@ -150,7 +151,7 @@ def caveats_of(
         board: The ratings.
         account: What became of the pairs.
         fragile: How few prompts decide.
-        judges: Who decided.
+        judge: Who decided.
         n_prompts: On which some entrant was compared, the most of all.
         drops_ties: Whether Elo does.
         failed: How many responses of each entrant failed, of those of which some did.
@@ -159,7 +160,7 @@ def caveats_of(
         *_on_evidence(account, n_prompts, failed),
         *_on_fragility(board, fragile),
         *_on_ties(account, drops_ties=drops_ties),
-        *(_on_judges(judges) if account.n_judged else ()),
+        *(_on_judge(judge) if account.n_judged else ()),
     )
 
 
@@ -201,6 +202,11 @@ def _on_ties(account: Account, *, drops_ties: bool) -> Iterator[str]:
         yield f"{share} of the decided and tied pairs are ties: half a win for each side{elo}."
 
 
-def _on_judges(judges: Sequence[str]) -> Iterator[str]:
-    if len(judges) == 1:
-        yield f"A single judge, {judges[0]}, decided; another judge might decide otherwise."
+def _on_judge(judge: JudgeSettings) -> Iterator[str]:
+    if judge.provider == "reference":
+        yield (
+            f"The offline judge, {judge.judge_id}, decided: it measures overlap of letters with the"
+            " gold answer, not quality."
+        )
+    else:
+        yield f"A single judge, {judge.judge_id}, decided; another judge might decide otherwise."

@@ -113,6 +113,7 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "title": _title(subject),
         "judge": results.judge,
         "terms": results.publication.terms,
+        "n_judged": _n_judged_prompts(results),
         "health": health_of(subject),
         "meanings": MEANINGS,
         "fragile": rows,
@@ -127,6 +128,18 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "provenance": _provenance(subject),
         "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],
     }
+
+
+def _n_judged_prompts(results: Results) -> int:
+    """Count the prompts on which some pair has an outcome, or a verdict in one order."""
+    return len(
+        {
+            each.prompt_id
+            for group in results.settlements.values()
+            for each in group
+            if each.outcome is not None or each.share is not None
+        }
+    )
 
 
 def _title(subject: Subject) -> str:
@@ -153,7 +166,7 @@ def _view(
             rated.board,
             account,
             fragile,
-            [subject.results.judge.judge_id],
+            subject.results.judge,
             n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
             failed=failed,

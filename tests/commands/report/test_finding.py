@@ -10,8 +10,10 @@ from projections.ratings.bradley_terry.leaderboard import Leaderboard, leaderboa
 from projections.results.ratings import FragilityRow
 from projections.tournament.compared import Account
 from tests.support.builders.battles import Battle, beaten, draw_tournaments, in_columns, played
+from tests.support.builders.events import judge
 
 PLAIN = BradleyTerryParameters()
+OPUS = judge("opus", provider="anthropic", model="claude-opus-5-5")
 ACCOUNT = Account(planned=100, decided=100, tie=0, inconsistent=0, failed=(), pending=0)
 
 
@@ -137,11 +139,11 @@ def counting(**fields: object) -> Account:
 
 
 def caveats(**fields: object) -> tuple[str, ...]:
-    """Return the caveats of a clear board by two judges, with another account."""
+    """Return the caveats of a clear board but that on its judge, with another account."""
     account = counting(**fields)
     return caveats_of(
-        board(played(CLEAR)), account, (), ["ann", "bob"], n_prompts=100, drops_ties=True, failed={}
-    )
+        board(played(CLEAR)), account, (), OPUS, n_prompts=100, drops_ties=True, failed={}
+    )[:-1]
 
 
 @pytest.mark.parametrize(
@@ -193,15 +195,15 @@ def test_thin_evidence_a_few_prompts_and_a_single_judge_are_told() -> None:
         "style", "ann", "bob", gap=30.0, n_decisive=1, n_prompts=20, decisive=("p7",)
     )
 
-    said = caveats_of(thin, ACCOUNT, [decided], ["kim"], n_prompts=20, drops_ties=False, failed={})
+    said = caveats_of(thin, ACCOUNT, [decided], OPUS, n_prompts=20, drops_ties=False, failed={})
 
     assert said == (
         "Thin evidence: nobody was compared on more than 20 prompts.",
         "Without one prompt of 20, bob is not behind ann.",
-        "A single judge, kim, decided; another judge might decide otherwise.",
+        "A single judge, opus, decided; another judge might decide otherwise.",
     )
     many = decided._replace(decisive=("p1", "p2"))
-    found = caveats_of(thin, ACCOUNT, [many], ["kim"], n_prompts=20, drops_ties=False, failed={})
+    found = caveats_of(thin, ACCOUNT, [many], OPUS, n_prompts=20, drops_ties=False, failed={})
     assert len(found) == 2
 
 
@@ -210,14 +212,14 @@ def test_where_nothing_was_judged_no_judge_decided_and_no_prompt_is_counted() ->
     nothing = Account(planned=3, decided=0, tie=0, inconsistent=0, failed=(), pending=3)
 
     said = caveats_of(
-        board([], "ann"), nothing, (), ["kim"], n_prompts=0, drops_ties=True, failed={}
+        board([], "ann"), nothing, (), OPUS, n_prompts=0, drops_ties=True, failed={}
     )
 
     (only,) = said
     assert only.startswith("3 of 3 pairs have no outcome: 3 pending. ")
 
 
-def test_who_failed_is_named_and_a_gap_is_no_loss() -> None:
+def test_who_failed_and_what_an_offline_judge_measures_is_named() -> None:
     """A missing answer is neither a lost battle nor nobody's fault."""
     account = counting(decided=43, failed=(("no_response", 57),))
 
@@ -225,7 +227,7 @@ def test_who_failed_is_named_and_a_gap_is_no_loss() -> None:
         board(played(CLEAR)),
         account,
         (),
-        ["ann", "bob"],
+        judge("reference"),
         n_prompts=100,
         drops_ties=True,
         failed={"cleo": 20, "bob": 1},
@@ -235,6 +237,10 @@ def test_who_failed_is_named_and_a_gap_is_no_loss() -> None:
         (
             "57 of 100 pairs have no outcome: 57 no response. Failed: 20 responses of cleo and 1"
             " response of bob. A pair without an outcome counts for nobody and against nobody."
+        ),
+        (
+            "The offline judge, reference, decided: it measures overlap of letters with the gold"
+            " answer, not quality."
         ),
     )
 
