@@ -24,7 +24,7 @@ from ledger.recorded import Recorded
 from projections.artifacts.files import rating_files
 from projections.artifacts.lines import Pieces, line_files
 from projections.artifacts.results import (
-    BankSection,
+    SettledPairs,
     published_comparisons,
     rated_run,
     settlements_of,
@@ -146,7 +146,7 @@ class SectionedTournament:
         """
         terms, judge = publication.terms, self.state.judge(publication.terms.judge)
         maker = SectionMaker(self.state, publication, self._places, self._read_at)
-        nothing = BankSection(self.state, judge, by_dimension(self.state, ()))
+        nothing = SettledPairs(self.state, judge, by_dimension(self.state, ()))
         hashes = {path: hashlib.sha256() for path in line_files(nothing)}
         parts: defaultdict[Dimension, list[Battles]] = defaultdict(list)
         for prompts in self._divided(terms.prompts):
@@ -194,7 +194,7 @@ class SectionMaker:
         state = self._judged(prompts)
         groups = settlements_of(state, prompts, self._judge, self._terms)
         comparisons = published_comparisons(groups, self._terms)
-        return RunSection(line_files(BankSection(state, self._judge, groups)), comparisons)
+        return RunSection(line_files(SettledPairs(state, self._judge, groups)), comparisons)
 
     def _judged(self, prompts: frozenset[PromptId]) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""

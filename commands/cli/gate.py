@@ -20,7 +20,7 @@ from commands.reading.resolve import unknown
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.rate import rate
-from projections.ratings.gate import GatePolicy, pass_or_stop
+from projections.ratings.gate import MARGIN, GatePolicy, pass_or_stop
 from projections.results.gate import GateRow
 
 _WORSE: Final = 3  # exit codes
@@ -49,7 +49,7 @@ def gate(
     ],
     margin: Annotated[
         float, typer.Option(min=0, help="Elo points that the candidate may be behind.")
-    ] = 30.0,
+    ] = MARGIN,
     better: Annotated[
         bool, typer.Option("--better", help="Let the candidate pass only if it is ahead.")
     ] = False,

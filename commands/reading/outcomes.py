@@ -27,7 +27,7 @@ from ledger.store import Ledger
 from projections.fold import fold
 from projections.tournament.folding import advance, tournament_of, with_answers
 from projections.tournament.matches import keep_matches, planned_responses, queries_on_record
-from projections.tournament.settlement import settle
+from projections.tournament.settlement import settle, settle_open
 from projections.tournament.state import Tournament
 
 
@@ -90,6 +90,8 @@ def _with_verdicts(ledger: Ledger, state: Tournament, last: int) -> Tournament:
     after = with_answers(state, sorted(found, key=lambda each: each.position))
     keep_matches(state, after)
     after.trust(state.trusted_queries)
+    for judge in panel:
+        settle_open(state, after, prompts, judge)
     return after
 
 

@@ -4,7 +4,6 @@ What rests on battles is of a tournament or of an imported set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -134,7 +133,7 @@ def bias_rows(source: JudgedTournament) -> Iterator[BiasRow]:
 
 def win_rate_rows(source: OutcomeSource) -> tuple[WinRateRow, ...]:
     """Return wins, losses and ties by dimension and pair of entrants."""
-    return win_rates(chain.from_iterable(source.compared.values()))
+    return win_rates(source.columns)
 
 
 def outcome_rows(compared: Iterable[Compared]) -> Iterator[OutcomeRow]:

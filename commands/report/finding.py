@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 from commands.errors import counted
 from commands.report.text import decimal, listed, percent
 from ledger.events.registration import JudgeSettings
-from projections.ratings.bradley_terry.comparisons import Pair, pairs
+from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
-from projections.results.ratings import BradleyTerryRow, FragilityRow
+from projections.results.ratings import BradleyTerryPair, BradleyTerryRow, FragilityRow
 from projections.tournament.compared import Account
 
 _THIN: Final = 30  # prompts: with fewer, half the differences are more than 100 Elo points unsure
@@ -111,7 +111,7 @@ def _highest(members: Sequence[BradleyTerryRow]) -> tuple[str, ...]:
     return tuple(name for name, rating in rated if rated[0][1] - rating < _SEEN_AS_ZERO)
 
 
-def _evidence(board: Leaderboard, gap: Pair | None) -> str:
+def _evidence(board: Leaderboard, gap: BradleyTerryPair | None) -> str:
     """Say how far the best is ahead of another, and which differences the battles allow."""
     if gap is None or gap.low is None or gap.high is None:
         return ""

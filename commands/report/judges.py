@@ -89,7 +89,7 @@ def _with_losses(measures: Iterable[Measure]) -> Iterator[Measure]:
 
 def _as_figure(measure: Measure) -> BiasRow:
     """Return a measure of reliability among biases."""
-    dimension, judges, name, value, n, low, high = measure
+    name, value, n, low, high, judges, dimension = measure
     unit = _SHARE if name not in _NO_SHARES else ""
     return BiasRow(dimension, ", ".join(judges), name, None, value, low, high, unit, n, "", None)
 

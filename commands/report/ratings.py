@@ -16,7 +16,7 @@ from commands.report.subject import RatedDimension
 from commands.report.text import listed, percent, points
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
-from projections.ratings.standings import TIES, Standings, win_rates_of
+from projections.ratings.standings import TIES, Standings, win_rates
 from projections.results.ratings import BradleyTerryRow, WinRateRow
 
 
@@ -50,7 +50,7 @@ _Count: TypeAlias = Counter[str]
 
 def ratings_of(rated: RatedDimension) -> Ratings:
     """Return what a dimension shows of its ratings, the best entrant first."""
-    rates = win_rates_of(rated.standings.dimension, rated.comparisons)
+    rates = win_rates({rated.standings.dimension: rated.comparisons})
     order = [place.entrant for place in rated.board.rows]
     scale = svg.scale_of(
         end for place in rated.board.rows for end in (place.rating, place.low, place.high)

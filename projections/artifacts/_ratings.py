@@ -10,7 +10,7 @@ from projections.artifacts.judgearena import rating_records
 from projections.artifacts.results import RatedRun
 from projections.ratings.elo.rate import EloRatings
 from projections.ratings.elo.uncertainty import INTERVAL
-from projections.ratings.standings import win_rates_by_outcome
+from projections.ratings.standings import win_rates
 from projections.results.columns import csv_of
 from projections.results.ratings import WinRateRow
 
@@ -97,8 +97,7 @@ def elo_per_perm(results: RatedRun) -> bytes:
 
 def pairwise_winrates(results: RatedRun) -> bytes:
     """Return a CSV of each pair's counts, and of a's share of decided and tied pairs."""
-    groups = results.comparisons.items()
-    rows = [row for name, group in groups for row in win_rates_by_outcome(name, group)]
+    rows = win_rates(results.comparisons, by_outcome=True)
     return csv_of(WinRateRow._fields, rows).encode()
 
 

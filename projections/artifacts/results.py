@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ledger.events.ratings import Publication, PublicationTerms
 from ledger.events.registration import JudgeSettings
@@ -18,24 +18,8 @@ from projections.tournament.state import Tournament
 from projections.verdicts.policies import Rule
 
 
-class SettledPairs(Protocol):
-    """Settlements with their texts: of a run, or of a section of its prompts."""
-
-    @property
-    def tournament(self) -> Tournament:
-        """The tournament, or what is known of the section."""
-
-    @property
-    def judge(self) -> JudgeSettings:
-        """The judge."""
-
-    @property
-    def settlements(self) -> Mapping[Dimension, tuple[Settlement, ...]]:
-        """By dimension in the tournament's order."""
-
-
-class BankSection(NamedTuple):
-    """The settlements of some prompts of a run."""
+class SettledPairs(NamedTuple):
+    """Settlements with their texts, of a run or of some of its prompts."""
 
     tournament: Tournament
     judge: JudgeSettings
@@ -64,6 +48,11 @@ class Results(RatedRun):
     """A run's ratings, and its settlements with their texts."""
 
     settlements: Mapping[Dimension, tuple[Settlement, ...]]
+
+    @property
+    def pairs(self) -> SettledPairs:
+        """The settlements alone."""
+        return SettledPairs(self.tournament, self.judge, self.settlements)
 
 
 def results_of(tournament: Tournament, publication: Publication) -> Results:

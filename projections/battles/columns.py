@@ -1,9 +1,9 @@
 """Battles in columns, whatever they came from: counted, selected, and the input of every rating."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any, Final, Self, TypeVar
 
@@ -247,14 +247,15 @@ def battles_of(
 
 
 def joined(parts: Sequence[Battles]) -> Battles:
-    """Return battles of one kind, of at least one part, one part after the other.
+    """Return the battles of at least one part, one part after the other.
 
-    Prompts of one id are one; each prompt has an id.
+    Prompts of one id are one; each without an id stays a cluster of its own.
     """
     entrants = _numbered(sorted({*chain.from_iterable(part.entrants for part in parts)}))
     prompts = _numbered(chain.from_iterable(part.prompts for part in parts))
     names = [np.array([entrants[name] for name in part.entrants], np.intp) for part in parts]
-    numbers = [np.array([prompts[prompt] for prompt in part.prompts], np.intp) for part in parts]
+    unnamed = count(len(prompts))
+    numbers = [_numbers_among(prompts, unnamed, part) for part in parts]
     return Battles(
         tuple(entrants),
         a=np.concatenate([name[part.a] for part, name in zip(parts, names, strict=True)]),
@@ -266,6 +267,15 @@ def joined(parts: Sequence[Battles]) -> Battles:
         prompts=tuple(prompts),
         counted=next((part.counted for part in parts if len(part)), "pairs"),
     )
+
+
+def _numbers_among(
+    prompts: Mapping[Hashable, int], unnamed: Iterator[int], part: Battles
+) -> NDArray[np.intp]:
+    """Return the number of each of a part's clusters in the whole."""
+    n_unnamed = max(0, int(part.cluster.max(initial=-1)) + 1 - len(part.prompts))
+    named = [prompts[prompt] for prompt in part.prompts]
+    return np.array([*named, *islice(unnamed, n_unnamed)], dtype=np.intp)
 
 
 def _numbered(names: Iterable[Name]) -> dict[Name, int]:

@@ -6,8 +6,8 @@ Huang et al. 2025, arXiv 2508.11847). Prompts are taken in order of their influe
 should turn the gap; a fit without them, and one without all but the last, show that they do.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
@@ -29,7 +29,6 @@ from projections.results.ratings import FragilityRow
 
 _CLOSE: Final = 1e-4  # of a strength: the square of it is what a fit misses
 _EVEN: Final = 1e-6  # of a strength: a smaller gap is one of rounding
-_AT_ONCE: Final = 2_000_000  # numbers in a table of gaps by prompts
 
 
 def fragility(
@@ -65,81 +64,50 @@ def _within(
     inside = np.isin(battles.a, members) & np.isin(battles.b, members)
     prompts = np.unique(battles.cluster[inside])
     refits = _Refits.of(battles.take(inside), ratings, members)
-    neighbours = [*pairwise(np.argsort(-ratings.rating[members], kind="stable").tolist())]
-    size = max(1, _AT_ONCE // len(prompts))
-    for start in range(0, len(neighbours), size):
-        for each in refits.settled(neighbours[start : start + size]):
-            turned = each.turned
-            yield FragilityRow(
-                dimension,
-                ratings.entrants[members[each.ahead]],
-                ratings.entrants[members[each.behind]],
-                gap=each.gap * ELO,
-                n_decisive=None if turned is None else len(turned),
-                n_prompts=len(prompts),
-                decisive=None
-                if turned is None
-                else tuple(_name(battles.prompt_of(prompt)) for prompt in prompts[turned]),
-            )
+    best_first = np.argsort(-ratings.rating[members], kind="stable").tolist()
+    for ahead, behind in pairwise(best_first):
+        turned = _decisive(refits, ahead, behind)
+        yield FragilityRow(
+            dimension,
+            ratings.entrants[members[ahead]],
+            ratings.entrants[members[behind]],
+            gap=refits.gap(ahead, behind) * ELO,
+            n_decisive=None if turned is None else len(turned),
+            n_prompts=len(prompts),
+            decisive=None
+            if turned is None
+            else tuple(_name(battles.prompt_of(prompt)) for prompt in prompts[turned]),
+        )
 
 
 def _name(prompt: Hashable | None) -> str | None:
     return None if prompt is None else str(prompt)
 
 
-@dataclass
-class _Turning:
-    """The search for how many of the most influential prompts turn a gap.
+def _decisive(refits: "_Refits", ahead: int, behind: int) -> NDArray[np.intp] | None:
+    """Return the fewest prompts found that turn a gap; None if none do."""
+    gap = refits.gap(ahead, behind)
+    influence = refits.influences(ahead, behind)
+    positive = np.flatnonzero(influence > 0)
+    lead = positive[np.argsort(-influence[positive], kind="stable")]
+    reach = np.concatenate(([0.0], np.cumsum(influence[lead])))
 
-    Attributes:
-        ahead, behind: The entrants.
-        gap: Of their strengths, 0 or more.
-        lead: (n,) the prompts of positive influence on the gap, the most influential first.
-        reach: (n + 1,) what none to all of them should move it by.
-        fewest: The fewest prompts known to turn the gap.
-        most: The most known not to.
-        tried: How many to leave out next.
-    """
-
-    ahead: int
-    behind: int
-    gap: float
-    lead: NDArray[np.intp]
-    reach: Floats
-    fewest: int | None = field(init=False)
-    most: int = 0
-    tried: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Begin with as many as should be enough."""
-        self.fewest = 0 if self.gap < _EVEN else None
-        self.tried = self._enough_for(self.gap)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether one prompt fewer does not turn the gap, or all do not."""
-        if self.fewest is None:
-            return self.most == len(self.lead)
-        return self.fewest <= self.most + 1
-
-    @property
-    def turned(self) -> NDArray[np.intp] | None:
-        """The fewest prompts found that turn the gap; None if none do."""
-        return None if self.fewest is None else self.lead[: self.fewest]
-
-    def learn(self, gap: float) -> None:
-        """Take in what the gap is without those prompts, and choose how many to try next."""
-        if gap < -_EVEN:
-            self.fewest = self.tried
-        else:
-            self.most = self.tried
-        ceiling = len(self.lead) if self.fewest is None else self.fewest - 1
-        further = self._enough_for(self.reach[self.tried] + max(gap, -self.gap))
-        self.tried = min(max(further, self.most + 1), ceiling)
-
-    def _enough_for(self, gap: float) -> int:
+    def enough_for(gap: float) -> int:
         """Return how many prompts have influences that add up to more than a gap."""
-        return min(int(np.searchsorted(self.reach, gap, side="right")), len(self.lead))
+        return min(int(np.searchsorted(reach, gap, side="right")), len(lead))
+
+    fewest = 0 if gap < _EVEN else None  # known to turn it
+    most, tried = 0, enough_for(gap)  # the most known not to
+    while most < len(lead) if fewest is None else most + 1 < fewest:
+        left = refits.gap_without(lead[:tried], ahead, behind)
+        if left < -_EVEN:
+            fewest = tried
+        else:
+            most = tried
+        ceiling = len(lead) if fewest is None else fewest - 1
+        further = enough_for(reach[tried] + max(left, -gap))
+        tried = min(max(further, most + 1), ceiling)
+    return None if fewest is None else lead[:fewest]
 
 
 @dataclass(frozen=True)
@@ -169,56 +137,40 @@ class _Refits:
         """The derivative of each parameter by each derivative of the log-likelihood, (k, k)."""
         return np.asarray(np.linalg.inv(self.likelihood.information(self.fit)), dtype=np.float64)
 
-    def settled(self, neighbours: Sequence[tuple[int, int]]) -> list[_Turning]:
-        """Search for each pair of neighbours, the one ahead first, until all are settled."""
-        searches = [self._search(*pair) for pair in neighbours]
-        while pending := [each for each in searches if not each.is_settled]:
-            for each, gap in zip(pending, self._gaps(pending), strict=True):
-                each.learn(gap)
-        return searches
+    def gap(self, ahead: int, behind: int) -> float:
+        """Return the gap of two strengths, 0 or more."""
+        return float(self.fit[ahead] - self.fit[behind])
 
-    def _search(self, ahead: int, behind: int) -> _Turning:
-        """Begin a search."""
-        influence = self._influences(self._sensitivity[ahead] - self._sensitivity[behind])
-        positive = np.flatnonzero(influence > 0)
-        lead = positive[np.argsort(-influence[positive], kind="stable")]
-        reach = np.concatenate(([0.0], np.cumsum(influence[lead])))
-        return _Turning(ahead, behind, float(self.fit[ahead] - self.fit[behind]), lead, reach)
-
-    def _influences(self, response: Floats) -> Floats:
-        """Return each prompt's influence on a figure, given what it answers to, (k,)."""
+    def influences(self, ahead: int, behind: int) -> Floats:
+        """Return each prompt's influence on a gap, (n_prompts,)."""
+        response = self._sensitivity[ahead] - self._sensitivity[behind]
         units, slope = self.likelihood.units, self._scores.slope
         of_battles = slope[:, 0] * (response[units.a] - response[units.b])
         of_battles += slope[:, 1:] @ response[units.n_entrants :]
         return np.asarray(np.bincount(units.unit, of_battles, minlength=len(units.count)))
 
-    def _gaps(self, searches: Sequence[_Turning]) -> Iterator[float]:
-        """Yield the gap of each search without its prompts."""
-        numbers = np.ones((len(searches), len(self.likelihood.units.count)))
-        for row, each in zip(numbers, searches, strict=True):
-            row[each.lead[: each.tried]] = 0.0
+    def gap_without(self, left_out: NDArray[np.intp], ahead: int, behind: int) -> float:
+        """Return a gap without some prompts."""
+        numbers = np.ones((1, len(self.likelihood.units.count)))
+        numbers[0, left_out] = 0.0
         counts = self.likelihood.counts(numbers)
         has_fit = self.likelihood.has_fit(counts)
         start = np.tile(self.fit, (has_fit.sum(), 1))
         found = self.likelihood.maximise(start, counts[has_fit], tolerance=_CLOSE)
-        strengths = np.full((len(searches), len(self.fit)), np.nan)
-        strengths[has_fit] = np.where(found.converged[:, None], found.parameters, np.nan)
-        for each, row in zip(searches, strengths, strict=True):
-            gap = float(row[each.ahead] - row[each.behind])
-            yield self._gap_in_parts(each) if np.isnan(gap) else gap
+        gaps = (found.parameters[:, ahead] - found.parameters[:, behind])[found.converged]
+        return float(gaps[0]) if len(gaps) else self._gap_in_parts(left_out, ahead, behind)
 
-    def _gap_in_parts(self, search: _Turning) -> float:
+    def _gap_in_parts(self, left_out: NDArray[np.intp], ahead: int, behind: int) -> float:
         """Return the gap where what is left has no fit as a whole.
 
         It is infinite if one is above the other, and minus infinity if they cannot be compared:
         then nothing shows any more that the first is ahead.
         """
-        prompts = np.unique(self.battles.cluster)
-        left_out = prompts[search.lead[: search.tried]]
-        left = self.battles.take(~np.isin(self.battles.cluster, left_out))
-        ahead, behind = self.members[search.ahead], self.members[search.behind]
+        without = np.unique(self.battles.cluster)[left_out]
+        left = self.battles.take(~np.isin(self.battles.cluster, without))
+        first, second = self.members[ahead], self.members[behind]
         ratings = rate_points(left, self.parameters)
         label, above = ratings.components.label, ratings.components.above
-        if label[ahead] == label[behind]:
-            return float(ratings.rating[ahead] - ratings.rating[behind]) / ELO
-        return np.inf if above[label[ahead], label[behind]] else -np.inf
+        if label[first] == label[second]:
+            return float(ratings.rating[first] - ratings.rating[second]) / ELO
+        return np.inf if above[label[first], label[second]] else -np.inf

@@ -18,6 +18,7 @@ from projections.results.gate import GateRow, GateVerdict
 from projections.student import critical_value
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]
+MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
 _SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
 
 

@@ -35,13 +35,13 @@ from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.elo.rate import prompts_met
+from projections.ratings.gate import MARGIN
 from projections.reliability.agreement import VotesByAnnotator
 from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
 from projections.student import critical_value
 from projections.tournament.compared import IDENTICAL, Compared, ComparedBattle
 from projections.tournament.settlement import Settlement
 
-MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
 _PARAMETERS: Final = BradleyTerryParameters()
 _CLOSE: Final = 1e-6  # of a strength
 _AT_ONCE: Final = 256  # fits

@@ -1,7 +1,6 @@
 """Standings by Elo on one dimension, unrated entrants included, and head-to-head win rates."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters, TieRule
 from ledger.identity import Dimension
-from projections.battles.columns import CODES, STATUSES, Battles, battles_of
+from projections.battles.columns import CODES, STATUSES, Battles
 from projections.intervals import Estimate, Floats, RatioTerms, estimate_ratio, known
 from projections.ratings.bradley_terry.evidence import components_of
 from projections.ratings.elo.rate import EloRatings, prompts_met, rate
@@ -22,7 +21,6 @@ from projections.tournament.compared import (
     OPPOSITE,
     TIE_BESIDE_WIN,
     Account,
-    Compared,
 )
 
 MANY_TIES: Final = 0.2
@@ -150,29 +148,24 @@ def _rated(
         )
 
 
-def win_rates(compared: Iterable[Compared]) -> tuple[WinRateRow, ...]:
+def win_rates(
+    groups: Mapping[Dimension, Battles], *, by_outcome: bool = False
+) -> tuple[WinRateRow, ...]:
     """Count outcomes by pair of entrants: dimensions in their order, then pairs by name.
 
     An interval is Wilson's, of as many trials as would vary as much as prompts do: ties vary less
     than wins, and both orders of a pair, which share their prompt, are not two trials. There is
     none on fewer than two prompts. Each order's verdict counts by itself.
+
+    Args:
+        groups: The pairs of each dimension, or of an imported set.
+        by_outcome: Whether shares are of decided and tied pairs alone, as a run's file has them.
     """
-    groups: defaultdict[str, list[Compared]] = defaultdict(list)
-    for each in compared:
-        groups[each.dimension].append(each)
     return tuple(
-        rate for name, group in groups.items() for rate in win_rates_of(name, battles_of(group))
+        row
+        for dimension, battles in groups.items()
+        for row in _win_rates(dimension, battles, battles.outcome if by_outcome else battles.score)
     )
-
-
-def win_rates_of(dimension: str, battles: Battles) -> tuple[WinRateRow, ...]:
-    """Return the same of one dimension, whose pairs are in columns."""
-    return tuple(_win_rates(dimension, battles, battles.score))
-
-
-def win_rates_by_outcome(dimension: Dimension, battles: Battles) -> tuple[WinRateRow, ...]:
-    """Return the same with shares of decided and tied pairs, as a run's file has them."""
-    return tuple(_win_rates(dimension, battles, battles.outcome))
 
 
 def _win_rates(dimension: str, compared: Battles, share: Floats) -> Iterator[WinRateRow]:

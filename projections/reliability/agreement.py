@@ -61,13 +61,13 @@ WINNING_RATE: Final = "winning rate at"
 class Measure(NamedTuple):
     """One figure about one or more judges; value is None where not defined."""
 
-    dimension: str
-    judges: tuple[str, ...]
     name: str
     value: float | None
     n: int  # on how many it rests
     low: float | None = None  # of its 95 % interval, clustered by prompt
     high: float | None = None
+    judges: tuple[str, ...] = ()
+    dimension: str = ""
 
 
 _Pair: TypeAlias = tuple[Hashable, frozenset[str]]
@@ -78,16 +78,6 @@ VotesByAnnotator: TypeAlias = Mapping[str, Mapping[_Pair, ComparedBattle]]
 _NO_VOTES: Final[Mapping[Dimension, VotesByAnnotator]] = {}
 
 JudgeT = TypeVar("JudgeT", bound=str)
-
-
-class JudgeFigure(NamedTuple):
-    """A measure of judges that are named beside it."""
-
-    name: str
-    value: float | None
-    n: int
-    low: float | None = None
-    high: float | None = None
 
 
 def agreement(
@@ -111,9 +101,9 @@ def agreement(
         for judge in judges
     }
     return tuple(
-        Measure(dimension, names, *figure)
+        measure._replace(dimension=dimension)
         for dimension in (rubric.dimension for rubric in tournament.dimensions)
-        for names, figure in _figures(
+        for measure in _measures(
             tournament,
             {name: groups[dimension] for name, groups in settled.items()},
             said,
@@ -131,14 +121,15 @@ def _asked(group: Iterable[Settlement]) -> list[Match]:
     ]
 
 
-def _figures(
+def _measures(
     tournament: Tournament,
     settled: Mapping[JudgeId, Sequence[Settlement]],
     said: Said,
     votes: VotesByAnnotator,
-) -> Iterator[tuple[tuple[str, ...], JudgeFigure]]:
+) -> Iterator[Measure]:
     for name, group in settled.items():
-        yield from (((name,), figure) for figure in _habits(tournament, _asked(group), said))
+        for measure in _habits(tournament, _asked(group), said):
+            yield measure._replace(judges=(name,))
     if len(settled) + len(votes) == 1:
         return  # nobody to agree with
     people = _people(settled, votes)
@@ -199,14 +190,17 @@ def figures_of(tests: Iterable[JudgeTest]) -> Iterator[Measure]:
         if not test.results:
             continue
         n = len(test.annotators)
-        yield Measure(dimension, (judge,), ADVANTAGE, test.advantage, n)
+        measures = [Measure(ADVANTAGE, test.advantage, n, judges=(judge,))]
         for each in test.annotators:
             pair = judge, each.annotator
-            yield Measure(dimension, pair, JUDGE_ADVANTAGE, each.judge_advantage, each.n)
-            yield Measure(dimension, pair, ANNOTATOR_ADVANTAGE, each.annotator_advantage, each.n)
+            measures += [
+                Measure(JUDGE_ADVANTAGE, each.judge_advantage, each.n, judges=pair),
+                Measure(ANNOTATOR_ADVANTAGE, each.annotator_advantage, each.n, judges=pair),
+            ]
         for result in test.results:
             name = f"{WINNING_RATE} {result.epsilon:g}"
-            yield Measure(dimension, (judge,), name, result.winning_rate, n)
+            measures.append(Measure(name, result.winning_rate, n, judges=(judge,)))
+        yield from (measure._replace(dimension=dimension) for measure in measures)
 
 
 def _judges(
@@ -244,7 +238,7 @@ def _voted_on(
 
 def compare_judges(
     judged: Mapping[JudgeT, Mapping[Hashable, Compared]], prompts: Mapping[Hashable, Hashable]
-) -> Iterator[tuple[tuple[JudgeT, ...], JudgeFigure]]:
+) -> Iterator[Measure]:
     """Yield the agreement of each two judges, and of all that judged anything.
 
     Args:
@@ -253,23 +247,23 @@ def compare_judges(
         prompts: The prompt of what was judged.
     """
     for pair in combinations(judged, 2):
-        yield from ((pair, figure) for figure in _of_two(judged, pair, prompts))
+        yield from (each._replace(judges=pair) for each in _of_two(judged, pair, prompts))
     present = tuple(name for name, outcomes in judged.items() if outcomes)
     if len(present) > 1:
         items, rows = _judged_by_all(judged, present)
         labels, on = _statuses(rows), [prompts[item] for item in items]
         bounds = fleiss_interval(labels, on)
         shown = _chance_corrected(fleiss(labels), "agreement of all", FLEISS, bounds)
-        yield from ((present, figure) for figure in shown)
+        yield from (each._replace(judges=present) for each in shown)
         given = defaultdict[Hashable, list[str]](list)
         for item, each in chain.from_iterable(judged[name].items() for name in present):
             given[item].append(each.status)
         alpha = krippendorff([*given.values()])
         bounds = krippendorff_interval([*given.values()], [prompts[item] for item in given])
-        yield present, JudgeFigure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)
+        yield Measure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds, judges=present)
 
 
-def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[JudgeFigure]:
+def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Measure]:
     """Yield one judge's own figures; a query shared by two pairs counts once."""
     keys = [each.forward_key for each in matches], [each.swapped_key for each in matches]
     forward, swapped = ([*map(said, some)] for some in keys)
@@ -287,7 +281,7 @@ def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Ite
 
 def _order_consistency(
     both: Mapping[tuple[Verdict | None, Verdict | None], int],
-) -> Iterator[JudgeFigure]:
+) -> Iterator[Measure]:
     """Yield the share of pairs on which the orders agree, and of those on which they do not."""
     ways = Counter[str]()
     for (forward, swapped), n in both.items():
@@ -299,9 +293,9 @@ def _order_consistency(
         yield rate_of(way, ways[way], ways.total())
 
 
-def rate_of(name: str, n: int, of: int) -> JudgeFigure:
-    """Return the figure of a share; no value without a case."""
-    return JudgeFigure(name, n / of if of else None, of)
+def rate_of(name: str, n: int, of: int, judges: tuple[str, ...] = ()) -> Measure:
+    """Return the measure of a share; no value without a case."""
+    return Measure(name, n / of if of else None, of, judges=judges)
 
 
 def _judged_by_all(
@@ -323,7 +317,7 @@ def _of_two(
     judged: Mapping[JudgeT, Mapping[Hashable, Compared]],
     pair: Sequence[JudgeT],
     prompts: Mapping[Hashable, Hashable],
-) -> Iterator[JudgeFigure]:
+) -> Iterator[Measure]:
     """Yield the agreement of two judges, and their rank correlation of entrants."""
     items, rows = _judged_by_all(judged, pair)
     labels, on = _statuses(rows), [prompts[item] for item in items]
@@ -341,8 +335,8 @@ def _of_two(
     both = [entrant for entrant in shares if entrant in others_shares]
     sides = [shares[entrant] for entrant in both], [others_shares[entrant] for entrant in both]
     if len(both) >= _FEWEST_RANKED:
-        yield JudgeFigure("Spearman's rho", spearman(*sides), len(both))
-        yield JudgeFigure("Kendall's tau-b", kendall(*sides), len(both))
+        yield Measure("Spearman's rho", spearman(*sides), len(both))
+        yield Measure("Kendall's tau-b", kendall(*sides), len(both))
 
 
 def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
@@ -352,8 +346,8 @@ def _statuses(rows: Sequence[Sequence[Compared]]) -> list[list[str]]:
 
 def _chance_corrected(
     found: Agreement, what: str, name: str, of_kappa: Bounds
-) -> Iterator[JudgeFigure]:
+) -> Iterator[Measure]:
     """Yield observed agreement, agreement by chance, and kappa."""
-    yield JudgeFigure(what, found.observed, found.n)
-    yield JudgeFigure(f"{what} by chance", found.by_chance, found.n)
-    yield JudgeFigure(name, found.kappa, found.n, *of_kappa)
+    yield Measure(what, found.observed, found.n)
+    yield Measure(f"{what} by chance", found.by_chance, found.n)
+    yield Measure(name, found.kappa, found.n, *of_kappa)

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 from ledger.events.imports import BattlesImported, ImportedBattle, JurorSaid
 from ledger.events.judging import Outcome
 from projections.reliability.agreement import (
-    JudgeFigure,
     JudgeTest,
     Measure,
     VotesByAnnotator,
@@ -51,8 +50,8 @@ def jury_agreement(name: str, events: Iterable[BattlesImported]) -> tuple[Measur
     said = _games(battles)
     judged = _outcomes(name, said)
     compared = compare_judges(judged, _prompts(said))
-    figures = [*_habits(said, judged), *compared, *_of_juries(battles)]
-    return tuple(Measure(name, judges, *figure) for judges, figure in figures)
+    measures = (*_habits(said, judged), *compared, *_of_juries(battles))
+    return tuple(measure._replace(dimension=name) for measure in measures)
 
 
 def jury_tests(name: str, events: Iterable[BattlesImported]) -> tuple[JudgeTest, ...]:
@@ -132,21 +131,19 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
     return outcomes[0] if len(set(outcomes)) == 1 else "inconsistent"
 
 
-_Measured: TypeAlias = tuple[tuple[str, ...], JudgeFigure]
-
-
-def _habits(said: _Said, judged: _Judged) -> Iterator[_Measured]:
+def _habits(said: _Said, judged: _Judged) -> Iterator[Measure]:
     """Yield each judge's own figures."""
     for judge, outcomes in judged.items():
         statuses = [each.status for each in outcomes.values()]
         in_both = [each for each in said[judge].values() if len(each) > 1]
         n_equal = sum(_joined(each) != "inconsistent" for each in in_both)
-        yield (judge,), rate_of("order consistency", n_equal, len(in_both))
-        yield (judge,), rate_of("tied share", statuses.count("tie"), len(statuses))
-        yield (judge,), rate_of("inconsistent share", statuses.count("inconsistent"), len(statuses))
+        n, alone = len(statuses), (judge,)
+        yield rate_of("order consistency", n_equal, len(in_both), alone)
+        yield rate_of("tied share", statuses.count("tie"), n, alone)
+        yield rate_of("inconsistent share", statuses.count("inconsistent"), n, alone)
 
 
-def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[_Measured]:
+def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[Measure]:
     """Yield how often each juror voted as the majority, and whether that is what was recorded.
 
     Battles without a majority, and jurors that contradicted themselves, say nothing of the former.
@@ -162,6 +159,6 @@ def _of_juries(battles: Iterable[ImportedBattle]) -> Iterator[_Measured]:
                 is_compared = "inconsistent" not in {found, outcome}
                 agreed[judge] += [outcome == found] if is_compared else []
     for judge, equal in sorted(agreed.items()):
-        yield (judge,), rate_of(WITH_MAJORITY, sum(equal), len(equal))
+        yield rate_of(WITH_MAJORITY, sum(equal), len(equal), judges=(judge,))
     if recorded:
-        yield tuple(sorted(agreed)), rate_of(AS_RECORDED, sum(recorded), len(recorded))
+        yield rate_of(AS_RECORDED, sum(recorded), len(recorded), judges=tuple(sorted(agreed)))

@@ -29,7 +29,7 @@ class Rewording(NamedTuple):
 
     instructions_changed: bool
     changed_rubric: Dimension | None  # None: their rubrics are the same
-    n_queries: int
+    n_queries: int = 0
     changed_settings: tuple[str, ...] = ()  # of the judge, such as max_tokens
 
     @property
@@ -91,12 +91,6 @@ def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
     return names
 
 
-class _Change(NamedTuple):
-    instructions_changed: bool
-    changed_rubric: Dimension | None
-    changed_settings: tuple[str, ...]
-
-
 def rewordings(
     tournament: Tournament, queries: Sequence[OpenQuery], judge: JudgeSettings
 ) -> tuple[Rewording, ...]:
@@ -110,16 +104,13 @@ def rewordings(
         )
         for rubric in tournament.dimensions
     }
-    changes: Counter[_Change] = Counter()
+    changes: Counter[Rewording] = Counter()
     for query in queries:
         now, earlier = wordings[query.match.pairing.rubric.dimension]
         before = _last_asked(tournament, query, earlier)
         if before is not None:
             changes[_change(before, now)] += 1
-    return tuple(
-        Rewording(each.instructions_changed, each.changed_rubric, n, each.changed_settings)
-        for each, n in changes.items()
-    )
+    return tuple(change._replace(n_queries=n) for change, n in changes.items())
 
 
 def edited_texts(
@@ -211,14 +202,16 @@ def _last_asked(
     return None
 
 
-def _change(before: _Wording, now: _Wording) -> _Change:
+def _change(before: _Wording, now: _Wording) -> Rewording:
     """Say whether the instructions changed, and name the rubric and the settings that did."""
     has_new_rubric = _shown(before.rubric) != _shown(now.rubric)
     was, is_now = _settings(before.judge), _settings(now.judge)
-    return _Change(
+    return Rewording(
         before.instructions.guidance != now.instructions.guidance,
         now.rubric.dimension if has_new_rubric else None,
-        tuple(name for name in sorted({*was, *is_now}) if was.get(name) != is_now.get(name)),
+        changed_settings=tuple(
+            name for name in sorted({*was, *is_now}) if was.get(name) != is_now.get(name)
+        ),
     )
 
 

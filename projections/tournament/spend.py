@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
-from operator import add
 from typing import Final, NamedTuple
 
 from immutables import Map
-from msgspec.structs import astuple
 
 from ledger.events.judging import (
     JudgeQueryFailed,
@@ -34,7 +32,6 @@ from ledger.recorded import Recorded, moment
 from projections.fold import Projection
 from projections.tournament.requests import (
     NO_REQUESTS,
-    NO_TOKENS,
     Bill,
     EntrantRequests,
     evolve_requests,
@@ -115,7 +112,7 @@ class SpendDraft:
 
     def __init__(self, spend: Spend) -> None:
         self._spend = spend
-        self._sums: dict[SpendKey, _Sum] = {}
+        self._settled = dict(spend.settled)
         self._under_way = dict(spend.under_way)
         self._dimensions, self._free = dict(spend.dimensions), spend.free
         self._entrants = spend.entrants
@@ -139,9 +136,7 @@ class SpendDraft:
         """Return the frozen spend."""
         return replace(
             self._spend,
-            settled=self._spend.settled.update(
-                {key: each.bill for key, each in self._sums.items()}
-            ),
+            settled=Map(self._settled),
             under_way=Map(self._under_way),
             dimensions=self._dimensions,
             free=self._free,
@@ -158,70 +153,37 @@ class SpendDraft:
         if self._under_way:
             self._under_way.pop(reply.query_key, None)
         if reply.usage is not None:
-            self._sum_of(recorded_us, reply).add(
-                reply.usage,
-                reply.price,
-                is_failed=isinstance(reply, JudgeQueryFailed),
-                is_free=reply.judge in self._free,
+            is_failed, is_free = isinstance(reply, JudgeQueryFailed), reply.judge in self._free
+            self._add(
+                recorded_us,
+                reply,
+                _bill_of(reply.usage, reply.price, is_failed=is_failed, is_free=is_free),
             )
         elif reply.worst_usd != 0.0 or _is_lost(reply):
-            self._sum_of(recorded_us, reply).add_perhaps(reply.worst_usd)
+            self._add(recorded_us, reply, perhaps(reply.worst_usd))
 
-    def _sum_of(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed) -> "_Sum":
+    def _add(self, recorded_us: int, reply: ReplyRead | JudgeQueryFailed, bill: Bill) -> None:
         dimension = self._dimensions.get(reply.query_key)
         key = SpendKey(reply.judge, dimension, _day(recorded_us))
-        if key not in self._sums:
-            self._sums[key] = _Sum(self._spend.settled.get(key, Bill()))
-        return self._sums[key]
+        self._settled[key] = self._settled.get(key, Bill()) + bill
 
 
-class _Sum:
-    """A bill while replies are added to it, in place: a sum of frozen ones takes several times."""
-
-    def __init__(self, bill: Bill) -> None:
-        self._before = bill
-        self._n_replies = self._n_failed = self._n_unpriced = 0
-        self._n_perhaps = self._n_perhaps_unpriced = 0
-        self._tokens = [0] * len(astuple(NO_TOKENS))
-        self._perhaps_usd, self._usd = bill.maybe_usd, bill.usd
-        self._failed_usd, self._uncached_usd = bill.failed_usd, bill.uncached_usd
-
-    def add(self, usage: Usage, price: Price | None, *, is_failed: bool, is_free: bool) -> None:
-        """Add a reply; a free judge's needs no price."""
-        self._n_replies += 1
-        self._n_failed += is_failed
-        self._tokens = [*map(add, self._tokens, astuple(usage))]
-        if price is None:
-            self._n_unpriced += not is_free
-            return
-        usd = cost_usd(usage, price)
-        self._usd += usd
-        self._failed_usd += usd if is_failed else 0.0
-        uncached = Usage(n_input=usage.n_prompt, n_output=usage.n_output)
-        self._uncached_usd += cost_usd(uncached, price) if usage.n_cached else usd
-
-    def add_perhaps(self, worst_usd: float | None) -> None:
-        """Add a request that may have been billed."""
-        self._n_perhaps += 1
-        self._perhaps_usd += worst_usd or 0.0
-        self._n_perhaps_unpriced += worst_usd is None
-
-    @property
-    def bill(self) -> Bill:
-        """The bill with all that was added."""
-        before = self._before
-        return Bill(
-            before.n_replies + self._n_replies,
-            before.n_failed + self._n_failed,
-            before.n_unpriced + self._n_unpriced,
-            before.n_maybe_billed + self._n_perhaps,
-            self._perhaps_usd,
-            before.n_maybe_unpriced + self._n_perhaps_unpriced,
-            before.tokens + Usage(*self._tokens),
-            self._usd,
-            self._failed_usd,
-            self._uncached_usd,
-        )
+def _bill_of(usage: Usage, price: Price | None, *, is_failed: bool, is_free: bool) -> Bill:
+    """Return the bill of a reply; a free judge's needs no price."""
+    n_failed = int(is_failed)
+    if price is None:
+        n_unpriced = int(not is_free)
+        return Bill(n_replies=1, n_failed=n_failed, n_unpriced=n_unpriced, tokens=usage)
+    usd = cost_usd(usage, price)
+    uncached = Usage(n_input=usage.n_prompt, n_output=usage.n_output)
+    return Bill(
+        n_replies=1,
+        n_failed=n_failed,
+        tokens=usage,
+        usd=usd,
+        failed_usd=usd if is_failed else 0.0,
+        uncached_usd=cost_usd(uncached, price) if usage.n_cached else usd,
+    )
 
 
 def _is_lost(reply: ReplyRead | JudgeQueryFailed) -> bool:

@@ -135,10 +135,10 @@ def winrates(
 
 
 def _winrates(source: OutcomeSource) -> Table:
-    compared = [*chain.from_iterable(source.compared.values())]
+    kinds = (battles.counted for battles in source.columns.values() if len(battles))
     return tables.winrates_table(
-        win_rates(compared),
-        counted=account_of(compared).counted,
+        win_rates(source.columns),
+        counted=next(kinds, "pairs"),
         notes=notes_of(source),
         facts={"judge": source.judge_id},
     )

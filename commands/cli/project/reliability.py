@@ -49,8 +49,8 @@ from ledger.store import Ledger
 from projections.battles import settled
 from projections.battles.ballots import current_votes
 from projections.battles.soft_scores import TEMPERATURE
+from projections.ratings.gate import MARGIN
 from projections.ratings.judge_comparison import (
-    MARGIN,
     AgreementWithPeople,
     JudgeComparison,
     agreement_with_people,

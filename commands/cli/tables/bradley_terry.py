@@ -214,11 +214,7 @@ def pairs_table(
     boards, percent = tuple(boards), f"{100 * parameters.level:g} %"
     return table_of(
         BradleyTerryPair,
-        (
-            BradleyTerryPair(dimension=board.name, **pair._asdict())
-            for board in boards
-            for pair in pairs(board.ratings, adjustment)
-        ),
+        (pair for board in boards for pair in pairs(board.ratings, adjustment, board.name)),
         "tourney/bt-pairs@1",
         "Bradley-Terry, differences of all pairs",
         headings={"low": f"{percent} low", "high": f"{percent} high"},

@@ -12,14 +12,14 @@ from statistics import fmean
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from ledger.events.imports import RatingSource
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
+from projections.battles.columns import Battles, joined
 from projections.battles.imported import BattlesOfSet
 from projections.ratings.bradley_terry.evidence import components_of
-from projections.ratings.bradley_terry.rate import BradleyTerryRatings, Rating, rate
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.results.ratings import BradleyTerryRow
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class AnchoredRatings:
     @property
     def _differences(self) -> list[dict[str, float]]:
         """Each group's differences."""
-        groups: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
+        groups: dict[tuple[int | None, int | None], dict[str, float]] = defaultdict(dict)
         for row in self.ratings.rows():
             alone = self._anchors.get(row.entrant)
             if alone is not None and alone.rating is not None and row.rating is not None:
-                together = groups[row.component, alone.component]
+                together = groups[row.group, alone.group]
                 together[row.entrant] = row.rating - alone.rating
         return [
             {name: each - fmean(group.values()) for name, each in group.items()}
@@ -80,7 +80,7 @@ class AnchoredRatings:
         return len(set(met)) < len(met)
 
     @cached_property
-    def _anchors(self) -> Mapping[str, Rating]:
+    def _anchors(self) -> Mapping[str, BradleyTerryRow]:
         return {row.entrant: row for row in self.human.rows() if row.n_battles}
 
 
@@ -106,9 +106,10 @@ def rate_with_anchors(
     """
     imported = others.rated(soft=soft)
     human = others.take(others.is_human).rated(soft=soft)
-    together = imported if battles is None else join_battles(battles, imported, same)
+    ours = () if battles is None else (battles,)
+    together = joined([part.grouped(same or {}) for part in (*ours, imported)])
     judged = others.take(~others.is_human).rated(soft=soft)
-    all_judged = judged if battles is None else join_battles(battles, judged)
+    all_judged = joined([*ours, judged])
     point_only = replace(parameters, anchor=None, interval="sandwich")
     return AnchoredRatings(
         rate(together, parameters), rate(human, point_only), _linked_groups(all_judged)
@@ -120,40 +121,3 @@ def _linked_groups(battles: Battles) -> dict[str, int]:
     either_way = np.append(battles.a, battles.b), np.append(battles.b, battles.a)
     label = components_of(len(battles.entrants), *either_way).label
     return {battles.entrants[i]: int(label[i]) for i in np.unique(either_way[0])}
-
-
-def join_battles(
-    battles: Battles, others: Battles, same: Mapping[Hashable, Hashable] | None = None
-) -> Battles:
-    """Join the battles of two sources; prompts of the same id, or of the same text, are one.
-
-    Two prompts that share an id by chance become one cluster, which makes an interval a little less
-    precise; one prompt taken for two would make it too narrow.
-    """
-    battles, others = battles.grouped(same or {}), others.grouped(same or {})
-    entrants = tuple(sorted({*battles.entrants, *others.entrants}))
-    place = {name: i for i, name in enumerate(entrants)}
-    ours, theirs = (
-        np.array([place[name] for name in each.entrants], dtype=np.intp)
-        for each in (battles, others)
-    )
-    return Battles.by_score(
-        entrants,
-        a=np.concatenate((ours[battles.a], theirs[others.a])),
-        b=np.concatenate((ours[battles.b], theirs[others.b])),
-        score=np.concatenate((battles.score, others.score)),
-        cluster=np.concatenate((battles.cluster, _numbers_beside(battles, others)[others.cluster])),
-        weight=np.concatenate((battles.weight, others.weight)),
-        prompts=battles.prompts,
-    )
-
-
-def _numbers_beside(battles: Battles, others: Battles) -> NDArray[np.intp]:
-    """Return the number of each of the others' clusters among those of the battles."""
-    known = {name: number for number, name in enumerate(battles.prompts)}
-    n_known = max(len(known), int(battles.cluster.max(initial=-1)) + 1)
-    n_others = max(len(others.prompts), int(others.cluster.max(initial=-1)) + 1)
-    numbers = n_known + np.arange(n_others)
-    for place, name in enumerate(others.prompts):
-        numbers[place] = known.get(name, numbers[place])
-    return numbers

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.ratings.bradley_terry.uncertainty import NO_SPREAD
+from projections.results.ratings import BradleyTerryPair
 from projections.student import critical_value, two_sided_p
 
 Adjustment: TypeAlias = Literal["max-t", "holm"]
@@ -97,27 +98,18 @@ def ranks(ratings: BradleyTerryRatings) -> Ranks:
     return Ranks(low, high)
 
 
-class Pair(NamedTuple):
-    """Two entrants of one component, the higher rating first, and their difference in Elo points.
-
-    The interval and p hold for all pairs at once.
-    """
-
-    entrant_a: str
-    entrant_b: str
-    difference: float
-    low: float | None  # None: one has no interval, or no two clusters differ about both
-    high: float | None
-    p: float | None
-
-
-def pairs(ratings: BradleyTerryRatings, adjustment: Adjustment) -> tuple[Pair, ...]:
+def pairs(
+    ratings: BradleyTerryRatings, adjustment: Adjustment, dimension: str = ""
+) -> tuple[BradleyTerryPair, ...]:
     """Compare all pairs of each component, from the largest difference down.
+
+    Bounds and p are lacking where one has no interval, or no two clusters differ about both.
 
     Args:
         ratings: The ratings.
         adjustment: max-t: the largest difference of all; holm: step-down (Holm 1979), with the
             intervals of Bonferroni, which hold whatever the correlation.
+        dimension: What was rated.
     """
     found, alpha = differences(ratings), 1 - ratings.parameters.level
     adjusted, reach = np.full((2, *found.points.shape), np.nan)
@@ -130,17 +122,23 @@ def pairs(ratings: BradleyTerryRatings, adjustment: Adjustment) -> tuple[Pair, .
         else:
             adjusted[inside], each = _holm(p), alpha / max(1, np.isfinite(p).sum() // 2)
         reach[inside] = critical_value(1 - each, found.freedom[inside]) * found.error[inside]
-    return tuple(sorted(_rows(ratings, found, adjusted, reach), key=lambda row: -row.difference))
+    rows = _rows(dimension, ratings, found, adjusted, reach)
+    return tuple(sorted(rows, key=lambda row: -row.difference))
 
 
 def _rows(
-    ratings: BradleyTerryRatings, found: Differences, adjusted: Floats, reach: Floats
-) -> Iterator[Pair]:
+    dimension: str,
+    ratings: BradleyTerryRatings,
+    found: Differences,
+    adjusted: Floats,
+    reach: Floats,
+) -> Iterator[BradleyTerryPair]:
     for i, j in combinations(range(len(ratings.entrants)), 2):
         if not np.isnan(found.points[i, j]):
             a, b = (i, j) if found.points[i, j] >= 0 else (j, i)
             difference = float(found.points[a, b])
-            yield Pair(
+            yield BradleyTerryPair(
+                dimension,
                 ratings.entrants[a],
                 ratings.entrants[b],
                 difference,

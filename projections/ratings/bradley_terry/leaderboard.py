@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -64,21 +63,13 @@ def leaderboard(
 def board_of(name: str, ratings: BradleyTerryRatings, roster: Iterable[str] = ()) -> Leaderboard:
     """Order rated entrants, then list those of the roster that were not rated."""
     low, high = ranks(ratings)
-    rows = zip(ratings.rows(), low.tolist(), high.tolist(), strict=True)
+    rows = zip(ratings.rows(name), low.tolist(), high.tolist(), strict=True)
     placed = [
-        BradleyTerryRow(
-            name,
-            row.entrant,
-            rating=row.rating,
-            low=_finite(row.lower),
-            high=_finite(row.upper),
+        row._replace(
             rank=_rank(rank_low, rank_high),
             rank_low=rank_low or None,
             rank_high=rank_high or None,
-            n_battles=row.n_battles,
-            group=row.component + 1,
             reason=row.reason if row.n_battles or row.rating is not None else NO_BATTLE,
-            no_interval=row.no_interval,
         )
         for row, rank_low, rank_high in rows
     ]
@@ -99,7 +90,3 @@ def _rank(low: int, high: int) -> str | None:
 
 def _from_the_best_down(place: BradleyTerryRow) -> tuple[bool, int | None, float]:
     return place.reason == NO_BATTLE, place.group, -(place.rating or 0.0)
-
-
-def _finite(bound: float | None) -> float | None:
-    return bound if bound is not None and isfinite(bound) else None

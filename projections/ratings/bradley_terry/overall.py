@@ -8,7 +8,7 @@ are added up over dimensions before they are squared.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, isfinite
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
     PointRatings,
-    Reason,
     Zero,
     rate,
 )
@@ -107,7 +106,7 @@ class Missing(NamedTuple):
     """A dimension on which an entrant has no rating, and why."""
 
     dimension: str
-    reason: Reason | Literal["no battle"] | None
+    reason: str | None
 
 
 @dataclass(frozen=True)

@@ -30,24 +30,12 @@ from projections.ratings.bradley_terry.evidence import (
     one_component,
     support_of,
 )
+from projections.results.ratings import BradleyTerryRow
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
 
 Zero: TypeAlias = tuple[frozenset[str], ...]
 """What a rating is counted from, on each dimension: the anchor alone, or the mean of some."""
-
-
-class Rating(NamedTuple):
-    """An entrant's Bradley-Terry rating; only those of one component are comparable."""
-
-    entrant: str
-    rating: float | None
-    lower: float | None  # None: no rating or no interval; infinite: too few resamples fit
-    upper: float | None  # likewise
-    n_battles: int
-    component: int
-    reason: Reason | None  # why there is no rating
-    no_interval: str | None  # why a rating has no interval
 
 
 @dataclass(frozen=True)
@@ -97,16 +85,21 @@ class BradleyTerryRatings(PointRatings):
     n_battles: NDArray[np.intp]
     n_without_fit: NDArray[np.intp]
 
-    def rows(self) -> tuple[Rating, ...]:
-        """Return the ratings one by one, in order of name."""
+    def rows(self, dimension: str = "") -> tuple[BradleyTerryRow, ...]:
+        """Return the ratings one by one, in order of name, without ranks.
+
+        A bound has no number where too few resamples have a fit.
+        """
+        bounds = np.where(np.isinf((self.lower, self.upper)), np.nan, (self.lower, self.upper))
         return tuple(
-            Rating(
+            BradleyTerryRow(
+                dimension,
                 entrant,
                 rating=known(self.rating[i]),
-                lower=known(self.lower[i]),
-                upper=known(self.upper[i]),
+                low=known(bounds[0, i]),
+                high=known(bounds[1, i]),
                 n_battles=int(self.n_battles[i]),
-                component=int(self.components.label[i]),
+                group=int(self.components.label[i]) + 1,
                 reason=self._reason(i),
                 no_interval=self._no_interval(i),
             )

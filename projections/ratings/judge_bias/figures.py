@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from projections.results.judges import BiasRow
+
 Kind: TypeAlias = Literal[
     "slot preference",
     "length",
@@ -73,27 +75,12 @@ class Bounded(NamedTuple):
     high: float | None
 
 
-class Figure(NamedTuple):
-    """One figure; without a value, the reason."""
-
-    measure: Kind
-    of: str | None  # whom or what it concerns, where a judge has several of a kind
-    value: float | None
-    ci95_low: float | None
-    ci95_high: float | None
-    unit: str
-    n: int
-    n_of: str  # what n counts
-    reason: str | None  # why there is no value
-
-
-def figure(measure: Kind, bounded: Bounded, n: int, *, of: str | None = None) -> Figure:
-    """Return a figure that rests on n."""
+def figure(measure: Kind, bounded: Bounded, n: int, *, of: str | None = None) -> BiasRow:
+    """Return a figure that rests on n, of a judge and a dimension that are named later."""
     unit, n_of = _COUNTED_IN[measure]
-    return Figure(measure, of, *bounded, unit=unit, n=n, n_of=n_of, reason=None)
+    return BiasRow("", "", measure, of, *bounded, unit=unit, n=n, n_of=n_of, reason=None)
 
 
-def missing(measure: Kind, why: str, *, of: str | None = None) -> Figure:
+def missing(measure: Kind, why: str, *, of: str | None = None) -> BiasRow:
     """Return a figure that has no value, and why."""
-    unit, n_of = _COUNTED_IN[measure]
-    return Figure(measure, of, None, None, None, unit, 0, n_of, why)
+    return figure(measure, Bounded(None, None, None), 0, of=of)._replace(reason=why)

@@ -11,7 +11,7 @@ from projections.battles.columns import Battles, CannotRate, battles_of
 from projections.intervals import FEWEST_CLUSTERS, Estimate
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.families import family_of
-from projections.ratings.judge_bias.figures import Bounded, Figure, Kind, figure, missing
+from projections.ratings.judge_bias.figures import Bounded, Kind, figure, missing
 from projections.ratings.judge_bias.pairs import JudgedPairs, judged_pairs
 from projections.ratings.judge_bias.several_judges import Families, jury_figures
 from projections.ratings.judge_bias.single_judge import SLOT, flips, slot_preference, style_effects
@@ -62,7 +62,7 @@ def biases(
                 of_ratings = _of_ratings(groups[dimension])
                 figures = (*_habits(own), *of_jury[judge], *of_ratings)
                 for figure in figures:
-                    yield BiasRow(dimension=dimension, judge=judge, **figure._asdict())
+                    yield figure._replace(dimension=dimension, judge=judge)
 
 
 def _families_of(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Families:
@@ -72,7 +72,7 @@ def _families_of(tournament: Tournament, judges: Sequence[JudgeSettings]) -> Fam
     )
 
 
-def _habits(pairs: JudgedPairs) -> Iterator[Figure]:
+def _habits(pairs: JudgedPairs) -> Iterator[BiasRow]:
     """Yield what a judge does whatever it reads."""
     found = slot_preference(pairs)
     yield figure("slot preference", _bounded(found), found.n)
@@ -85,7 +85,7 @@ def _bounded(found: Estimate) -> Bounded:
     return Bounded(found.value, found.low, found.high)
 
 
-def _styles(pairs: JudgedPairs) -> Iterator[Figure]:
+def _styles(pairs: JudgedPairs) -> Iterator[BiasRow]:
     """Yield the effect of each feature of style in Elo points."""
     try:
         found = style_effects(pairs)
@@ -102,13 +102,13 @@ def _styles(pairs: JudgedPairs) -> Iterator[Figure]:
             yield _effect(feature, effects[feature], 2 * len(pairs))
 
 
-def _effect(feature: Kind, found: Coefficient, n: int) -> Figure:
+def _effect(feature: Kind, found: Coefficient, n: int) -> BiasRow:
     points = ELO * (_TWICE / found.deviation if feature == "length" else 1.0)
     slopes = (found.beta, found.lower, found.upper)
     return figure(feature, Bounded(*(None if x is None else points * x for x in slopes)), n)
 
 
-def _of_ratings(group: Sequence[Settlement]) -> Iterator[Figure]:
+def _of_ratings(group: Sequence[Settlement]) -> Iterator[BiasRow]:
     """Yield what outcomes say of the ratings by one judge."""
     battles, shown = battles_of(group).by_verdicts("half"), with_texts(group)
     yield _transitivity(battles)
@@ -117,7 +117,7 @@ def _of_ratings(group: Sequence[Settlement]) -> Iterator[Figure]:
     yield _length_control(battles, shown)
 
 
-def _transitivity(battles: Battles) -> Figure:
+def _transitivity(battles: Battles) -> BiasRow:
     found = transitivity(battles)
     if found is None:
         return missing("transitivity", _NO_MORE_PAIRS)
@@ -125,7 +125,7 @@ def _transitivity(battles: Battles) -> Figure:
     return figure("transitivity", Bounded(found.p, None, None), found.n_pairs, of=of)
 
 
-def _length_control(battles: Battles, shown: Sequence[Settlement]) -> Figure:
+def _length_control(battles: Battles, shown: Sequence[Settlement]) -> BiasRow:
     """Return the largest change of a rating under control for length, and whose."""
     try:
         found = fit_adjusted(battles, style_of_battles(shown, ("length",)), _PLAIN)

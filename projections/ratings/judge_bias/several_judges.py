@@ -7,9 +7,10 @@ import numpy as np
 
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.judge_bias.figures import Bounded, Figure, figure, missing
+from projections.ratings.judge_bias.figures import Bounded, figure, missing
 from projections.ratings.judge_bias.jury import JuryFit, fit_jury
 from projections.ratings.judge_bias.pairs import JudgedPairs
+from projections.results.judges import BiasRow
 
 _ALONE: Final = "no other judge judged the same pairs, so it cannot be told from strength"
 _ALL_JUDGES: Final = "no judge of another family judged the same pairs"
@@ -27,7 +28,7 @@ class Families(NamedTuple):
     of_judges: Mapping[str, str | None]
 
 
-def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figure]]:
+def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[BiasRow]]:
     """Return each judge's skill beside the first judge's, and its self-preference.
 
     Both are fitted together where the verdicts determine them: who prefers its own family would
@@ -44,7 +45,7 @@ def jury_figures(pairs: JudgedPairs, families: Families) -> dict[str, list[Figur
     measured = [judge for judge, why in reasons.items() if why is None]
     own = {judge: _own(judge, kin, families) for judge in measured}
     fit = _fit(kin, list(own.values()))
-    found: dict[str, list[Figure]] = {judge: [] for judge in pairs.judges}
+    found: dict[str, list[BiasRow]] = {judge: [] for judge in pairs.judges}
     skills = _skills(shared, (None if unknown else fit) or _fit(shared, []))
     for judge, skill in zip(shared.judges, skills, strict=True):
         found[judge].append(skill)
@@ -72,7 +73,7 @@ def _fit(shared: JudgedPairs, own: Sequence[Floats]) -> JuryFit | None:
     return fit_jury(shared, np.column_stack((np.empty((len(shared), 0)), *own)))
 
 
-def _skills(shared: JudgedPairs, fit: JuryFit | None) -> list[Figure]:
+def _skills(shared: JudgedPairs, fit: JuryFit | None) -> list[BiasRow]:
     if fit is None:
         return [missing("skill", _UNDETERMINED) for _ in shared.judges]
     n_orders = 2 * np.bincount(shared.judge)

@@ -211,9 +211,7 @@ def test_where_nothing_was_judged_no_judge_decided_and_no_prompt_is_counted() ->
     """A page that is made early says what is missing, and nothing that is not so."""
     nothing = Account(planned=3, decided=0, tie=0, inconsistent=0, failed=(), pending=3)
 
-    said = caveats_of(
-        board([], "ann"), nothing, (), OPUS, n_prompts=0, drops_ties=True, failed={}
-    )
+    said = caveats_of(board([], "ann"), nothing, (), OPUS, n_prompts=0, drops_ties=True, failed={})
 
     (only,) = said
     assert only.startswith("3 of 3 pairs have no outcome: 3 pending. ")

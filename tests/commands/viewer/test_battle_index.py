@@ -8,9 +8,7 @@ from msgspec.structs import replace
 from commands.viewer.battle_index import BattleFilter, BattleIndex
 from ledger.events.responses import ResponseGenerated
 from tests.support.builders.views import viewed
-from tests.support.builders.worlds import A as A_WINS
-from tests.support.builders.worlds import B as B_WINS
-from tests.support.builders.worlds import Fate, court, cup, heard, history
+from tests.support.builders.worlds import Fate, cup, history
 
 FATES: tuple[Fate, ...] = ("a", "b", "tie", "inconsistent", "refused")  # and one pending
 
@@ -62,13 +60,6 @@ def test_text_is_sought_in_prompts_responses_and_replies_in_any_case() -> None:
     assert in_responses.find(BattleFilter(text="STRASSE")) == [0, 1, 3, 4]
     assert in_replies.find(BattleFilter(text="odd socks")) == [1]
     assert in_replies.find(BattleFilter(text="odd shoes")) == []
-
-
-def test_a_battle_on_which_judges_differ_is_disputed() -> None:
-    """It is what a person should look at first."""
-    found = viewed(*heard(court(2), [A_WINS, A_WINS], [B_WINS, A_WINS]))
-
-    assert found.index.find(BattleFilter(disputed="yes")) == [0]
 
 
 def test_a_filter_is_what_an_address_says() -> None:

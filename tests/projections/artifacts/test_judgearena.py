@@ -220,17 +220,3 @@ def test_what_the_interval_is_of_is_said_beside() -> None:
     ]
     assert [bootstrap[name] for name in named[:3]] == [30, "bayesian", "battles"]
     assert bootstrap["parameters"] == drawn.fields
-
-
-def test_a_single_prompt_has_a_rating_and_no_interval() -> None:
-    """One piece of evidence says nothing of how far the next would be off."""
-    fought = [Battle("ann", "bob", 1.0, 1), Battle("bob", "ann", 1.0, 1)]
-    board = leaderboard("factuality", in_columns(fought), PLAIN)
-
-    rows = rating_records([board], PLAIN, arena="main", judge_model="m")["ratings"]
-
-    assert isinstance(rows, list)
-    assert [(row["rating"], row["ci_low"], row["ci_high"]) for row in rows] == [
-        (1000.0, None, None),
-        (1000.0, None, None),
-    ]

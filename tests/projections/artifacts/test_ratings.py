@@ -15,7 +15,7 @@ from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
 from projections.ratings.elo.uncertainty import EloBootstrap
-from tests.support.builders.events import entrant, known, opened, prompt
+from tests.support.builders.events import entrant, known, opened
 from tests.support.builders.worlds import ELO, Fate, cup, history, publication, results
 
 FACTUALITY = Dimension("factuality")
@@ -157,27 +157,6 @@ def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:
     assert {row["model"] for row in rows} == {"zoe", "amy", "kim"}
     assert {(row["ci_low"], row["ci_high"], row["no_interval"]) for row in rows} == {
         (None, None, "2 prompts: at least 6 are needed")
-    }
-
-
-def test_groups_that_cannot_be_compared_are_told_apart() -> None:
-    """The loser of every battle would stand first by a number of its own group."""
-    opening = opened(
-        prompts=[prompt("p1"), prompt("p2"), prompt("p3")],
-        entrants=[entrant("zoe"), entrant("amy"), entrant("kim"), entrant("bob")],
-    )
-    always: list[Fate] = ["a"] * 4  # zoe and amy against kim and bob, in the list's midst
-
-    fields = elo_ratings(
-        results(*history(opening, "a", *always, "a", "b", *always, "b", "a", *always, "b"))
-    )
-
-    rows = fields["ratings"]
-    assert isinstance(rows, list)
-    assert [row["model"] for row in rows] == ["zoe", "amy", "bob", "kim"]
-    assert rows[2]["rating"] > rows[1]["rating"]
-    assert fields["fits"] == {
-        "factuality": {"groups": [["amy", "zoe"], ["bob", "kim"]], "above": [[1, 2]]}
     }
 
 

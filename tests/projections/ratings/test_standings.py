@@ -1,5 +1,7 @@
 """Entrants by rating; wins, losses, ties and gaps by pair of entrants."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,18 +10,16 @@ from msgspec.structs import replace
 from ledger.events.ratings import EloParameters
 from ledger.events.registry import Event
 from ledger.identity import Dimension
-from projections.battles.columns import battles_of
+from projections.battles.columns import Battles, battles_of
 from projections.intervals import wilson
 from projections.ratings.standings import (
     Standings,
     standings,
     win_rates,
-    win_rates_by_outcome,
-    win_rates_of,
 )
 from projections.results.ratings import EloRow, WinRateRow
 from projections.tournament.compared import ComparedBattle
-from projections.tournament.settlement import by_dimension, settle
+from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, rubric
 from tests.support.builders.worlds import (
@@ -253,9 +253,17 @@ def test_each_dimension_has_standings_of_its_own() -> None:
     assert best == {"factuality": "base", "utility": "tuned"}
 
 
+def in_groups(settlements: Iterable[Settlement]) -> dict[Dimension, Battles]:
+    """Return settlements in columns, by dimension."""
+    groups: dict[Dimension, list[Settlement]] = {}
+    for each in settlements:
+        groups.setdefault(each.dimension, []).append(each)
+    return {dimension: battles_of(group) for dimension, group in groups.items()}
+
+
 def counts(*events: Event) -> list[tuple[str | int, ...]]:
     """Return the rows without their dimension."""
-    return [row[1:8] for row in win_rates(settled(known(*events)))]
+    return [row[1:8] for row in win_rates(in_groups(settled(known(*events))))]
 
 
 def test_entrants_of_a_pair_are_in_the_order_of_the_alphabet() -> None:
@@ -318,7 +326,7 @@ def test_dimensions_stay_in_the_order_of_the_tournament() -> None:
     rubrics = [rubric("utility", needs_gold=False), rubric("factuality")]
     prompts = [prompt("p1", gold=None), prompt("p2")]
 
-    rows = win_rates(settled(known(*opened(rubrics=rubrics, prompts=prompts))))
+    rows = win_rates(in_groups(settled(known(*opened(rubrics=rubrics, prompts=prompts)))))
 
     assert [(row.dimension, row.missing) for row in rows] == [("utility", 2), ("factuality", 1)]
 
@@ -335,7 +343,7 @@ def duel(*fates: Fate, rule: Rule = RECORDED) -> WinRateRow:
     events = answered(opening)
     fated = zip(matches_of(known(*events)), fates, strict=True)
     state = known(*events, *(event for match, fate in fated for event in become(match, fate)))
-    [row] = win_rates(settle(state, everything(state), state.panel[0], rule))
+    [row] = win_rates(in_groups(settle(state, everything(state), state.panel[0], rule)))
     return row
 
 
@@ -393,7 +401,7 @@ def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None
     """No pairing is lost between the columns, and none is in two."""
     found = settled(known(*events))
 
-    rows = win_rates(found)
+    rows = win_rates(in_groups(found))
 
     assert sum(sum(row[3:8]) for row in rows) == len(found)
     assert all(row.entrant_a < row.entrant_b for row in rows)
@@ -401,17 +409,14 @@ def test_the_counts_of_all_pairs_add_up_to_the_plan(events: list[Event]) -> None
 
 
 @given(events=tournament_histories())
-def test_win_rates_are_the_same_in_columns(events: list[Event]) -> None:
-    """A report has its pairs in columns, and the command has them one by one."""
-    state = known(*events)
-    groups = by_dimension(state, settle(state, everything(state), state.panel[0]))
+def test_a_runs_file_counts_alike_and_has_shares_of_outcomes_alone(events: list[Event]) -> None:
+    """Its format is older than the rule that each verdict counts by itself."""
+    found = settled(known(*events))
 
-    for dimension, group in groups.items():
-        rates = win_rates(group)
-        by_outcome = win_rates_by_outcome(dimension, battles_of(group))
-        assert [each[:8] for each in by_outcome] == [each[:8] for each in rates]
-        assert by_outcome == win_rates(each._replace(said=()) for each in group)
-        assert win_rates_of(dimension, battles_of(group)) == rates
+    by_outcome = win_rates(in_groups(found), by_outcome=True)
+
+    assert [row[:8] for row in by_outcome] == [row[:8] for row in win_rates(in_groups(found))]
+    assert by_outcome == win_rates(in_groups(each._replace(said=()) for each in found))
 
 
 def test_opposite_winners_are_half_a_win_for_each() -> None:
@@ -431,7 +436,7 @@ def test_prompts_of_one_text_are_one_piece_of_evidence() -> None:
     tournament = known(*history(opened(prompts=prompts, entrants=entrants), *fates * 3))
     found = settled(tournament)
 
-    (rates,) = win_rates(found)
+    (rates,) = win_rates(in_groups(found))
     rated = standings(
         tournament.dimensions[0].dimension,
         battles_of(found),

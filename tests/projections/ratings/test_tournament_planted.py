@@ -16,9 +16,10 @@ from ledger.events.judging import Verdict
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension
 from projections.battles.columns import battles_of
-from projections.ratings.bradley_terry.comparisons import Pair, pairs
+from projections.ratings.bradley_terry.comparisons import pairs
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.tournament import by_dimension
+from projections.results.ratings import BradleyTerryPair
 from projections.tournament.settlement import Settlement
 from projections.verdicts.policies import outcome_of_order, swap_consistent
 from tests.support.builders.events import entrant, known, opened, prompt
@@ -57,7 +58,7 @@ def strength_for(gap: float, preference: float) -> float:
     return low
 
 
-def rated(seed: int, preference: float, n_prompts: int) -> Pair:
+def rated(seed: int, preference: float, n_prompts: int) -> BradleyTerryPair:
     """Return the difference of alpha and beta by a judge whose verdicts are drawn."""
     strength = strength_for(GAP, preference)
     won = np.random.default_rng(seed).random((n_prompts, 2)) < [

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from ledger.events.judging import FailureReason, JudgeQueryReopened, PairReconciled
 from ledger.events.registration import Entrant
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, PromptId, StreamId
 from projections.fold import fold
 from projections.tournament.estimate import BYTES_PER_TOKEN
@@ -25,7 +24,6 @@ from projections.tournament.remaining import (
     progress,
     refreshed_query,
     unreconciled,
-    without_gold,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
@@ -88,15 +86,6 @@ def test_every_cell_is_owed_at_first() -> None:
     assert len(owed) == 3 * 2
 
 
-def test_only_the_chosen_prompts_are_owed() -> None:
-    """A pilot generates for its own prompts and leaves the rest of the bank alone."""
-    tournament = known(*cup())
-
-    owed = missing_responses(tournament, {PromptId("p2")})
-
-    assert [cell.prompt.prompt_id for cell in owed] == ["p2"] * 3
-
-
 def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
     """Generation is deterministic: a prompt that was too long will be too long again."""
     tournament = known(*cup())
@@ -148,14 +137,6 @@ def test_prompts_without_gold_are_left_out_and_counted() -> None:
     assert whole.without_gold == (("factuality", 2, 3), ("utility", 0, 3))
     assert [account.planned for _, account in whole.accounts] == [1, 3]
     assert some.without_gold == (("factuality", 1, 2), ("utility", 0, 2))
-
-
-def test_a_dimension_without_any_gold_answer_is_counted() -> None:
-    """Nothing can be judged on it, and zero pairs alone would not say why."""
-    tournament = known(*opened(prompts=[prompt("p1", gold=None), prompt("p2")], rubrics=RUBRICS))
-
-    assert without_gold(tournament, {PromptId("p1")}) == (("factuality", 1, 1), ("utility", 0, 1))
-    assert without_gold(tournament, ()) == (("factuality", 0, 0), ("utility", 0, 0))
 
 
 def test_a_match_with_both_verdicts_waits_for_its_outcome() -> None:
@@ -439,16 +420,6 @@ def test_pairs_that_lack_a_response_are_counted() -> None:
     assert n_waiting == [6, 2, 0]
 
 
-def test_an_answered_question_is_not_open() -> None:
-    """Running again after a kill asks for the rest only."""
-    events = answered(cup())
-    first, *rest = questions_of(known(*events))
-
-    tournament = known(*events, verdict(first.query_key))
-
-    assert [each.asked for each in still_open(tournament)] == rest
-
-
 def test_a_failed_question_stays_open_until_its_retries_are_used() -> None:
     """A judge that never gives a verdict must not be paid for ever."""
     events = answered(opened())
@@ -461,16 +432,6 @@ def test_a_failed_question_stays_open_until_its_retries_are_used() -> None:
     ]
 
     assert found == [[(swapped, 0)], [(swapped, 0)], [(forward, 2), (swapped, 0)]]
-
-
-def test_a_question_answered_after_a_failure_is_not_open() -> None:
-    """The verdict counts, however many attempts it took."""
-    events = answered(opened())
-    (forward, swapped) = questions_of(known(*events))
-
-    tournament = known(*events, failure(forward), verdict(forward.query_key))
-
-    assert [each.asked for each in still_open(tournament, retries=9)] == [swapped]
 
 
 def test_renaming_an_entrant_opens_no_query() -> None:
@@ -535,19 +496,6 @@ def test_entrants_with_the_same_settings_share_their_responses() -> None:
     assert missing_responses(tournament, everything(tournament)) == ()
     assert len(questions_of(tournament)) == 6
     assert len(still_open(tournament)) == 3  # one for the twins, both orders of the rest
-
-
-def test_equal_texts_do_not_ask_twice() -> None:
-    """Greedy entrants often say the same; the judge's request is the same, so is its answer."""
-    opening = opened(entrants=[entrant("base"), entrant("tuned"), entrant("poe")])
-    texts = {("base", "p1"): "Yes.", ("tuned", "p1"): "Yes.", ("poe", "p1"): "No."}
-    said: tuple[ResponseGenerated, ...] = responses(known(*opening), texts)
-
-    tournament = known(*opening, *said)
-
-    keys = [each.asked.query_key for each in still_open(tournament)]
-    assert len(keys) == len(set(keys)) == 3
-    assert set(keys) == {question.query_key for question in questions_of(tournament)}
 
 
 @given(events=tournament_histories())

@@ -127,17 +127,6 @@ def test_a_query_is_unanswered_until_its_attempt_has_an_answer_or_a_failure() ->
     assert not after(one, failed, other, verdict(key("query"))).is_unanswered(key("query"))
 
 
-def test_only_the_newest_opening_holds() -> None:
-    """A user who edits the configuration and runs again means the new one."""
-    first = opened(prompts=[prompt("p1")])
-    second = opened(prompts=[prompt("p1"), prompt("p2")], opening=2)
-
-    tournament = known(*first, second[0], *registrations([prompt("p2")]))
-
-    assert tournament.opening == second[0]
-    assert [each.prompt_id for each in tournament.bank] == ["p1", "p2"]
-
-
 def test_a_corrected_prompt_replaces_the_old_under_its_id() -> None:
     """A bank never holds a prompt twice, once right and once wrong."""
     wrong, right = prompt(gold="asprin"), prompt(gold="aspirin")
@@ -156,16 +145,6 @@ def test_an_opening_before_its_registrations_names_what_is_there() -> None:
 
     assert tournament.bank == (prompt("p2"),)
     assert tournament.roster == ()
-
-
-def test_a_removed_entrant_leaves_the_roster() -> None:
-    """What an opening does not name does not compete, although it is known."""
-    everybody = opened(entrants=[entrant("base"), entrant("tuned"), entrant("poe")])
-    fewer = opened(entrants=[entrant("base"), entrant("poe")], opening=2)
-
-    tournament = known(*everybody, fewer[0])
-
-    assert names(tournament) == ["base", "poe"]
 
 
 def test_going_back_to_an_earlier_configuration_registers_nothing() -> None:
@@ -209,21 +188,6 @@ def test_a_judge_is_found_by_its_name_on_the_panel() -> None:
 KEY = key("query")
 PAID = replace(verdict(KEY), usage=USED, price=DEAR)
 WASTED = replace(failure_of(KEY), usage=USED, price=DEAR)
-
-
-def test_verdicts_and_useless_replies_are_spent_on_alike() -> None:
-    """A refusal is billed as a verdict is; a cap that forgot it would be exceeded."""
-    tournament = known(WASTED, PAID)
-
-    assert tournament.spent_usd == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize("missing", ["usage", "price"])
-def test_a_reply_of_unknown_cost_adds_nothing(missing: str) -> None:
-    """Offline judges count no tokens; what has no price cannot be added up."""
-    tournament = known(replace(PAID, **{missing: None}))
-
-    assert tournament.spent_usd == 0.0
 
 
 def test_what_another_tournament_spent_is_its_own() -> None:

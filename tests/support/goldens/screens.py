@@ -196,7 +196,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "elo_diff": difference_table(_as_of(4, elo_table(early, ELO, JUDGE)), now),
         "bt": bt_table([STRENGTHS], STRENGTHS.ratings.parameters),
         "bt_early": bt_table(by_strength(columns, BT, roster), BT, notes=accounts),
-        "winrates": winrates_table(win_rates(settled)),
+        "winrates": winrates_table(win_rates(columns)),
         "matches": matches_table(settled),
         "responses": responses_table(state),
         "progress": progress_table(progress(state, PROMPTS, JUDGE), JUDGE),

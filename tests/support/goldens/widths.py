@@ -133,7 +133,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
         "elo": elo_table(rated, ELO, judge),
         "elo_on_one_dimension": elo_table(one, replace(ELO, k_sweep=()), judge),
         "bt": bt_table(strengths, BradleyTerryParameters()),
-        "winrates": winrates_table(win_rates(settled)),
+        "winrates": winrates_table(win_rates(columns)),
         "plan_judge": missing_verdicts_table(count_missing_verdicts(state, prompts, judge, rules)),
     }
 

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ledger.events.imports import BattlesImported, CodedColumn
 from ledger.events.ratings import BradleyTerryParameters
+from projections.battles.columns import joined
 from projections.battles.imported import BattlesOfSet, battles_of_set
-from projections.ratings.bradley_terry.anchors import join_battles, rate_with_anchors
+from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.rate import rate
 from tests.support.builders.battles import Battle, imported_battles, in_columns
 from tests.support.strategies.battles import any_battles
@@ -133,7 +134,7 @@ def test_a_prompt_of_the_same_id_is_one_piece_of_evidence() -> None:
     told = in_columns(Battle(a, b, 1.0, f"p{n}") for n, (a, b) in enumerate(6 * ring))
     elsewhere = in_columns(Battle(a, b, 1.0, f"q{n}") for n, (a, b) in enumerate(6 * ring))
 
-    both = (told, join_battles(told, told), join_battles(told, elsewhere))
+    both = (told, joined([told, told]), joined([told, elsewhere]))
     once, same, other = (rate(each, PLAIN) for each in both)
 
     assert same.rating == pytest.approx(once.rating)
@@ -150,9 +151,9 @@ def test_battles_of_no_known_prompt_join_no_other() -> None:
     )
     nameless = named.rated(soft=True)
 
-    both = join_battles(nameless, nameless)
+    both = joined([nameless, nameless])
 
-    assert both.cluster.tolist() == [0, 1, 0, 3]
+    assert both.cluster.tolist() == [0, 1, 0, 2]
 
 
 @given(any_battles(), any_battles())
@@ -160,21 +161,10 @@ def test_joining_loses_no_battle_and_mixes_no_prompts(
     ours: list[Battle], theirs: list[Battle]
 ) -> None:
     """Battles move together by prompt, whoever judged them; different ids are different prompts."""
-    both = join_battles(in_columns(ours), in_columns(theirs))
+    both = joined([in_columns(ours), in_columns(theirs)])
 
     told = [*ours, *theirs]
     names = [(both.entrants[a], both.entrants[b]) for a, b in zip(both.a, both.b, strict=True)]
     assert names == [(each.a, each.b) for each in told]
     numbers, ids = both.cluster.tolist(), [each.prompt for each in told]
     assert len({*zip(ids, numbers, strict=True)}) == len({*numbers}) == len({*ids})
-
-
-def test_a_prompt_that_has_another_ones_text_is_one_with_it() -> None:
-    """Ours under one id, theirs under another."""
-    both = join_battles(
-        in_columns([("ann", "bob", 1.0, "p1"), ("ann", "bob", 1.0, "p3")]),
-        in_columns([("ann", "cat", 1.0, "p2"), ("ann", "cat", 1.0, "q")]),
-        {"p1": "p1", "p2": "p1", "p3": "p3"},
-    )
-
-    assert both.cluster.tolist() == [0, 1, 0, 3]

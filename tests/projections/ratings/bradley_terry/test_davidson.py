@@ -1,7 +1,7 @@
 """Ties as an outcome of their own."""
 
-from collections.abc import Callable, Sequence
-from math import exp, inf, log
+from collections.abc import Sequence
+from math import exp, inf
 
 import pytest
 from hypothesis import given
@@ -13,57 +13,10 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from tests.support.builders.battles import Battle, in_columns, played
 from tests.support.strategies.battles import comparable
 
-GAMES = {("a", "b"): (5, 2, 4), ("b", "c"): (3, 3, 1), ("a", "c"): (4, 1, 2)}  # won, lost, tied
-
 
 def davidson(rows: Sequence[Battle], *, prior_sd: float | None = None) -> BradleyTerryRatings:
     """Rate with ties as an outcome of their own."""
     return rate(in_columns(rows), BradleyTerryParameters(ties="davidson", prior_sd=prior_sd))
-
-
-def highest(height: Callable[[list[float]], float], place: list[float]) -> list[float]:
-    """Climb by trying each direction, with ever smaller steps."""
-    step = 1.0
-    while step > 1e-9:
-        tries = [
-            [*place[:i], place[i] + change, *place[i + 1 :]]
-            for i in range(len(place))
-            for change in (step, -step)
-        ]
-        best = max(tries, key=height)
-        if height(best) > height(place):
-            place = best
-        else:
-            step /= 2
-    return place
-
-
-def test_the_fit_is_the_highest_place_that_trying_finds() -> None:
-    """Newton's method is quick; trying needs no derivative, and so shares no mistake with it."""
-
-    def log_likelihood(place: list[float]) -> float:
-        theta, nu = dict(zip("abc", (0.0, *place), strict=False)), exp(place[2])
-        height = 0.0
-        for (a, b), counts in GAMES.items():
-            pi, other = exp(theta[a]), exp(theta[b])
-            chances = (pi, other, nu * (pi * other) ** 0.5)
-            height += sum(n * log(p / sum(chances)) for n, p in zip(counts, chances, strict=True))
-        return height
-
-    ratings = davidson(played(GAMES))
-
-    b, c, log_nu = highest(log_likelihood, [0.0, 0.0, 0.0])
-    strengths = (ratings.rating - ratings.rating[0]) / ELO
-    assert strengths.tolist() == pytest.approx([0.0, b, c], abs=1e-6)
-    assert ratings.nu.tolist() == pytest.approx([exp(log_nu)], abs=1e-6)
-
-
-def test_two_entrants_have_the_odds_of_their_wins() -> None:
-    """Worked by hand: 8 : 2 is 400 log10(4) points, and nu is 5 / sqrt(8 x 2)."""
-    ratings = davidson(played({("a", "b"): (8, 2, 5)}))
-
-    assert ratings.rating[0] - ratings.rating[1] == pytest.approx(400 * log(4) / log(10))
-    assert ratings.nu.tolist() == pytest.approx([1.25])
 
 
 def test_without_ties_it_is_bradley_and_terrys_model() -> None:

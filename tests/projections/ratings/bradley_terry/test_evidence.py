@@ -93,14 +93,6 @@ def test_nobody_makes_no_component() -> None:
     assert len(found(0, [])) == len(one_component(0)) == 0
 
 
-def test_what_joins_all_makes_one_component() -> None:
-    """A prior compares everybody with everybody."""
-    components = one_component(3)
-
-    assert components.members(0).tolist() == [0, 1, 2]
-    assert components.above.tolist() == [[False]]
-
-
 KINDS = get_args(IntervalUnit)
 
 

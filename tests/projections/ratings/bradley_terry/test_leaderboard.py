@@ -58,14 +58,6 @@ def test_who_cannot_be_rated_stands_where_the_order_says_and_has_no_number() -> 
     assert found.groups == (("zoe",), ("ann", "bob", "cleo"), ("eve",))
 
 
-def test_a_prior_gives_everybody_a_number() -> None:
-    """Whoever states what is known beforehand gets an answer, and the table says so."""
-    found = board(Battle("zoe", "ann", 1.0, 8), parameters=replace(PLAIN, prior_sd=200.0))
-
-    assert places(found)["zoe"].rating is not None
-    assert found.groups == (("zoe", "ann", "bob", "cleo"),)
-
-
 def test_an_anchor_that_fought_nothing_leaves_the_mean_at_1000() -> None:
     """One dimension without a verdict on the anchor yet must not stop the others."""
     one_more = Battle("bob", "ann", 1.0, 8)
@@ -74,13 +66,6 @@ def test_an_anchor_that_fought_nothing_leaves_the_mean_at_1000() -> None:
     in_mean = [places(found)[name].rating or 0.0 for name in ("ann", "bob")]  # cleo: 4 prompts
     assert sum(in_mean) == pytest.approx(2000)
     assert found.ratings.parameters.anchor is None
-
-
-def test_an_anchor_is_at_its_rating() -> None:
-    """It is what the scale hangs from."""
-    found = board(parameters=replace(PLAIN, anchor="bob", anchor_rating=500.0))
-
-    assert places(found)["bob"].rating == pytest.approx(500)
 
 
 def test_a_bound_that_is_beyond_all_numbers_is_no_number() -> None:

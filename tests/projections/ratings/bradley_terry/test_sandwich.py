@@ -92,32 +92,6 @@ def test_many_prompts_of_many_entrants_add_up(monkeypatch: pytest.MonkeyPatch) -
     assert found == pytest.approx(by_the_textbook(battles, "prompts", fit), rel=1e-6, abs=1e-8)
 
 
-def test_prompts_that_move_together_leave_less_evidence() -> None:
-    """Ten copies of a battle are ten battles, and one prompt."""
-    scores = [1.0, 1.0, 0.0, 1.0, 0.0]
-    rows = [("a", "b", score, n) for n, score in enumerate(scores) for _ in range(10)]
-
-    variance = {
-        unit: of_differences(strengths_covariance(each, fitted(each)))[0, 0]
-        for unit in ("prompts", "battles")
-        for each in [likelihood_of(in_columns(rows), unit)]
-    }
-
-    allowances = (5 / 4) / (50 / 49)
-    assert variance["prompts"] / variance["battles"] == pytest.approx(10 * allowances)
-
-
-def test_the_error_of_a_log_odds_is_that_of_its_counts() -> None:
-    """Worked by hand: 1 / won + 1 / lost, and C / (C - 1) for C battles that inform alike."""
-    rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20)]
-    likelihood = likelihood_of(in_columns(rows), "battles")
-
-    found = strengths_covariance(likelihood, fitted(likelihood))
-
-    variance = found[0, 0] + found[1, 1] - 2 * found[0, 1]
-    assert variance == pytest.approx((1 / 30 + 1 / 20) * 50 / 49)
-
-
 def test_ties_inform_of_their_number_and_not_of_the_difference() -> None:
     """Worked by hand: Davidson's log odds are of the decided; leverage is a little less than 1."""
     rows = [("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 20 + [0.5] * 10)]

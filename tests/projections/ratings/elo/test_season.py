@@ -25,18 +25,6 @@ def gained(
     return [order[:, 0].tolist() for order in points]
 
 
-def test_a_soft_score_moves_by_its_share() -> None:
-    """Worked by hand: among equals B took 0.7, so it gains 16 x (0.7 - 0.5) = 3.2."""
-    assert gained(BATTLES, [2]) == [pytest.approx([-3.2, 3.2, 0.0])]
-
-
-def test_400_points_are_odds_of_ten_to_one() -> None:
-    """Worked by hand: K = 400 parts equals by 400 points; the next win moves 400 x 1 / 11."""
-    battles = in_columns([("A", "B", 1.0, 1), ("A", "B", 1.0, 2)])
-
-    assert gained(battles, [0, 1], k=400.0) == [pytest.approx([200 + 400 / 11, -200 - 400 / 11])]
-
-
 @given(k=st.floats(min_value=0.01, max_value=50_000.0), a_wins=st.booleans())
 def test_a_score_is_expected_as_precisely_as_a_power_tells(k: float, *, a_wins: bool) -> None:
     """However far apart they are: it is the formula, without its power."""
@@ -57,15 +45,6 @@ def test_an_order_that_waits_moves_nobody() -> None:
     assert [alone] == gained(BATTLES, [0, 1])
 
 
-def test_the_rating_may_be_a_mean_over_the_last_battles() -> None:
-    """After the first A has 8 points more, and after the second nearly none."""
-    (after_one,), (after_two,) = gained(BATTLES, [0]), gained(BATTLES, [0, 1])
-
-    (mean,) = gained(BATTLES, [0, 1], last=(0.5, 0.5))
-
-    assert mean == pytest.approx((np.array(after_one) + np.array(after_two)) / 2)
-
-
 def test_a_battle_may_weigh_more_than_another() -> None:
     """A weight below 0 takes the rating after that battle off."""
     (after_one,), (after_two,) = gained(BATTLES, [0]), gained(BATTLES, [0, 1])
@@ -84,16 +63,6 @@ def test_battles_and_entrants_beyond_a_byte_are_kept_apart() -> None:
 
     assert numbers.dtype.itemsize == 2
     assert points[0, :, 0] == pytest.approx([8.0, -8.0] * 256)
-
-
-def test_each_k_moves_ratings_as_it_does_alone() -> None:
-    """Ratings under several K are moved together."""
-    orders, ks = np.array([[0, 1, 2, 3], [3, 2, 1, 0]], np.uint16), [4.0, 16.0, 32.0]
-
-    together = play(BATTLES, orders, ks=ks, last=(0.5, 0.5))
-
-    alone = [play(BATTLES, orders, ks=[k], last=(0.5, 0.5)) for k in ks]
-    assert together.tolist() == np.concatenate(alone, axis=2).tolist()
 
 
 def test_weights_are_refused() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from ledger.events.ratings import EloParameters
 from projections.battles.columns import Battles
@@ -31,14 +30,6 @@ def tournament(rng: np.random.Generator, n_prompts: int) -> Battles:
     chance = 1 / (1 + np.exp(own[prompt, b] - own[prompt, a]))
     score = (rng.random(len(a)) < chance).astype(np.float64)
     return Battles.by_score(tuple("abcd"), a, b, score, prompt, np.ones(len(a)))
-
-
-def told_four_times(battles: Battles, prompt: NDArray[np.intp]) -> Battles:
-    """Return the battles four times over, on these prompts."""
-    a, b = (np.tile(side, 4) for side in (battles.a, battles.b))
-    return Battles.by_score(
-        battles.entrants, a, b, np.tile(battles.score, 4), prompt, np.ones(len(a))
-    )
 
 
 def errors(battles: Battles, elo: EloParameters, k: float = 16.0) -> list[float]:
@@ -70,17 +61,6 @@ def test_more_seasons_of_noise_do_not_widen_the_interval() -> None:
     usual, noisy = errors(battles, elo, 16.0), errors(battles, elo, 100.0)
 
     assert max(noisy) < 1.5 * max(usual)
-
-
-def test_battles_of_one_prompt_are_no_further_evidence() -> None:
-    """Each battle told four times is the same prompts again; told of new prompts it is more."""
-    once, elo = tournament(np.random.default_rng(7), 30), replace(FEW, bootstraps=100)
-    prompt = np.arange(4 * len(once)) // 6  # a round robin on each
-
-    same, new = told_four_times(once, prompt % 30), told_four_times(once, prompt)
-
-    ratio = np.array(errors(same, elo)) / np.array(errors(new, elo))
-    assert ratio == pytest.approx([2.0] * 4, rel=0.3)
 
 
 @given(rows=comparable(), seed=st.integers(0, 2**32))

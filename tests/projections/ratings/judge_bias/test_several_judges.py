@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from projections.ratings.bradley_terry.component import ELO
-from projections.ratings.judge_bias.figures import Figure
 from projections.ratings.judge_bias.several_judges import Families, jury_figures
+from projections.results.judges import BiasRow
 from tests.support.builders.juries import ENTRANTS, FAMILIES, Juror, judged
 
 
 def figures(
     jury: Sequence[Juror], seed: int = 1, families: Families = FAMILIES
-) -> dict[str, dict[str, Figure]]:
+) -> dict[str, dict[str, BiasRow]]:
     """Return each judge's figures by measure."""
     found = jury_figures(judged(np.random.default_rng(seed), jury), families)
     return {judge: {each.measure: each for each in own} for judge, own in found.items()}
