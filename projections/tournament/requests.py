@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
+from operator import add
 from typing import Any, Final, NamedTuple
 
 from immutables import Map
@@ -32,18 +33,7 @@ class Bill:
 
     def __add__(self, other: "Bill") -> "Bill":
         """Return the sum of both bills."""
-        return Bill(
-            self.n_replies + other.n_replies,
-            self.n_failed + other.n_failed,
-            self.n_unpriced + other.n_unpriced,
-            self.n_maybe_billed + other.n_maybe_billed,
-            self.maybe_usd + other.maybe_usd,
-            self.n_maybe_unpriced + other.n_maybe_unpriced,
-            self.tokens + other.tokens,
-            self.usd + other.usd,
-            self.failed_usd + other.failed_usd,
-            self.uncached_usd + other.uncached_usd,
-        )
+        return Bill(*map(add, vars(self).values(), vars(other).values()))
 
     @property
     def saved_usd(self) -> float:
