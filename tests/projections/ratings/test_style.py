@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, log, nan
+from math import inf, nan
 from types import MappingProxyType
 
 import numpy as np
@@ -67,22 +67,6 @@ def simulated(rng: np.random.Generator, beta: float, n_prompts: int) -> tuple[Ba
     won = rng.random(n_prompts)[prompt] < soft_scores(beta * longer, 0.0, temperature=1.0)
     weight = np.ones(len(a))
     return Battles.by_score(("a", "b", "c"), a, b, won.astype(float), prompt, weight), longer
-
-
-def test_a_worked_example() -> None:
-    """Longer, a took 8 of 10; shorter, 3 of 9: of so many battles nothing is held back."""
-    scores = [1.0] * 8 + [0.0] * 2 + [1.0] * 3 + [0.0] * 6
-    rows = [Battle("a", "b", score, n, weight=1e9) for n, score in enumerate(scores)]
-    length = np.repeat([2.0, -2.0], [10, 9])
-
-    found = adjusted(rows, {"length": length})
-
-    (coefficient,) = found.coefficients
-    assert coefficient.beta == pytest.approx((log(8 / 2) - log(3 / 6)) / 2)
-    assert coefficient.feature == "length"
-    assert coefficient.deviation == pytest.approx(2.0)
-    gap = ELO * (log(8 / 2) + log(3 / 6)) / 2
-    assert found.ratings.rating.tolist() == pytest.approx([1000 + gap / 2, 1000 - gap / 2])
 
 
 @given(rows=comparable(scores=SOFT), seed=SEEDS)
