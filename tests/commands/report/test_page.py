@@ -253,7 +253,7 @@ def test_a_page_of_a_part_says_so_and_names_who_failed() -> None:
 
     found = page(*answers, *become(first, "a"))
 
-    assert "1 of 6 prompts judged" in found.text
+    assert "1 of 2 prompts judged" in found.text
     assert "1 of 6 pairs judged so far. amy won or tied all its battles (1)." in found.text
     assert (
         "5 of 6 pairs have no outcome: 2 no response and 3 pending. Failed: 1 response of zoe."
