@@ -260,7 +260,7 @@ def compare_judges(
             given[item].append(each.status)
         alpha = krippendorff([*given.values()])
         bounds = krippendorff_interval([*given.values()], [prompts[item] for item in given])
-        yield Measure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds, judges=present)
+        yield Measure(KRIPPENDORFF, alpha.kappa, alpha.n, *bounds)._replace(judges=present)
 
 
 def _habits(tournament: Tournament, matches: Sequence[Match], said: Said) -> Iterator[Measure]:
