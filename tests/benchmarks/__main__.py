@@ -7,12 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.benchmarks.bench import Bench, say
-from tests.benchmarks.rounds import flush_rate
 from tests.benchmarks.suite import BENCHMARKS
 from tests.benchmarks.table import machine, renewed, section
 
 _TABLE: Final = Path(__file__).parents[2] / "data" / "benchmarks.md"
-_N_FLUSHES: Final = 500
 
 
 def main() -> None:
@@ -28,13 +26,12 @@ def main() -> None:
 
 def _measured(bench: Bench, name: str, facts: Mapping[str, str]) -> str:
     """Run a benchmark, and return its section."""
-    rate = flush_rate(bench.folder, bench.scaled(_N_FLUSHES))
-    say(f"{name} (F = {rate:,.0f}/s)")
+    say(name)
     rows = []
     for row in BENCHMARKS[name](bench):
         say(f"  {' | '.join(row)}")
         rows.append(row)
-    conditions = {"F": f"{rate:,.0f}/s", "rounds": str(bench.n_rounds), "scale": f"{bench.scale:g}"}
+    conditions = {"rounds": str(bench.n_rounds), "scale": f"{bench.scale:g}"}
     return section({**facts, **conditions}, rows)
 
 
@@ -44,7 +41,7 @@ def _write(table: Path, name: str, content: str) -> None:
 
 
 def _options() -> Namespace:
-    parser = ArgumentParser(prog="python -m tests.benchmarks", description="Measure the ledger.")
+    parser = ArgumentParser(prog="python -m tests.benchmarks", description="Measure tourney.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
     parser.add_argument("--folder", type=Path, help="on the disk to measure; default: temporary")
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes; 1 is what is asked")

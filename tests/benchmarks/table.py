@@ -111,11 +111,6 @@ def stated(benchmark: str, figure: str, value: float, asked: Demand | None = Non
     return Row(benchmark, figure, "", "", *_judged(value, asked))
 
 
-def per_second(rate: float) -> str:
-    """Return a rate in words."""
-    return f"{rate:,.0f} events/s"
-
-
 def _judged(value: float, asked: Demand | None) -> tuple[str, str]:
     if asked is None:
         return "", ""
@@ -128,7 +123,6 @@ _INTRODUCTION: Final = """\
 
 Made by `make bench`, or one by one: what is measured again takes the place of its section alone.
 What is compared was measured in turn; medians over the rounds.
-F is the flush rate: how many times a second 4 KiB are appended and flushed by `fdatasync`.
 """
 
 

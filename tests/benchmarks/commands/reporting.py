@@ -57,11 +57,8 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield stated(f"{name}: its page", f"{size_mb:.2f} MB", size_mb, at_most(2))
 
 
-def play(path: Path, n_prompts: int, *, n_open: int = 0) -> list[Event]:
-    """Make a ledger of a tournament that was judged by one judge.
-
-    The events of the last so many pairs are returned, and not appended.
-    """
+def play(path: Path, n_prompts: int) -> None:
+    """Make a ledger of a tournament that was judged by one judge."""
     rng = np.random.default_rng(7)
     opening = opened(
         prompts=[prompt(f"p{n:04}", text=_text(rng, 20)) for n in range(n_prompts)],
@@ -75,9 +72,7 @@ def play(path: Path, n_prompts: int, *, n_open: int = 0) -> list[Event]:
             (replace(each, text=_text(rng, int(rng.integers(20, 90)))) for each in answers),
         )
         matches = [*matches_of(fold(tournament_of(STREAM), ledger.read()))]
-        n_judged = len(matches) - n_open
-        _append(ledger, (event for match in matches[:n_judged] for event in _judged(match, rng)))
-    return [event for match in matches[n_judged:] for event in _judged(match, rng)]
+        _append(ledger, (event for match in matches for event in _judged(match, rng)))
 
 
 def _append(ledger: Ledger, events: Iterable[Event]) -> None:
