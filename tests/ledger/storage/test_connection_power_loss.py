@@ -21,12 +21,12 @@ from tests.support.patience import PATIENCE_S
 ROOT: Final = Path(__file__).parents[3]
 _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the power is only thought away
 
-LEAST_KILLS: Final = {"undisturbed": 0, "kill": 100, "kill-read": 100, "kill-foreign": 90}
+LEAST_KILLS: Final = {"undisturbed": 0, "kill": 100, "kill-read": 100}
 """The schedules, and how many processes are killed in the long rounds of each."""
 UNSAFE: Final = ("no-flush-of-commits", "no-flush", "lying-disk")
 N_STATES_BY_DAY: Final = 8  # of each round
 N_ROUNDS_BY_NIGHT: Final = 60
-N_STATES_BY_NIGHT: Final = 25  # of each round
+N_STATES_BY_NIGHT: Final = 30  # of each round
 
 
 def losses(
@@ -66,13 +66,13 @@ def test_a_power_loss_loses_nothing_that_was_told() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", LEAST_KILLS)
-def test_1_500_power_losses_and_many_kills_lose_nothing_that_was_told(name: str) -> None:
-    """Four such schedules: 6,000 states, 300 kills. A ledger that is kept for years meets one."""
+def test_1_800_power_losses_and_many_kills_lose_nothing_that_was_told(name: str) -> None:
+    """Three such schedules: 5,400 states, 200 kills. A ledger that is kept for years meets one."""
     found = losses(name, n_rounds=N_ROUNDS_BY_NIGHT, n_states=N_STATES_BY_NIGHT, company=True)[name]
     sys.stdout.write(f"{name}: {found}\n")
 
     assert found.n_broken == 0, found
-    assert found.n_states == 1_500
+    assert found.n_states == 1_800
     assert found.n_moved > 0
     assert found.n_kills >= LEAST_KILLS[name]
 

@@ -14,7 +14,6 @@ import msgspec
 
 from tests.providers.anthropic.bill import CreatedBatch
 from tests.providers.anthropic.errors import (
-    ApiError,
     BatchRequest,
     Limits,
     batch_requests,
@@ -90,12 +89,10 @@ class Batch:
     requests: RequestFile
     created_at: datetime
     version: str
-    body_digest: str
     status: Status = "in_progress"
     n_retrievals: int = 0
     cancel_initiated_at: datetime | None = None
     ended_at: datetime | None = None
-    is_deleted: bool = False
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -134,15 +131,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class Pace:
-    """When a batch ends: after so many retrievals that found it open, or so many seconds.
+    """When a batch ends: after so many retrievals that found it open.
 
-    Where both are None, it ends when it is told to, is canceled, or expires.
+    Where that is None, it ends when it is told to, is canceled, or expires.
     """
 
     ends_after_retrievals: int | None = 1
-    ends_after_s: float | None = None
     share_done_at_cancel: float = 0.0
-    shuffles: bool = True
 
 
 # (request, API version, batch id, "canceled" or "expired" where it was not reached) -> its result
@@ -153,13 +148,12 @@ class Batches:
     """The batches of a workspace, oldest first; the caller keeps others out meanwhile."""
 
     def __init__(
-        self, folder: Path, *, limits: Limits, pace: Pace, now: Callable[[], datetime], seed: int
+        self, folder: Path, *, limits: Limits, pace: Pace, now: Callable[[], datetime]
     ) -> None:
         self._folder = folder
         self._limits = limits
         self._pace = pace
         self._now = now
-        self._seed = seed
         self._batches: dict[str, Batch] = {}
         self._n_created = 0
 
@@ -179,7 +173,6 @@ class Batches:
                 batch.batch_id,
                 str(stamp(batch.created_at)),
                 len(batch.requests),
-                batch.body_digest,
                 batch.status,
             )
             for batch in self
@@ -191,15 +184,11 @@ class Batches:
         Raises:
             ApiError: it is malformed (400), too large (413), or more than may be queued (429).
         """
-        requests = batch_requests(body, self._limits)
-        most = self._limits.n_queued_requests
-        if most is not None and self.n_open_requests + len(requests) > most:
-            raise ApiError("rate_limit_error", f"more than {most} batch requests would be queued")
+        requests = batch_requests(body)
         self._n_created += 1
-        batch_id = "msgbatch_01" + _letters(self._seed, self._n_created)
+        batch_id = "msgbatch_01" + _letters(self._n_created)
         file = RequestFile(self._folder / f"{batch_id}.requests", requests)
-        digest = hashlib.sha256(body).hexdigest()
-        self._batches[batch_id] = Batch(batch_id, file, self._now(), version, digest)
+        self._batches[batch_id] = Batch(batch_id, file, self._now(), version)
         return self._batches[batch_id]
 
     def named(self, batch_id: str) -> Batch:
@@ -209,22 +198,16 @@ class Batches:
             ApiError: there is none of that id (404).
         """
         batch = self._batches.get(batch_id)
-        if batch is None or batch.is_deleted:
+        if batch is None:
             raise not_found(f"No message batch with id {batch_id!r} was found.")
         return batch
 
-    def page(
-        self, *, limit: int, after_id: str | None, before_id: str | None
-    ) -> tuple[Sequence[Batch], bool]:
-        """Return a page of the list, newest first, and whether more follow in its direction."""
-        newest_first = [each for each in reversed(self._batches.values()) if not each.is_deleted]
+    def page(self, *, limit: int, after_id: str | None) -> tuple[Sequence[Batch], bool]:
+        """Return a page of the list, newest first, and whether more follow."""
+        newest_first = [*reversed(self._batches.values())]
         ids = [batch.batch_id for batch in newest_first]
-        for cursor in (after_id, before_id):
-            if cursor is not None and cursor not in ids:
-                raise invalid(f"cursor: no message batch {cursor!r}")
-        if before_id is not None:
-            earlier = newest_first[: ids.index(before_id)]
-            return earlier[-limit:], len(earlier) > limit
+        if after_id is not None and after_id not in ids:
+            raise invalid(f"cursor: no message batch {after_id!r}")
         later = newest_first[0 if after_id is None else ids.index(after_id) + 1 :]
         return later[:limit], len(later) > limit
 
@@ -238,18 +221,6 @@ class Batches:
             raise invalid(f"Batch {batch.batch_id} has ended and cannot be canceled.")
         batch.status = "canceling"
         batch.cancel_initiated_at = batch.cancel_initiated_at or self._now()
-
-    def delete(self, batch: Batch) -> None:
-        """Forget a batch and its results.
-
-        Raises:
-            ApiError: it has not ended (400).
-        """
-        if batch.status != "ended":
-            raise invalid(f"Batch {batch.batch_id} is {batch.status}; cancel it first.")
-        batch.requests.path.unlink()
-        batch.results_path.unlink()
-        batch.is_deleted = True
 
     def results_of(self, batch: Batch) -> Path:
         """Return the file of a batch's results.
@@ -270,20 +241,19 @@ class Batches:
         after_n = self._pace.ends_after_retrievals
         if after_n is not None and batch.n_retrievals > after_n:
             return True
-        return self._now() >= (self._ends_by(batch) or batch.expires_at)
+        return self._now() >= batch.expires_at
 
     def end(self, batch: Batch, process: Processing) -> None:
         """Process a batch: its results come in an order of their own."""
         order = list(range(len(batch.requests)))
-        if self._pace.shuffles:
-            random.Random(f"{self._seed} {batch.batch_id}").shuffle(order)  # noqa: S311 # no secret
+        random.Random(batch.batch_id).shuffle(order)  # noqa: S311 # no secret
         with batch.results_path.open("wb") as file:
             for request, unreached in self._reached(batch, order):
                 result = process(request, batch.version, batch.batch_id, unreached)
                 batch.counts[str(result["type"])] += 1
                 line = {"custom_id": request.custom_id, "result": result}
                 file.write(msgspec.json.encode(line) + b"\n")
-        batch.ended_at = min(self._now(), self._ends_by(batch) or batch.expires_at)
+        batch.ended_at = min(self._now(), batch.expires_at)
         batch.status = "ended"
 
     def _reached(
@@ -294,17 +264,10 @@ class Batches:
         why: Outcome | None = None
         if batch.status == "canceling":
             n_done, why = int(len(order) * self._pace.share_done_at_cancel), "canceled"
-        elif self._now() >= batch.expires_at and self._ends_by(batch) is None:
+        elif self._now() >= batch.expires_at:
             n_done, why = 0, "expired"
         for place, request in enumerate(batch.requests.read(order)):
             yield request, None if place < n_done else why
-
-    def _ends_by(self, batch: Batch) -> datetime | None:
-        """Return when a batch ends that nobody looks at, if that is before it expires."""
-        if self._pace.ends_after_s is None:
-            return None
-        ends_at = batch.created_at + timedelta(seconds=self._pace.ends_after_s)
-        return ends_at if ends_at < batch.expires_at else None
 
 
 def _letters(*names: object) -> str:

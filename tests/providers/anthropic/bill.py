@@ -40,8 +40,6 @@ class Call(msgspec.Struct, gc=False):
     request_id: str
     key_digest: str
     n_bytes: int = 0
-    retry_count: str | None = None
-    idempotency_key: str | None = None
     status: int | None = None  # None: the connection was cut, or there is no answer yet
 
 
@@ -51,7 +49,6 @@ class CreatedBatch(msgspec.Struct, frozen=True):
     batch_id: str
     created_at: str
     n_requests: int
-    body_digest: str
     processing_status: str
 
 
@@ -67,11 +64,6 @@ class Bill(msgspec.Struct, frozen=True):
     def paid(self) -> tuple[Line, ...]:
         """What is to be paid."""
         return tuple(line for line in self.lines if line.is_billed)
-
-    @property
-    def unpaid(self) -> tuple[Line, ...]:
-        """What failed, and costs nothing."""
-        return tuple(line for line in self.lines if not line.is_billed)
 
     @property
     def n_paid_by_digest(self) -> Counter[str]:
@@ -112,13 +104,10 @@ class Books:
 
     def call(self, request: Request) -> Call:
         """Enter a call, which has no answer yet."""
-        headers, path = request.headers, request.path
         with self._lock:
             request_id = f"req_01{len(self._calls):022d}"
             digest = key_digest(request.key)
-            call = Call(request.method, path, None, request_id, digest, len(request.body))
-            call.retry_count = headers.get("x-stainless-retry-count")
-            call.idempotency_key = headers.get("idempotency-key")
+            call = Call(request.method, request.path, None, request_id, digest, len(request.body))
             self._calls.append(call)
         return call
 

@@ -74,10 +74,8 @@ _CUSTOM_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 class Limits:
     """Sizes; a test may ask for smaller ones than the API's."""
 
-    n_batch_requests: int = 100_000
     n_batch_bytes: int = 256_000_000
     n_message_bytes: int = 32_000_000
-    n_queued_requests: int | None = None  # 200,000 at the lowest tier
     n_requests_per_minute: int | None = None  # 1,000 at the lowest tier
 
 
@@ -95,11 +93,11 @@ class _BatchBody(msgspec.Struct, frozen=True):
 _BATCH_BODY: Final = msgspec.json.Decoder(_BatchBody)  # made before any thread, see decode_json
 
 
-def batch_requests(body: bytes, limits: Limits) -> list[BatchRequest]:
+def batch_requests(body: bytes) -> list[BatchRequest]:
     """Return the requests of a new batch.
 
     Raises:
-        ApiError: too many (413), none, or one without an id that fits and is its own (400).
+        ApiError: none, or one without an id that fits and is its own (400).
     """
     try:
         requests = _BATCH_BODY.decode(body).requests
@@ -107,8 +105,6 @@ def batch_requests(body: bytes, limits: Limits) -> list[BatchRequest]:
         raise invalid(f"requests: {error}") from error
     if not requests:
         raise invalid("requests: List should have at least 1 item after validation, not 0")
-    if len(requests) > limits.n_batch_requests:
-        raise ApiError("request_too_large", f"requests: more than {limits.n_batch_requests} items")
     _check_ids(requests)
     return requests
 

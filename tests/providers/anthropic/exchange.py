@@ -22,7 +22,6 @@ Endpoint = Literal[
     "batches.list",
     "batches.results",
     "batches.cancel",
-    "batches.delete",
     "models.retrieve",
 ]
 Kind = Literal[
@@ -41,7 +40,6 @@ Kind = Literal[
     "too_late",  # done, and `impatient` clients do not wait for the answer
     "cut_half",  # done, and the connection ends in the middle of the answer
     "cut_quietly",  # results: whole lines only and a proper end, yet half of them are missing
-    "pause_half",  # results: the second half comes delay_s later
 ]
 Outcome = Literal[
     "succeeded", "errored", "expired", "canceled", "refused", "truncated", "unreadable"
@@ -63,7 +61,6 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     skip: int = 0
     retry_after_s: float | None = None  # None: a second after a rate limit
     delay_s: float = 0.0
-    at: float = 0.5  # the share of the results that comes first
 
 
 class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +68,6 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     errored: float = 0.0
     expired: float = 0.0
-    canceled: float = 0.0
     refused: float = 0.0
     truncated: float = 0.0
     unreadable: float = 0.0
@@ -91,7 +87,7 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _SPOILING: tuple[Outcome, ...] = (
-    *("errored", "expired", "canceled"),
+    *("errored", "expired"),
     *("refused", "truncated", "unreadable"),
 )
 
@@ -236,8 +232,6 @@ class Request:
                 return Route("batches.list")
             case "GET", [name]:
                 return Route("batches.retrieve", name)
-            case "DELETE", [name]:
-                return Route("batches.delete", name)
             case "GET", [name, "results"]:
                 return Route("batches.results", name)
             case "POST", [name, "cancel"]:

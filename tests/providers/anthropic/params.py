@@ -92,9 +92,8 @@ def _check_max_tokens(params: Json, model: Model) -> None:
 
 def _check_content(params: Json, model: Model) -> None:
     _check_system(params.get("system"))
-    _check_messages(params.get("messages"), model)
+    _check_messages(params.get("messages"))
     _check_thinking(params.get("thinking"), model)
-    _check_tool_choice(params.get("tool_choice"), model)
     _check_output_config(params.get("output_config"))
     check_breakpoints(params)
 
@@ -110,7 +109,7 @@ def _check_system(system: object) -> None:
             raise invalid("system: Input should be a valid string or a list of text blocks")
 
 
-def _check_messages(messages: object, model: Model) -> None:
+def _check_messages(messages: object) -> None:
     match messages:
         case None:
             raise invalid("messages: Field required")
@@ -125,8 +124,6 @@ def _check_messages(messages: object, model: Model) -> None:
     roles = [str((object_of(message) or {})["role"]) for message in messages]
     if roles[0] == "assistant":
         raise invalid('messages: first message must use the "user" role')
-    if roles[-1] == "assistant" and not model.takes_prefill:
-        raise invalid("messages: this model does not take a prefilled assistant message")
 
 
 def _check_message(where: str, message: object) -> None:
@@ -166,14 +163,6 @@ def _check_thinking(thinking: object, model: Model) -> None:
             return
         case _:
             raise invalid("thinking: Input should be a thinking configuration")
-
-
-def _check_tool_choice(choice: object, model: Model) -> None:
-    match choice:
-        case {"type": "any" | "tool"} if not model.takes_forced_tools:
-            raise invalid(f"tool_choice: {model.model_id} does not take a forced tool")
-        case _:
-            return
 
 
 def _check_output_config(config: object) -> None:

@@ -127,14 +127,12 @@ class Model:
     n_output_tokens: int = 64_000
     default_effort: str = "high"
     always_thinks: bool = False
-    takes_prefill: bool = True
-    takes_forced_tools: bool = True
 
 
 def _newest(model_id: str, **differing: object) -> Model:
-    """Return a model that rejects a forced tool_choice and caches from 512 tokens on."""
+    """Return a model that caches from 512 tokens on."""
     given: dict[str, object] = {"n_cacheable_tokens": 512, "n_output_tokens": 128_000, **differing}
-    return Model(model_id, takes_forced_tools=False, **given)  # type: ignore[arg-type]  # as named
+    return Model(model_id, **given)  # type: ignore[arg-type]  # as named
 
 
 MODELS: Final[Mapping[str, Model]] = {
@@ -143,9 +141,7 @@ MODELS: Final[Mapping[str, Model]] = {
         _newest("claude-fable-5-2", always_thinks=True),
         _newest("claude-fable-5-1", always_thinks=True),
         _newest("claude-fable-5", always_thinks=True),
-        _newest(
-            "claude-opus-5-5", always_thinks=True, takes_prefill=False, default_effort="medium"
-        ),
+        _newest("claude-opus-5-5", always_thinks=True, default_effort="medium"),
         _newest("claude-sonnet-5-5"),
         Model("claude-haiku-5-5", n_cacheable_tokens=4_096, default_effort="medium"),
         Model("claude-opus-5", n_cacheable_tokens=512, n_output_tokens=128_000),
@@ -183,28 +179,6 @@ def model_info(model: Model) -> dict[str, object]:
         "line": model.model_id.split("-")[1],
         "max_input_tokens": 1_000_000,
         "max_tokens": model.n_output_tokens,
-        "capabilities": _capabilities(model),
-    }
-
-
-def _capabilities(model: Model) -> dict[str, object]:
-    yes, no = {"supported": True}, {"supported": False}
-    optional = no if model.always_thinks else yes
-    return {
-        **dict.fromkeys(("batch", "citations", "code_execution", "image_input", "pdf_input"), yes),
-        "context_management": yes,
-        "effort": {**yes, **dict.fromkeys(THINKING_TOKENS, yes)},
-        "server_tools": {**yes, "code_execution": yes, "web_search": yes},
-        "structured_outputs": yes,
-        "thinking": {
-            **yes,
-            "types": {
-                "adaptive": yes,
-                "between_tools": optional,
-                "disabled": optional,
-                "enabled": optional,
-            },
-        },
     }
 
 

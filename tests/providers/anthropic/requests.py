@@ -1,6 +1,5 @@
 """What tests send: requests with defaults, and a client that sends each once."""
 
-from collections.abc import Iterable
 from typing import cast
 
 import httpx2
@@ -23,10 +22,10 @@ VERDICT_SCHEMA: dict[str, object] = {
 }
 
 
-def client_of(url: str, *, max_retries: int = 0) -> Anthropic:
-    """Return the real SDK, which sends each request once unless it is told otherwise."""
+def client_of(url: str) -> Anthropic:
+    """Return the real SDK, which sends each request once."""
     timeout = httpx2.Timeout(PATIENCE_S)
-    return Anthropic(base_url=url, api_key="test", max_retries=max_retries, timeout=timeout)
+    return Anthropic(base_url=url, api_key="test", max_retries=0, timeout=timeout)
 
 
 def asking(user: str = "Which is better?", /, **fields: object) -> MessageCreateParamsNonStreaming:
@@ -59,8 +58,3 @@ def results(client: Anthropic, batch: MessageBatch) -> list[MessageBatchIndividu
 def is_whole(came: BaseModel) -> bool:
     """Tell whether an answer has all that the SDK's type requires, which the SDK does not check."""
     return type(came).model_validate(came.to_dict()) == came
-
-
-def kinds(came: Iterable[MessageBatchIndividualResponse]) -> dict[str, str]:
-    """Return what each result is, by custom_id."""
-    return {each.custom_id: each.result.type for each in came}

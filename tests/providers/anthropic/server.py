@@ -130,7 +130,6 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = serve  # noqa: N815 # the names that BaseHTTPRequestHandler looks for
     do_POST = serve  # noqa: N815 # as do_GET
-    do_DELETE = serve  # noqa: N815 # as do_GET
 
     def log_message(self, *_args: object) -> None:
         """Say nothing: headers hold keys, and a test's output is its own."""
@@ -183,9 +182,6 @@ class Handler(BaseHTTPRequestHandler):
             if fault is not None and fault.kind == "cut_half":
                 self._cut()
                 return
-            if fault is not None and fault.kind == "pause_half":
-                self.plan.wait(fault.delay_s)
-                self._send_chunks(file, n_bytes - n_first)
         self.wfile.write(b"0\r\n\r\n")
 
     def _send_chunks(self, file: IO[bytes], n_left: int) -> None:
@@ -202,12 +198,11 @@ class Handler(BaseHTTPRequestHandler):
 
 def _n_first(file: IO[bytes], n_bytes: int, fault: Fault) -> int:
     """Return how many bytes of the results come first."""
-    n_share = int(n_bytes * fault.at)
     match fault.kind:
-        case "cut_half" | "pause_half":
-            return n_share
+        case "cut_half":
+            return n_bytes // 2
         case "cut_quietly":
-            n_lines_end = file.read(n_share).rfind(b"\n") + 1
+            n_lines_end = file.read(n_bytes // 2).rfind(b"\n") + 1
             file.seek(0)
             return n_lines_end
         case _:
@@ -220,9 +215,6 @@ def bound(*, api: Answers, control: Answers, limits: Limits, plan: FaultPlan) ->
     return type("BoundHandler", (Handler,), names)
 
 
-BATCH_HIT_RATE: Final = 0.6  # the API's documentation says 30 to 98 %
-
-
 class FakeAnthropic(LoopbackFake):
     """The fake, in this process, as long as its block lasts."""
 
@@ -233,10 +225,8 @@ class FakeAnthropic(LoopbackFake):
         pace: Pace | None = None,
         limits: Limits | None = None,
         api_key: str | None = None,
-        batch_hit_rate: float = BATCH_HIT_RATE,
         now: Callable[[], datetime] = real_time,
         folder: Path | None = None,
-        seed: int = 0,
     ) -> None:
         """Make a fake.
 
@@ -245,10 +235,8 @@ class FakeAnthropic(LoopbackFake):
             pace: when batches end; by default at the second retrieval.
             limits: by default those of the API.
             api_key: the one key that is taken; any, if None.
-            batch_hit_rate: the share of a batch's requests that find a prefix that is cached.
             now: the clock, which `advance` moves on.
             folder: where requests and results lie; a temporary one, if None.
-            seed: of ids and of the order of results.
         """
         self._exits = ExitStack()
         self._clock, self._plan = Clock(now), FaultPlan()
@@ -260,11 +248,8 @@ class FakeAnthropic(LoopbackFake):
                 limits=self._limits,
                 pace=pace or Pace(),
                 now=self._clock.now,
-                seed=seed,
             ),
-            desk=Desk(
-                Assistant(answering, batch_hit_rate=batch_hit_rate), self._plan, books, self._clock
-            ),
+            desk=Desk(Assistant(answering), self._plan, books, self._clock),
             books=books,
             plan=self._plan,
             clock=self._clock,

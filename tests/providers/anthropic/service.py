@@ -241,9 +241,6 @@ class Service:
                 return Answer(results=results, headers={"content-type": "application/x-jsonl"})
             case "batches.cancel":
                 self._batches.cancel(batch)
-            case "batches.delete":
-                self._batches.delete(batch)
-                return answer_of({"id": batch.batch_id, "type": "message_batch_deleted"})
             case _:
                 pass
         return self._told(batch)
@@ -258,10 +255,7 @@ class Service:
             raise invalid(f"limit: Input should be between 1 and {_MAX_PAGE}")
         for batch in self._batches:
             self._end_if_due(batch)
-        after_id, before_id = query.get("after_id"), query.get("before_id")
-        page, has_more = self._batches.page(
-            limit=int(limit), after_id=after_id, before_id=before_id
-        )
+        page, has_more = self._batches.page(limit=int(limit), after_id=query.get("after_id"))
         ids = [batch.batch_id for batch in page]
         data = [batch.as_json(self.base_url, self._clock.now()) for batch in page]
         ends = {"first_id": next(iter(ids), None), "last_id": next(reversed(ids), None)}

@@ -1,6 +1,5 @@
 """What a power loss leaves of files, and whether it is all that somebody was told of."""
 
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ import msgspec
 from ledger.errors import LedgerError, NoLedger
 from ledger.store import Ledger
 from tests.support.faults.kill_witness import Witness
-from tests.support.faults.recorder import Died, Opened, Promise, Record
+from tests.support.faults.recorder import Promise, Record
 from tests.support.faults.vfs import Create, Delete, Sync, SyncFolder, Truncate, Write
 
 SECTOR: Final = 512  # bytes that a disk writes whole or not at all
@@ -34,8 +33,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     n_moved: int = 0  # pages that checkpoints moved into the ledger after the first promise
     n_promises: int = 0  # that were to be kept, in all states together
     n_acknowledged_lost: int = 0
-    n_heads_lost: int = 0  # told by our readers
-    n_foreign_lost: int = 0  # told by another program's
+    n_heads_lost: int = 0  # told by readers
     n_corrupt: int = 0  # damaged, or half an append
 
     def __add__(self, other: "Losses") -> "Losses":
@@ -46,57 +44,19 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def n_broken(self) -> int:
         """All that must be zero."""
-        return self.n_acknowledged_lost + self.n_heads_lost + self.n_foreign_lost + self.n_corrupt
+        return self.n_acknowledged_lost + self.n_heads_lost + self.n_corrupt
 
 
-def losses_in(
-    records: Sequence[Record], name: str, n_states: int, rng: Random, *, tells_story: bool = False
-) -> Losses:
+def losses_in(records: Sequence[Record], name: str, n_states: int, rng: Random) -> Losses:
     """Take the power away at random moments, and look at what is left of a ledger."""
     first = next((at for at, each in enumerate(records) if isinstance(each, Promise)), len(records))
     n_moved = sum(isinstance(each, Write) and each.name == name for each in records[first:])
     losses = Losses(n_moved=n_moved)
     moments = range(1, len(records) + 1)
     for at, files in _different_states(records, moments, n_states, rng):
-        found = found_in(files, name, [*_promised(records[:at])])
-        if tells_story and found.n_broken and not losses.n_broken:  # one story of a round is enough
-            sys.stderr.write("\n  ".join(("Lost:", *_story(records[:at]))) + "\n")
-        losses += found
+        promises = [each for each in records[:at] if isinstance(each, Promise)]
+        losses += found_in(files, name, promises)
     return losses
-
-
-def _story(records: Sequence[Record]) -> Iterator[str]:
-    """Tell all that happened since the last fault, and what was told."""
-    deaths = (at for at, each in enumerate(records) if isinstance(each, Died))
-    for each in records[max(deaths, default=0) :]:
-        match each:
-            case Write(name, offset, data):
-                yield f"Write({name!r}, {offset}, {len(data)} bytes)"
-            case Promise(by, position, chain):
-                yield f"Promise({by!r}, {position}, {chain.hex()[:12]})"
-            case _:
-                yield repr(each)
-
-
-def _promised(records: Sequence[Record]) -> Iterator[Promise]:
-    """Yield what must be kept: all but what another program is told in between.
-
-    Who opens the log of a killed process first sees its last append, flushed or not. Ours flush the
-    log; others do not.
-    """
-    is_unflushed = False
-    for each in records:
-        match each:
-            case Died():
-                is_unflushed = True
-            case Opened():
-                is_unflushed = False
-            case Promise(by) if by == "foreign" and is_unflushed:
-                pass
-            case Promise():
-                yield each
-            case _:
-                pass  # an operation
 
 
 def _different_states(
@@ -132,7 +92,6 @@ def found_in(files: Mapping[str, bytes], name: str, promises: Sequence[Promise])
         n_promises=len(promises),
         n_acknowledged_lost="acknowledged" in lost,
         n_heads_lost="head" in lost,
-        n_foreign_lost="foreign" in lost,
         n_corrupt=not is_sound,
     )
 

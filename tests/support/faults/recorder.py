@@ -16,25 +16,15 @@ import msgspec
 
 from tests.support.faults.vfs import Observer, Operation, Sync, SyncFolder
 
-By = Literal["acknowledged", "head", "foreign"]
+By = Literal["acknowledged", "head"]
 
 
 class Promise(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Somebody was told that the ledger reaches a position, with this hash there."""
 
-    by: By  # an append that returned, a reader of ours, or SQL of another program
+    by: By  # an append that returned, or a reader
     position: int
     chain: bytes
-
-
-class Died(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """A process was killed."""
-
-
-class Opened(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """A process of ours has opened the ledger."""
-
-    for_writing: bool
 
 
 FaultKind = Literal["kill", "kill at a flush"]
@@ -47,7 +37,7 @@ class Fault(NamedTuple):
     at: int
 
 
-Record = Operation | Promise | Died | Opened
+Record = Operation | Promise
 _N_LENGTH_BYTES: Final = 4
 _encode: Final = msgspec.msgpack.encode
 _decode: Final = msgspec.msgpack.Decoder(Record).decode
@@ -80,7 +70,6 @@ class Recorder:
     def _around(self, operation: Operation, perform: Callable[[], int]) -> int:
         with self._in_turn():
             if self._is_fatal(operation):
-                self.note(Died())
                 os.kill(os.getpid(), signal.SIGKILL)
             self.note(operation)
             return perform()
