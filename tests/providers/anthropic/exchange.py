@@ -68,6 +68,7 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     errored: float = 0.0
     expired: float = 0.0
+    canceled: float = 0.0
     refused: float = 0.0
     truncated: float = 0.0
     unreadable: float = 0.0
@@ -87,7 +88,7 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _SPOILING: tuple[Outcome, ...] = (
-    *("errored", "expired"),
+    *("errored", "expired", "canceled"),
     *("refused", "truncated", "unreadable"),
 )
 
