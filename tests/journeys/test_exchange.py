@@ -468,18 +468,6 @@ def test_a_merge_that_contradicts_ours_is_done_with_gaps(place: Path, tourney: T
     assert tourney("verify").returncode == 0
 
 
-def test_an_import_that_contradicts_ours_is_done_with_gaps(place: Path, tourney: Tourney) -> None:
-    """A file does what the ledger would have done."""
-    disagree(place)
-    tourney("export", "events", "-l", "theirs.db", "-o", "theirs.jsonl")
-
-    done = tourney("merge", "theirs.jsonl")
-
-    assert done.returncode == 6
-    assert "5 events imported" in done.stdout
-    assert "2 conflicts, 1 outcome left out, to be reconciled again" in done.stdout
-
-
 @pytest.mark.parametrize("spoil", ["cut", "changed", "empty"])
 def test_a_broken_file_takes_nothing_in(place: Path, tourney: Tourney, spoil: str) -> None:
     """It was cut or changed on its way; half of it would pass for the whole."""

@@ -200,19 +200,6 @@ def test_a_cap_stops_before_the_next_answer(folder: Path, fake: FakeProcess) -> 
     require_done(folder, fake, "--max-usd", "50")
 
 
-def test_nobody_need_wait_for_scores(folder: Path, tmp_path: Path) -> None:
-    """Another command receives them, and finds which samples they are of."""
-    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
-        sent = evaluate(folder, fake, "--no-wait")
-        fake.end_batches()
-        received = paid.tourney(folder, "batch", "wait", url=fake.url)
-
-        assert (sent.code, received.code) == (7, 0), sent.err + received.err
-        assert len(scores_in(folder)) == N_QUERIES
-        assert {row["n"] for row in judged(folder).values()} == {N_QUESTIONS}
-        require_done(folder, fake)
-
-
 @pytest.mark.parametrize(
     "death",
     [

@@ -15,7 +15,7 @@ from ledger.store import Ledger
 from tests.support.builders.events import STREAM, entrant, instructions, opened, prompt
 from tests.support.builders.worlds import JURORS, SLOT_A, TIE, A, B, Said, court, heard, sure
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields, head_of
+from tests.support.command_line.settled import fields
 
 N_OPENING = 9  # events until two prompts, a rubric, three entrants and two judges are known
 
@@ -158,16 +158,6 @@ def test_replies_are_read_again_by_the_parser_that_is_named(tourney: Tourney) ->
     assert (again["policy"], again["parser"]) == ("swap-consistent", "lenient-tap@1")
     assert "5 unreadable + 1 pending" in unread.stdout
     assert "from replies read by json-verdict@1. They are not recorded." in unread.stdout
-
-
-def test_a_projection_appends_nothing(tmp_path: Path, tourney: Tourney) -> None:
-    """Trying a rule is free, and leaves the record alone."""
-    before = head_of(tmp_path / "tournament.db")
-
-    statuses(tourney, "--policy", "majority", "--parser", "lenient-tap")
-    tourney("project", "agreement")
-
-    assert head_of(tmp_path / "tournament.db") == before
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 """Judges of several makers, as a user asks them: each with its own server, key and batches."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from importlib import import_module
-from itertools import combinations
 from pathlib import Path
 from signal import SIGKILL
 
@@ -97,27 +94,6 @@ def test_a_tournament_is_judged_in_openais_batches(folder: Path, fake: FakeOpenA
     assert total.usd == pytest.approx(usd)
 
 
-def test_nobody_need_wait_for_batches(folder: Path, fake: FakeOpenAIBatches) -> None:
-    """The laptop may sleep; another command receives them."""
-    fake.service.ends_by_looking = False
-    sent = tourney(folder, "apply", "judge", "--yes", "--no-wait")
-    fake.end_batches()
-    received = tourney(folder, "batch", "wait")
-
-    assert (sent.code, received.code) == (7, 0), received.err
-    assert len(paid.verdicts_in(folder)) == N_QUERIES
-    require_paid_once(folder, fake)
-
-
-def test_without_its_key_nothing_is_sent(folder: Path, fake: FakeOpenAIBatches) -> None:
-    """The message names the variable."""
-    done = tourney(folder, "apply", "judge", "--yes", TOURNEY_JUDGE_API_KEY_ENV="MY_OPENAI_KEY")
-
-    assert done.code == 4
-    assert "needs an API key, and none is set; export MY_OPENAI_KEY=" in done.err
-    assert fake.service.calls == []
-
-
 @pytest.mark.parametrize(
     "kind", ["cut_after", "cut_before", pytest.param("error_after", marks=pytest.mark.nightly)]
 )
@@ -199,34 +175,6 @@ def test_a_jury_of_three_makers_is_asked_at_three_servers_with_three_keys(tmp_pa
     assert n_asked == {N_QUERIES}
     content = (place / "tournament.db").read_bytes()
     assert not [key for key in keys.values() if key.encode() in content]
-    require_kappas_of_scikit_learn(place, [*servers])
-
-
-def require_kappas_of_scikit_learn(place: Path, judges: Sequence[str]) -> None:
-    """Compare the kappas of each two judges with those of what `project matches` lists."""
-    metrics = import_module("sklearn.metrics")
-    outcomes = {judge: outcomes_of(place, judge) for judge in judges}
-    measures = json.loads(tourney(place, "project", "agreement", "--json").out)["rows"]
-    kappas = {
-        (row["dimension"], row["judges"]): row["value"]
-        for row in measures
-        if row["measure"] == "Cohen's kappa"
-    }
-    for dimension in paid.DIMENSIONS:
-        for one, other in combinations(judges, 2):
-            first, second = (outcomes[judge][dimension] for judge in (one, other))
-            assert len(set(first) | set(second)) > 2
-            kappa = metrics.cohen_kappa_score(first, second)
-            assert kappas[dimension, f"{one}, {other}"] == pytest.approx(kappa)
-
-
-def outcomes_of(place: Path, judge: str) -> dict[str, list[str]]:
-    """Return a judge's outcomes in the order of pairs, by dimension."""
-    rows = json.loads(tourney(place, "project", "matches", "--judge", judge, "--json").out)["rows"]
-    return {
-        dimension: [row["status"] for row in rows if row["dimension"] == dimension]
-        for dimension in paid.DIMENSIONS
-    }
 
 
 N_BEFORE_THE_LIMIT = 20
@@ -301,23 +249,3 @@ def test_a_usage_limit_of_anthropic_costs_no_query_its_turn(
         require_all_judged_once(place, stopped, done)
         assert len(fake.bill().paid) == N_IN_ALL
     assert is_batched or n_judged == N_BEFORE_THE_LIMIT  # batches may end later
-
-
-def test_a_usage_limit_of_openai_costs_no_batch_its_turn(
-    tmp_path: Path, fake: FakeOpenAIBatches, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It comes after two batches of 10 queries; lifted, the rest is ordered, and nothing twice."""
-    head = paid.SETTINGS.replace("anthropic-batch", "openai-batch")
-    own = {"model": MODEL, "pilot_model": MODEL, "base_url": fake.url}
-    monkeypatch.setenv(MOST_QUERIES, "10")
-    place = lay_out_52(tmp_path / "paid", head=head, **own)
-    fake.inject(*[Trouble("order", "nothing")] * 2, *[Trouble("order", "usage_limit")] * 9)
-
-    stopped = tourney(place, "apply", "judge", "--yes")
-    n_ordered = len(fake.service.batches)
-    fake.service.troubles.clear()
-    done = tourney(place, "apply", "judge", "--yes")
-
-    require_all_judged_once(place, stopped, done)
-    assert n_ordered == 2
-    require_paid_once(place, fake)

@@ -200,23 +200,6 @@ def test_a_pilots_batch_that_the_headline_receives_is_decided(
     assert [each["pending"] for each in accounts.values()] == [0, 0, 0]
 
 
-def test_a_batch_in_flight_is_waited_for_by_its_id(
-    priced_folder: Path, waiting_fake: FakeProcess
-) -> None:
-    """Nothing is to be taken up: it is on record."""
-    tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
-    batches = fields(priced_folder, waiting_fake, "batch", "list")["rows"]
-    waiting_fake.end_batches()
-
-    done = tourney(priced_folder, "batch", "wait", batches[0]["batch"], url=waiting_fake.url)
-
-    assert done.code == 0, done.err
-    assert "taken up" not in done.err
-    assert {row["status"] for row in batches} == {"in flight"}
-    after = fields(priced_folder, waiting_fake, "batch", "list")["rows"]
-    assert {row["status"] for row in after} == {"ended"}
-
-
 def test_a_batch_in_flight_is_not_forgotten_when_its_judge_is_asked_one_by_one(
     priced_folder: Path, waiting_fake: FakeProcess
 ) -> None:
@@ -602,13 +585,3 @@ def test_without_waiting_what_failed_in_a_batch_is_sent_again(folder: Path, tmp_
     assert len(bill.batches) == 2
     assert len(paid.verdicts_in(folder)) == N_QUERIES
     paid.require_paid_as_recorded(folder, bill)
-
-
-def test_an_unknown_batch_is_refused(folder: Path, fake: FakeProcess) -> None:
-    """A typing error must not stop somebody else's batch."""
-    assert tourney(folder, "apply", "judge", "--yes", url=fake.url).code == 0
-
-    done = tourney(folder, "batch", "cancel", "msgbatch_nobody", url=fake.url)
-
-    assert done.code == 2
-    assert "msgbatch_nobody" in done.err

@@ -36,7 +36,7 @@ from tests.support.builders.worlds import (
     matches_of,
 )
 from tests.support.command_line.launching import Tourney, launch
-from tests.support.command_line.settled import fields, head_of
+from tests.support.command_line.settled import fields
 
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
@@ -362,16 +362,6 @@ def test_an_export_says_who_cannot_be_compared(folder: Path, tourney: Tourney) -
     assert [row["group"] for row in json.loads(done.stdout)["ratings"]] == [1, 1, 2, 2]
     assert "islands: 2 groups; ratings compare only within a group." in done.stderr
     assert "a, b not comparable with others." in done.stderr
-
-
-def test_nothing_of_it_is_appended(folder: Path, tourney: Tourney) -> None:
-    """A reading leaves the record alone."""
-    before = head_of(folder / "tournament.db")
-
-    tourney("project", "bt", "--diff", "1")
-    tourney("export", "elo-ratings")
-
-    assert head_of(folder / "tournament.db") == before
 
 
 BY_MARKS = ("--parser", "judgearena-score", "--policy", "concatenate")

@@ -1,6 +1,5 @@
 """Money on the command line: what it would cost, what it did, and by which prices."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -25,8 +24,6 @@ from tests.support.builders.commands import lay_out, record, write_bank
 from tests.support.builders.money import paid, put
 from tests.support.command_line.launching import Tourney, launch
 from tests.support.command_line.settled import fields
-from tests.support.command_line.warm import begin
-from tests.support.patience import PATIENCE_S
 
 PAID_SETTINGS = """\
 [tournament]
@@ -461,26 +458,6 @@ def test_where_nothing_can_be_judged_nothing_is_generated(
         assert "factuality: nothing can be judged: the rubric needs gold answers" in each.stderr
     assert doctor.returncode == 1
     assert "nothing can be judged" in " ".join(doctor.stdout.split())
-
-
-def test_a_process_that_is_killed_asks_again_for_what_was_under_way(
-    tourney_at_endpoint: Tourney, endpoint_folder: Path, fake: FakeOpenAI
-) -> None:
-    """What had been answered is on the ledger, and is not paid for again."""
-    fake.inject(Fault("slow"), Fault("slow", delay_s=PATIENCE_S))
-    process = begin(endpoint_folder, ("apply", "generate"), os.environ)
-    process.until(lambda: len(fake.traffic.asked) >= 2 and bool(recorded(endpoint_folder)))
-    process.kill()
-
-    assert tourney_at_endpoint("apply", "generate").returncode == 0
-
-    asked = Counter(str(sorted(body.items(), key=str)) for body in fake.traffic.asked)
-    assert sorted(asked.values()) == [1, 1, 1, 2]
-    assert (
-        len({each.response_key for each in recorded(endpoint_folder)})
-        == len(recorded(endpoint_folder))
-        == 4
-    )
 
 
 def test_an_evaluation_at_a_server_is_planned_paid_and_done_once(

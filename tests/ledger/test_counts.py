@@ -24,9 +24,9 @@ from ledger.store import Ledger
 from tests.support.builders import worlds
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.evaluations import answer, observed, plan, unscorable
-from tests.support.builders.events import STREAM, key, known, opened
+from tests.support.builders.events import STREAM, key, known
 from tests.support.builders.scores import put_answer, scored_plan
-from tests.support.builders.worlds import answered, cup, failure_of, history, matches_of, reconciled
+from tests.support.builders.worlds import cup, failure_of, history
 from tests.support.faults.hostile import loosen
 from tests.support.strategies.events import histories as any_histories
 from tests.support.strategies.tournaments import tournament_histories
@@ -101,27 +101,33 @@ def test_counts_are_those_of_the_events(
             assert found.decided == outcomes.count("a") + outcomes.count("b")
 
 
-def test_responses_are_counted_with_their_tokens() -> None:
-    """What a tournament cost in tokens is asked first."""
+def test_a_stream_is_counted_by_kind_and_outcome() -> None:
+    """A worked example: what was opened and registered is no work, and what was sent no plan."""
     opening = cup()
     cell = worlds.planned_pairings(known(*opening))[0].a
-
-    found = counts(*history(opening), worlds.unanswerable(cell))
-
-    assert found == NOTHING._replace(responses=6, tokens=18, responses_failed=1)
-
-
-def test_a_text_that_looks_like_a_field_is_a_text() -> None:
-    """A model may be asked about our ledger, and quote it."""
-    opening = cup()
+    planned, batch = plan(), planned_batch(key("one"))
     events = [
-        replace(event, text='{"n_generated_tokens":99,"outcome":"tie"} \\"outcome":"tie"')
-        if isinstance(event, ResponseGenerated)
-        else event
-        for event in history(opening)
+        *history(opening, "a", "b", "a", "tie", "inconsistent"),
+        worlds.unanswerable(cell),
+        *(planned, *observed(planned, [answer()] * 2), unscorable(planned, 2)),
+        *(batch, sent(batch.batch_key)),
     ]
 
-    assert counts(*events) == counts(*history(opening))
+    found = counts(*events)
+
+    assert found == NOTHING._replace(
+        responses=6,
+        tokens=18,
+        responses_failed=1,
+        verdicts=10,
+        reconciled=5,
+        tied=1,
+        inconsistent=1,
+        samples=2,
+        unscorable=1,
+        batches=1,
+    )
+    assert found.decided == 3
 
 
 def test_every_reason_for_no_verdict_counts() -> None:
@@ -142,43 +148,6 @@ def test_a_score_that_is_missing_is_no_missing_verdict() -> None:
     )
 
     assert found == NOTHING._replace(without_verdict=1)
-
-
-def test_ties_of_identical_responses_are_ties() -> None:
-    """They count as the pairs they are, whether or not a judge was asked."""
-    (match, *_) = matches_of(known(*answered(cup())))
-
-    found = counts(replace(reconciled(match, "tie"), basis="identical"))
-
-    assert found == NOTHING._replace(reconciled=1, tied=1)
-
-
-def test_outcomes_are_counted_by_name() -> None:
-    """Decided, tied and inconsistent pairs add up to what was reconciled."""
-    found = counts(*history(cup(), "a", "b", "a", "tie", "inconsistent"))
-
-    assert (found.decided, found.tied, found.inconsistent) == (3, 1, 1)
-
-
-def test_samples_are_counted_by_whether_they_could_be_scored() -> None:
-    """Many unscorable ones are the first sign that a context is too long for a model."""
-    planned = plan()
-
-    found = counts(planned, *observed(planned, [answer()] * 2), unscorable(planned, 2))
-
-    assert found == NOTHING._replace(samples=2, unscorable=1)
-
-
-def test_batches_are_counted_once_they_are_planned() -> None:
-    """Whoever looks for those in flight need not look where there are none."""
-    plans = [planned_batch(key("one"), number=n) for n in (1, 2)]
-
-    assert counts(*plans, sent(plans[0].batch_key)) == NOTHING._replace(batches=2)
-
-
-def test_a_tournament_in_which_nothing_happened_has_no_counts() -> None:
-    """A registration is no work."""
-    assert counts(*opened()) == NOTHING
 
 
 def test_an_event_that_cannot_be_read_is_told_and_not_counted(ledger: Ledger) -> None:

@@ -27,7 +27,7 @@ from ledger.identity import StreamId
 from ledger.recorded import StoredEvent
 from ledger.storage.connection import connect_for_writing, immediate_transaction
 from ledger.store import Ledger
-from tests.support.builders.events import N_FILED, STREAM, key, verdict, verdicts
+from tests.support.builders.events import N_FILED, STREAM, key, verdicts
 from tests.support.faults.hostile import unprivileged
 from tests.support.strategies.events import histories
 
@@ -118,15 +118,6 @@ def test_a_merged_ledger_is_exported_and_imported_like_any_other(
     with imported(content) as copy:
         assert exported(copy) == content
         assert copy.head == head
-
-
-def test_rows_are_read_as_they_lay_in_the_ledger(ledger: Ledger) -> None:
-    """Positions, versions and links are not in the file, and follow from it."""
-    ledger.append(STREAM, verdicts(2))
-    ledger.append(OTHER, verdicts(1))
-    ledger.append(STREAM, verdicts(1, after=2))
-
-    assert read(exported(ledger)) == list(ledger.rows())
 
 
 def test_an_empty_ledger_has_an_export_too(ledger: Ledger) -> None:
@@ -279,15 +270,6 @@ def test_rows_are_given_before_the_end_is_known(lines: list[bytes]) -> None:
         list(reading)
 
 
-def test_the_payload_keeps_its_bytes(ledger: Ledger) -> None:
-    """Hashes are of bytes: what JSON may spell in two ways must come back in the same."""
-    ledger.append(STREAM, [verdict(key("q"), by='"\\/ é \u2028 \x7f')])
-
-    (row,) = read(exported(ledger))
-
-    assert [row] == list(ledger.rows())
-
-
 @pytest.mark.parametrize("event_id", [bytes(16), bytes(12)], ids=["of no fact", "too short"])
 def test_an_event_under_an_id_that_is_not_its_own_is_refused(
     ledger: Ledger, event_id: bytes
@@ -330,14 +312,6 @@ def rows_of(path: Path) -> list[StoredEvent]:
     with Ledger.read_only(path) as ledger:
         assert audit(ledger) == ()
         return list(ledger.rows())
-
-
-def test_a_backup_holds_what_the_ledger_held(filed: Path, to: Path) -> None:
-    """It is put back when all else is lost: every byte of every event counts."""
-    with Ledger.read_only(filed) as ledger:
-        back_up(ledger, to)
-
-    assert rows_of(to) == rows_of(filed)
 
 
 def test_a_backup_holds_what_still_lies_in_the_wal(path: Path, to: Path) -> None:

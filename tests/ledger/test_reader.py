@@ -13,12 +13,11 @@ from commands.importing.merge import merge_ledger
 from ledger.auditing.audit import audit
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
-from ledger.identity import StreamId
-from ledger.keys import key_named, key_of
+from ledger.identity import StreamId, key_named, key_of
 from ledger.recorded import Recorded, StoredEvent
 from ledger.search import newest, with_id
 from ledger.store import Ledger
-from tests.support.builders.events import N_FILED, NOON, STREAM, opened, verdicts
+from tests.support.builders.events import NOON, STREAM, opened, verdicts
 from tests.support.faults.damage import hide, mislead
 from tests.support.faults.hostile import loosen
 from tests.support.strategies.events import histories
@@ -264,15 +263,6 @@ def test_what_begins_no_id_finds_nothing(ledger: Ledger, beginning: str) -> None
     found = with_id(ledger, beginning)
 
     assert found == ()
-
-
-def test_searching_a_damaged_file_is_reported(filed: Path) -> None:
-    """As in reading: a sentence that names the file, not a traceback."""
-    healthy = filed.read_bytes()
-    filed.write_bytes(healthy[:16_384] + bytes(16_384) + healthy[32_768:])
-
-    with Ledger.read_only(filed) as ledger, pytest.raises(CannotRead, match="malformed"):
-        newest(ledger, until=N_FILED, limit=1)
 
 
 def test_events_are_found_by_their_keys(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

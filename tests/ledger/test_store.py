@@ -27,7 +27,6 @@ from ledger.events.judging import VerdictReceived
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import EVENTS, Event
 from ledger.identity import StreamId, digest_of_bytes
-from ledger.storage.connection import connect_for_writing
 from ledger.store import Ledger, utc_now
 from tests.support.builders.events import (
     N_FILED,
@@ -77,28 +76,6 @@ def test_versions_count_within_each_stream(ledger: Ledger) -> None:
 
     places = [(each.stream, each.version) for each in ledger.read()]
     assert places == [(STREAM, 1), (STREAM, 2), (OTHER, 1), (STREAM, 3)]
-
-
-def test_reading_one_stream_leaves_out_the_others(ledger: Ledger) -> None:
-    """A tournament's state is folded from its own events only."""
-    ledger.append(STREAM, verdicts(1))
-    other = placed(ledger.append(OTHER, verdicts(1)))
-    ledger.append(STREAM, verdicts(1, after=1))
-
-    read = tuple(ledger.read(stream=OTHER))
-
-    assert read == other
-
-
-def test_streams_are_named_in_the_order_they_began(ledger: Ledger) -> None:
-    """A user who asks what a file holds sees each tournament once."""
-    ledger.append(OTHER, verdicts(2))
-    ledger.append(STREAM, verdicts(1))
-    ledger.append(OTHER, verdicts(1, after=2))
-
-    streams = ledger.streams()
-
-    assert streams == (OTHER, STREAM)
 
 
 def test_a_failing_batch_leaves_nothing_behind(ledger: Ledger) -> None:
@@ -244,17 +221,6 @@ def test_an_empty_batch_records_nothing(ledger: Ledger) -> None:
     assert ledger.head == (0, GENESIS.hex())
 
 
-def test_events_outlive_the_process_that_told_them(path: Path) -> None:
-    """A run is resumed from the file alone."""
-    with Ledger.open(path) as ledger:
-        appended = placed(ledger.append(STREAM, verdicts(2)))
-
-    with Ledger.open(path) as reopened:
-        more = placed(reopened.append(STREAM, verdicts(1, after=2)))
-
-        assert tuple(reopened.read()) == (*appended, *more)
-
-
 def test_recorded_time_never_goes_back() -> None:
     """A clock set back would give one time two as-of positions."""
     hour = timedelta(hours=1)
@@ -384,21 +350,6 @@ def test_a_ledger_opened_to_read_refuses_to_append(filed: Path) -> None:
             ledger.append(STREAM, verdicts(1, after=N_FILED))
 
         assert positions(ledger) == [1, 2, 3]
-
-
-def test_a_full_disk_loses_nothing_that_was_recorded(filed: Path) -> None:
-    """Room runs out in the middle of long runs; what was paid for stays."""
-    connection = connect_for_writing(filed)
-    (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {n_pages}")
-    long = replace(verdict(key("long")), reply="x" * 1_000_000)
-
-    with Ledger(connection, filed) as ledger:
-        with pytest.raises(CannotWrite, match=r"full; this step recorded nothing: free disk space"):
-            ledger.append(STREAM, [*verdicts(1, after=N_FILED), long])
-
-        assert positions(ledger) == [1, 2, 3]
-        assert audit(ledger) == ()
 
 
 @contextmanager

@@ -1,22 +1,15 @@
 """Measure weights of 7B shapes on a GPU, in bfloat16; without one, say what would be measured.
 
-The weights are random, as are the prompts: what is measured is time and memory. VLLM_URL, such as
-http://localhost:8000/v1, names a server to compare with, of weights of such shapes; one on the same
-GPU must leave room: `vllm serve MODEL --gpu-memory-utilization 0.4`.
+The weights are random, as are the prompts: what is measured is time and memory.
 """
 
-import json
-import os
-import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import torch
-from transformers import Olmo2ForCausalLM
 from transformers.cache_utils import DynamicLayer
 
 from commands.backends.hydra._context import HeadRoles, HydraContext
@@ -36,7 +29,6 @@ from tests.benchmarks.table import Row, compared, machine, renewed, section
 TABLE: Final = Path(__file__).parents[3] / "data" / "benchmarks-gpu.md"
 PLAN: Final = """\
 - plain weights, greedy and sampled, 8 and 32 rows: tokens/s, beside transformers' own generate
-- the same at 8, 32 and 128 rows beside a server of vLLM, where VLLM_URL names one
 - the share of a step in sampling, 64 rows, 100,352 tokens of vocabulary
 - memory of a Hydra of nine heads and one for uncertainty, beside 21.9 GB + 0.918 MB per token
 - the product of experts, 1, 8 and 32 prompts: tokens/s, beside the same product without drafts,
@@ -45,8 +37,6 @@ PLAN: Final = """\
 PAPER_GB: Final = 21.9  # of weights, of ten heads
 PAPER_TOKEN_MB: Final = 0.918  # of caches
 N_TOKENS: Final = 64  # of each answer
-SERVER_ROWS: Final = (8, 32, 128)
-N_KNOWN: Final = 1_000  # tokens that every vocabulary has
 N_COLUMNS: Final = 8  # that a token's memory is the mean of
 STRENGTH: Final = 0.3  # of LoRA
 N_COPIED: Final = 2**30  # bytes
@@ -81,8 +71,6 @@ def measure(bench: Bench, shape: Shape, device: torch.device, dtype: torch.dtype
         model = random_model(shape, dtype)
     yield from plain.measure(bench, model)
     yield sampling_share(bench, model, 64)
-    if url := os.environ.get("VLLM_URL"):
-        yield from server_rows(bench, model, url)
     with device:
         ten = random_hydra(model, STRENGTH, n_heads=N_HEADS + 1)
     yield memory_row(ten)
@@ -92,52 +80,6 @@ def measure(bench: Bench, shape: Shape, device: torch.device, dtype: torch.dtype
     del model
     for n_prompts in (1, 8, 32):
         yield _poe_row(bench, net, Work(n_prompts, bench.scaled(N_TOKENS, at_least=4)))
-
-
-def server_rows(bench: Bench, model: Olmo2ForCausalLM, url: str) -> Iterator[Row]:
-    """Compare with a server of vLLM on sampled answers that all have as many tokens."""
-    for n_rows in SERVER_ROWS:
-        n_new = bench.scaled(N_TOKENS, at_least=4)
-        work = plain.PlainWork(2 * n_rows, n_rows, n_new, temperature=1.0, may_end=False)
-        rounds = interleaved(
-            bench.n_rounds,
-            {
-                "here": partial(plain.rate_of, plain.leaving, model, work),
-                "server": partial(server_rate, url, work),
-            },
-        )
-        yield compared(
-            f"sampled, {work.n_prompts} prompts at {n_rows} rows, no answer ends early",
-            per_second(rounds.median("here")),
-            f"vLLM: {per_second(rounds.median('server'))}",
-            rounds.ratio("here", "server"),
-        )
-
-
-def server_rate(url: str, work: plain.PlainWork) -> float:
-    """Have a server of vLLM answer, so many requests at a time; return tokens per second."""
-    name = _asked(f"{url}/models")["data"][0]["id"]
-
-    def n_answered(prompt: plain.Prompt) -> int:
-        body = {"model": name, "prompt": prompt.prompt_ids, "seed": prompt.seed}
-        length = {"max_tokens": work.n_new, "ignore_eos": True, "temperature": work.temperature}
-        return int(_asked(f"{url}/completions", body | length)["usage"]["completion_tokens"])
-
-    counts: list[int] = []
-
-    def answer() -> None:
-        with ThreadPoolExecutor(work.n_rows) as threads:
-            counts.extend(threads.map(n_answered, work.prompts(N_KNOWN)))
-
-    took_s = seconds(answer)
-    return sum(counts) / took_s
-
-
-def _asked(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})  # noqa: S310  # the user's own
-    with urllib.request.urlopen(request) as reply:  # noqa: S310  # likewise
-        return dict(json.load(reply))
 
 
 @torch.inference_mode()

@@ -42,11 +42,10 @@ class PlainWork(NamedTuple):
     n_rows: int  # of a batch
     n_new: int
     temperature: float | None
-    may_end: bool = True  # some tokens end an answer, so that answers differ in length
 
     def ends(self, n_tokens: int) -> frozenset[int]:
         """Return the tokens that end an answer, of so many."""
-        return frozenset(range(0, n_tokens, MEAN_LENGTH) if self.may_end else ())
+        return frozenset(range(0, n_tokens, MEAN_LENGTH))
 
     def prompts(self, n_tokens: int) -> list[Prompt]:
         """Return the same prompts every time."""

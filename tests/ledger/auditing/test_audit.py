@@ -310,17 +310,3 @@ def test_every_event_that_can_be_read_is_read_beside_those_that_cannot(filed: Pa
 
     why = "unknown event type 'PairSettled'; a newer tourney may know it"
     assert each == [first, Fault(2, why), third]
-
-
-def test_an_unknown_event_is_a_fault_where_a_page_cannot_be_read_as_text_too(filed: Path) -> None:
-    """Each event of such a page is told apart, whatever is wrong with it."""
-    with Ledger.read_only(filed) as ledger:
-        first, *_ = ledger.read()
-    tamper(filed, "UPDATE event SET stream = CAST(x'ff' AS TEXT) WHERE position = 2")
-    tamper(filed, "UPDATE event SET type = 'PairSettled' WHERE position = 3")
-
-    with Ledger.read_only(filed) as ledger:
-        each = [each for page in ChainAuditor(ledger, ledger.head).pages() for each in page]
-
-    why = "unknown event type 'PairSettled'; a newer tourney may know it"
-    assert each == [first, Fault(2, "its stream or type is not UTF-8 text"), Fault(3, why)]

@@ -1,6 +1,5 @@
 """Events become bytes and events again: those of today, and those kept for ever."""
 
-import json
 from operator import attrgetter
 from pathlib import Path
 from typing import get_args
@@ -8,8 +7,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 from numpy import float64
 
 from ledger.errors import InvalidEvent
@@ -45,7 +43,7 @@ from tests.support.builders.events import (
     verdicts,
 )
 from tests.support.goldens.events import GOLDENS, SAMPLES, golden_name, write_missing
-from tests.support.strategies.events import BY_TYPE, events
+from tests.support.strategies.events import BY_TYPE
 
 
 @pytest.mark.parametrize("name", EVENTS.types)
@@ -59,15 +57,6 @@ def test_an_event_of_any_content_survives_being_stored(name: str, data: st.DataO
 
     assert restored == event
     assert EVENTS.encode(restored) == stored
-
-
-@given(event=events())
-def test_a_stored_event_is_plain_json_without_its_type(event: Event) -> None:
-    """The type is a column; told twice it could disagree with itself. What is unset is left out."""
-    stored = json.loads(EVENTS.encode(event))
-
-    names = {field.name for field in fields(type(event))}
-    assert stored.keys() == {name for name in names if getattr(event, name) is not UNSET}
 
 
 @pytest.mark.parametrize("name", EVENTS.types)
@@ -85,16 +74,6 @@ def test_an_unknown_type_is_named() -> None:
         LookupError, match="unknown event type 'PairSettled'; a newer tourney may know"
     ):
         EVENTS.decode("PairSettled", 1, b"{}")
-
-
-def test_an_unknown_schema_version_is_named() -> None:
-    """Fields of a later version may mean something else under the same name."""
-    later = VerdictReceived.schema_version + 1
-
-    with pytest.raises(
-        LookupError, match=rf"unknown version {later} of VerdictReceived \(known: .*; a newer tour"
-    ):
-        EVENTS.decode("VerdictReceived", later, EVENTS.encode(verdict(key("query"))))
 
 
 @pytest.mark.parametrize(

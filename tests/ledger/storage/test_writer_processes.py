@@ -28,7 +28,7 @@ from tests.support.patience import PATIENCE_S as RACE_PATIENCE_S
 ROOT = Path(__file__).parents[3]
 
 
-BY_DAY: Final = (5, 2, 2)  # rounds with one writer, with four, and of a ledger's beginning
+BY_DAY: Final = (3, 1, 1)  # rounds with one writer, with four, and of a ledger's beginning
 BY_NIGHT: Final = (40, 10, 5)
 
 
@@ -222,9 +222,9 @@ def run_to_the_end(writers: Sequence[Process]) -> list[list[Told]]:
     return told
 
 
-@pytest.mark.parametrize("streams", [[STREAM] * N_WRITERS, [f"s{n}" for n in range(N_WRITERS)]])
-def test_processes_append_at_once_and_every_receipt_is_true(path: Path, streams: list[str]) -> None:
-    """A tournament's judges may run side by side, on one machine's ledger."""
+def test_processes_append_at_once_and_every_receipt_is_true(path: Path) -> None:
+    """A tournament's judges may run side by side, on one machine's ledger; two share a stream."""
+    streams = [STREAM, STREAM, "s0", "s1"]
     with processes("singles", path, *streams, n_batches=N_EACH) as writers:
         for writer in writers:
             go(writer)

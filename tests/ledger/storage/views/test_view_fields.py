@@ -6,7 +6,7 @@ is read under its older name, too, or here is red.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -124,47 +124,3 @@ def test_a_view_reads_only_fields_that_its_events_have(view: LedgerView) -> None
 def test_no_view_reads_an_older_event_by_the_names_of_today_alone() -> None:
     """SQL takes no upcast: name the older field, too, by coalesce(today's, the older)."""
     assert misread(VIEWS, olders()) == set()
-
-
-PAYLOAD = json.loads((GOLDENS / "PairReconciled.v1.json").read_bytes())
-
-
-def renamed(event: dict[str, Any]) -> dict[str, Any]:
-    """Return what an older tourney would have written if it had called an outcome a result."""
-    return {("result" if name == "outcome" else name): event[name] for name in event}
-
-
-def in_other_words(event: dict[str, Any]) -> dict[str, Any]:
-    """Return what an older tourney would have written if its outcomes were numbers."""
-    return event | {"outcome": 1}
-
-
-def without(event: dict[str, Any]) -> dict[str, Any]:
-    """Return what an older tourney would have written if it knew no outcome."""
-    return {name: event[name] for name in event if name != "outcome"}
-
-
-@pytest.mark.parametrize("change", [renamed, in_other_words, without])
-def test_a_field_that_an_upcast_touches_is_found(
-    change: Callable[[dict[str, Any]], dict[str, Any]],
-) -> None:
-    """So the first real upcast is told what views have to learn."""
-    assert misread(VIEWS, [Older("PairReconciled", change(PAYLOAD), PAYLOAD)]) == {
-        ("outcomes", "outcome")
-    }
-
-
-def test_a_view_that_names_both_is_right() -> None:
-    """What the message asks for is enough."""
-    both = "coalesce(data ->> '$.outcome', data ->> '$.result')"
-    views = [
-        view._replace(
-            columns=tuple(
-                each._replace(sql=each.sql.replace("data ->> '$.outcome'", both))
-                for each in view.columns
-            )
-        )
-        for view in VIEWS
-    ]
-
-    assert misread(views, [Older("PairReconciled", renamed(PAYLOAD), PAYLOAD)]) == set()
