@@ -33,11 +33,6 @@ def kind_at(place: str | Path, mounts: Path, *lines: str) -> str | None:
     return foreign_kind(Path(place), mounts)
 
 
-def test_a_local_disk_is_no_network(mounts: Path) -> None:
-    """Nearly every ledger lies there, and nothing is to be said."""
-    assert kind_at("/home/me/run.ledger", mounts, LOCAL, NFS) is None
-
-
 FOREIGN_KINDS = (
     *("9p", "afs", "beegfs", "ceph", "cifs", "fakeowner", "gfs2", "lustre", "nfs", "nfs4", "ocfs2"),
     *("prl_fs", "smb3", "vboxsf", "virtiofs", "vmhgfs"),
@@ -65,63 +60,40 @@ def test_a_local_kind_is_fine_below_a_network(mounts: Path, kind: str) -> None:
     assert kind_at("/mnt/nfs/disk/run.ledger", mounts, NFS, mounted) is None
 
 
-@pytest.mark.parametrize("kind", ["9p", "virtiofs"])
-def test_the_root_of_a_sandbox_is_its_own_disk(mounts: Path, kind: str) -> None:
-    """Nobody else opens a file there; what a host shares is mounted at a folder."""
-    root, shared = f"none / {kind} rw 0 0", f"host /host {kind} rw 0 0"
-
-    assert kind_at("/var/run.ledger", mounts, root, shared) is None
-    assert kind_at("/host/run.ledger", mounts, root, shared) == kind
-    assert kind_at("/var/run.ledger", mounts, "server:/root / nfs4 rw 0 0") == "nfs4"
+IN_NFS = "/dev/sdb1 /mnt/nfs/local xfs rw 0 0"
+IN_LOCAL = "//server/share /mnt/nfs/local/far cifs rw 0 0"
+OVER_NFS = "tmpfs /mnt/nfs tmpfs rw 0 0"
+SANDBOX, SHARED = "none / 9p rw 0 0", "host /host 9p rw 0 0"
+SPACES, BACKSLASH = (f"s:/e {name} nfs rw 0 0" for name in (r"/my\040share", r"/a\134b\011c"))
 
 
-def test_a_place_below_no_mount_is_not_refused(mounts: Path) -> None:
-    """A program in a cage of its own may see none."""
-    assert kind_at("/home/me/run.ledger", mounts, NFS) is None
+@pytest.mark.parametrize(
+    ("place", "expected", "mounted"),
+    [
+        ("/home/me", None, [LOCAL, NFS]),
+        ("/home/me", None, [NFS]),  # below no mount: a program in a cage of its own may see none
+        ("/mnt/nfs", "nfs4", [IN_LOCAL, IN_NFS, LOCAL, NFS]),
+        ("/mnt/nfs/local", None, [IN_LOCAL, IN_NFS, LOCAL, NFS]),
+        ("/mnt/nfs/local/far", "cifs", [IN_LOCAL, IN_NFS, LOCAL, NFS]),
+        ("/mnt/nfs", None, [LOCAL, NFS, OVER_NFS]),  # what is mounted over another hides it
+        ("/mnt/nfs-backup", None, [LOCAL, NFS]),  # names are compared whole
+        ("/my share", "nfs", [LOCAL, SPACES]),
+        ("/a\\b\tc", "nfs", [LOCAL, BACKSLASH]),
+        ("/var", None, [SANDBOX, SHARED]),  # the root of a sandbox is its own disk
+        ("/host", "9p", [SANDBOX, SHARED]),
+        ("/var", "nfs4", ["server:/root / nfs4 rw 0 0"]),
+    ],
+)
+def test_the_innermost_mount_decides(
+    mounts: Path, place: str, expected: str | None, mounted: list[str]
+) -> None:
+    """A scratch disk below a network home is local, whatever is around it."""
+    assert kind_at(f"{place}/run.ledger", mounts, *mounted) == expected
 
 
 def test_this_machine_can_keep_ledgers(path: Path) -> None:
     """Every other test opens one in such a folder."""
     assert foreign_kind(path) is None
-
-
-@pytest.mark.parametrize(
-    ("place", "expected"),
-    [
-        ("/mnt/nfs/run.ledger", "nfs4"),
-        ("/mnt/nfs/local/run.ledger", None),
-        ("/mnt/nfs/local/far/run.ledger", "cifs"),
-    ],
-)
-def test_the_innermost_mount_decides(mounts: Path, place: str, expected: str | None) -> None:
-    """A scratch disk below a network home is local, whatever is around it."""
-    local = "/dev/sdb1 /mnt/nfs/local xfs rw 0 0"
-    far = "//server/share /mnt/nfs/local/far cifs rw 0 0"
-
-    assert kind_at(place, mounts, far, local, LOCAL, NFS) == expected
-
-
-def test_the_last_of_two_mounts_at_one_place_decides(mounts: Path) -> None:
-    """What is mounted over another hides it."""
-    over = "tmpfs /mnt/nfs tmpfs rw 0 0"
-
-    assert kind_at("/mnt/nfs/run.ledger", mounts, LOCAL, NFS, over) is None
-
-
-def test_a_place_whose_name_only_begins_alike_is_another(mounts: Path) -> None:
-    """Names are compared whole: /mnt/nfs-backup is not on /mnt/nfs."""
-    assert kind_at("/mnt/nfs-backup/run.ledger", mounts, LOCAL, NFS) is None
-
-
-@pytest.mark.parametrize(
-    ("escaped", "place"),
-    [(r"/mnt/my\040share", "/mnt/my share"), (r"/mnt/a\134b\011c", "/mnt/a\\b\tc")],
-)
-def test_escaped_names_are_understood(mounts: Path, escaped: str, place: str) -> None:
-    """The table is split at spaces, so a space in a name is spelt otherwise."""
-    mounted = f"server:/export {escaped} nfs rw 0 0"
-
-    assert kind_at(f"{place}/run.ledger", mounts, LOCAL, mounted) == "nfs"
 
 
 def test_a_link_lies_where_it_leads(mounts: Path, tmp_path: Path) -> None:
