@@ -106,7 +106,7 @@ def test_a_stream_is_counted_by_kind_and_outcome() -> None:
     opening = cup()
     cell = worlds.planned_pairings(known(*opening))[0].a
     planned, batch = plan(), planned_batch(key("one"))
-    events = [
+    events: list[Event] = [
         *history(opening, "a", "b", "a", "tie", "inconsistent"),
         worlds.unanswerable(cell),
         *(planned, *observed(planned, [answer()] * 2), unscorable(planned, 2)),
