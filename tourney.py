@@ -29,8 +29,11 @@ from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, W
 if TYPE_CHECKING:
     from commands.backends.jobs.evaluator import Evaluator
     from commands.backends.jobs.job import ExecutionSpec
-    from commands.evaluating.comparison import PerplexityComparisonEvaluation
-    from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
+    from commands.evaluating.likelihoods import (
+        EncodingEvaluation,
+        PerplexityComparisonEvaluation,
+        PerplexityEvaluation,
+    )
     from commands.evaluating.rollout import RolloutEvaluation
     from commands.evaluating.samples import Inference
     from commands.reading.views import Rows, SetView, TournamentView
@@ -69,7 +72,7 @@ _DOOR: Final[Mapping[str, str]] = {
     "RolloutEvaluation": "commands.evaluating.rollout",
     "EncodingEvaluation": "commands.evaluating.likelihoods",
     "PerplexityEvaluation": "commands.evaluating.likelihoods",
-    "PerplexityComparisonEvaluation": "commands.evaluating.comparison",
+    "PerplexityComparisonEvaluation": "commands.evaluating.likelihoods",
     "Inference": "commands.evaluating.samples",
     "Evaluator": "commands.backends.jobs.evaluator",
     "ExecutionSpec": "commands.backends.jobs.job",

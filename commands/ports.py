@@ -15,7 +15,7 @@ from ledger.events.options import Messages
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
-from ledger.identity import Digest
+from ledger.identity import Digest, EntrantId
 from projections.verdicts.queries import JudgeQuery
 
 
@@ -94,6 +94,9 @@ class Billing(Protocol):
         self, tasks: Sequence[GenerationTask], server: ServerFacts | None = None, /
     ) -> Sequence[GenerationTask]:
         """Record the first of one entrant's tasks as sent, and return them; none if none may be."""
+
+    def halt(self, entrant: EntrantId) -> None:
+        """Let an entrant be sent nothing more; what is under way is recorded."""
 
     def is_halted(self, entrant: Entrant) -> bool:
         """Say whether an entrant is asked nothing more, and the others go on."""

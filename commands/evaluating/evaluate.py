@@ -190,7 +190,6 @@ def evaluate_all(
     *,
     on_progress: OnProgress,
     limit: int | None = None,
-    halt: Callable[[EntrantId], None] = lambda _: None,
 ) -> EvaluationCounts:
     """Observe the missing samples of several plans in turn, at most `limit` in all.
 
@@ -199,7 +198,6 @@ def evaluate_all(
         planned: The plans.
         on_progress: Is told of each batch.
         limit: The most samples.
-        halt: Lets an endpoint entrant be sent nothing more; what is under way is still recorded.
 
     Raises:
         LeftUnanswered: Some requests got no answer; raised after all plans had their turn.
@@ -214,7 +212,8 @@ def evaluate_all(
         for answer in _answers(results) if entrant.loader == "endpoint" else ():
             if why := why_stop(entrant, answer.text, answer.finish_reason, n_empty):
                 stopped[entrant.entrant_id] = why
-                halt(entrant.entrant_id)
+                if plan.inference.stop:
+                    plan.inference.stop()
 
     total, left, held = EvaluationCounts(0, 0, 0, 0), limit, DeferredFailures()
     every = tuple(planned)

@@ -97,6 +97,11 @@ class Evaluation(ABC):
         """Return an item's examples and question as turns of a chat."""
         raise NotImplementedError(index)
 
+    @property
+    def has_chat(self) -> bool:
+        """Whether its table says that a chat template shows the questions."""
+        return self._chat_form not in {None, "none"}
+
     def chat_form(self, inference: Inference) -> ChatForm:  # noqa: ARG002  # rollouts use it
         """Return how a chat template shows the questions; none: as plain text."""
         return self._chat_form or "none"
@@ -116,10 +121,10 @@ class Evaluation(ABC):
 
         A system prompt goes before it, which is no part of the item.
         """
-        form = self._chat_form
-        if form is None or form == "none":
+        if not self.has_chat:
             return ()
-        return after_system(system, messages_of(self.chat_turns(index), form), self.between)
+        messages = messages_of(self.chat_turns(index), self._chat_form or "none")
+        return after_system(system, messages, self.between)
 
     def prefix(self) -> str:
         """Return how the names of its metrics begin."""
@@ -167,10 +172,11 @@ class Evaluation(ABC):
     def beginning(self) -> Mapping[str, Json]:
         """Return how texts begin, if not as by default; TypeError if `bos` is no truth value."""
         begins = require_boolean(self.bos, f"{type(self).__name__}.bos is")
-        found: dict[str, Json] = {} if begins else {"bos": False}
-        if self.between != BETWEEN and self._chat_form not in {None, "none"}:
-            found["between"] = self.between
-        return found
+        between = self.between if self.has_chat else BETWEEN
+        return {
+            **({} if begins else {"bos": False}),
+            **({} if between == BETWEEN else {"between": between}),
+        }
 
     def n_samples(self, options: EvaluationOptions) -> int:  # noqa: ARG002  # rollouts use them
         """Return the number of samples per item."""

@@ -1,17 +1,19 @@
 """Evaluations scored from the log-likelihoods that an entrant gives to texts.
 
-`LikelihoodEvaluation` is their base; `EncodingEvaluation` scores the likeliest token at each place,
-`PerplexityEvaluation` a whole document. Comparisons of continuations are in comparison.py.
+`EncodingEvaluation` scores the likeliest token at each place, `PerplexityEvaluation` a whole
+document, `PerplexityComparisonEvaluation` which of several continuations of a text is likeliest.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import ClassVar
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from commands.entrants.chats import Chat, recorded_text, user_turn
 from commands.evaluating.evaluation import Evaluation, SampleResult
 from commands.evaluating.rollout import ScoredEvaluation
 from commands.evaluating.samples import (
@@ -22,19 +24,28 @@ from commands.evaluating.samples import (
     UnscorableSample,
 )
 from commands.evaluating.user_code import blame_evaluation
-from commands.evaluating.values import Scores, require_scores, require_text
+from commands.evaluating.values import (
+    ComparisonItem,
+    Scores,
+    comparison_item,
+    reduce_scores,
+    require_boolean,
+    require_scores,
+    require_text,
+)
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
+    Choice,
+    ChoicesObserved,
     DocumentObserved,
     EvaluationKind,
     Observation,
     PredictionObserved,
 )
 from ledger.events.registration import Entrant
-from ledger.identity import Digest, Json, digest_of
-
-Results = Mapping[str, ContinuationLikelihood]
+from ledger.identity import Json, digest_of
+from projections.evaluations.scores import credit
 
 
 class LikelihoodEvaluation(Evaluation):
@@ -49,9 +60,9 @@ class LikelihoodEvaluation(Evaluation):
 
     @abstractmethod
     def observation_of(
-        self, sample: Sample, continuations: Sequence[Continuation], results: Results
+        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
     ) -> Observation:
-        """Return the observation of a sample from the results, by key of its continuations."""
+        """Return the observation of a sample from the log-likelihoods of its continuations."""
 
     def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:  # noqa: ARG002  # as rollouts
         """Return the entrant without its decoding, which log-likelihoods do not depend on."""
@@ -72,26 +83,21 @@ class LikelihoodEvaluation(Evaluation):
     ) -> Iterator[tuple[SampleResult, ...]]:
         """Compute all log-likelihoods; yield each sample as soon as its own are done."""
         entrant = self.configured(inference, options)
-        of_sample = {sample: self._continuations_of(sample, entrant) for sample in samples}
-        waiting = dict(of_sample)
-        every = {each.key: each for continuations in of_sample.values() for each in continuations}
-        results: dict[str, ContinuationLikelihood] = {}
-        failures: dict[str, LikelihoodFailure] = {}
+        waiting = {sample: self._continuations_of(sample, entrant) for sample in samples}
+        every = {text.key: text for texts in waiting.values() for text in texts}
+        results: dict[str, ContinuationLikelihood | LikelihoodFailure] = {}
         model = inference.require_likelihoods(self.id)()
         for batch in model.log_likelihoods([*every.values()]):
-            for each in batch:
-                if isinstance(each, ContinuationLikelihood):
-                    results[each.key] = each
-                else:
-                    failures[each.key] = each
+            results |= {result.key: result for result in batch}
             done = [
                 sample
-                for sample, continuations in waiting.items()
-                if all(each.key in results or each.key in failures for each in continuations)
+                for sample, texts in waiting.items()
+                if all(text.key in results for text in texts)
             ]
             if done:
                 yield tuple(
-                    self._result(sample, waiting.pop(sample), results, failures) for sample in done
+                    self._result(sample, texts, [results[text.key] for text in texts])
+                    for sample, texts in [(sample, waiting.pop(sample)) for sample in done]
                 )
 
     def _continuations_of(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
@@ -105,29 +111,22 @@ class LikelihoodEvaluation(Evaluation):
         self,
         sample: Sample,
         continuations: Sequence[Continuation],
-        results: Results,
-        failures: Mapping[str, LikelihoodFailure],
+        results: Sequence[ContinuationLikelihood | LikelihoodFailure],
     ) -> SampleResult:
-        for continuation in continuations:
-            if fault := failures.get(continuation.key):
-                return UnscorableSample(sample, fault.reason, fault.detail)
+        likelihoods = []
+        for result in results:
+            if isinstance(result, LikelihoodFailure):
+                return UnscorableSample(sample, result.reason, result.detail)
+            likelihoods.append(result)
         with blame_evaluation(self.id, f"scoring {sample.label}"):
-            observation = self.observation_of(sample, continuations, results)
-        rows = tuple(
-            TokenRow(each.context_ids, each.text_ids)
-            for each in (results[p.key] for p in self.primary_continuations(continuations))
-        )
-        return ObservedSample(sample, self.cluster(continuations), observation, rows)
+            observation = self.observation_of(sample, likelihoods)
+        # samples of one context, or of one text, are not independent
+        cluster = digest_of(continuations[0].context or continuations[0].text)
+        return ObservedSample(sample, cluster, observation, self.rows(likelihoods))
 
-    def primary_continuations(
-        self, continuations: Sequence[Continuation]
-    ) -> Sequence[Continuation]:
-        """Return the continuations whose tokens `return_intermediates` shows."""
-        return continuations
-
-    def cluster(self, continuations: Sequence[Continuation]) -> Digest:
-        """Return the cluster of dependent samples: the digest of their context, or text."""
-        return digest_of(continuations[0].context or continuations[0].text)
+    def rows(self, likelihoods: Sequence[ContinuationLikelihood]) -> tuple[TokenRow, ...]:
+        """Return the tokens that `return_intermediates` shows of a sample."""
+        return tuple(TokenRow(each.context_ids, each.text_ids) for each in likelihoods)
 
 
 class TextEvaluation(LikelihoodEvaluation):
@@ -146,18 +145,16 @@ class TextEvaluation(LikelihoodEvaluation):
 
     def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
         """Return the text, without a context."""
-        text = self.item(sample.index)
-        return (
-            Continuation(
-                sample.item,
-                entrant,
-                "",
-                text,
-                rolls=self.rolls,
-                bos=self.bos,
-                shows_predicted=self.shows_predicted,
-            ),
+        text = Continuation(
+            sample.item,
+            entrant,
+            "",
+            self.item(sample.index),
+            rolls=self.rolls,
+            bos=self.bos,
+            shows_predicted=self.shows_predicted,
         )
+        return (text,)
 
 
 class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
@@ -179,21 +176,19 @@ class EncodingEvaluation(ScoredEvaluation, TextEvaluation):
         return {**super().settings(inference, options), "scored_by": self.id}
 
     def observation_of(
-        self,
-        sample: Sample,  # noqa: ARG002  # as comparisons
-        continuations: Sequence[Continuation],
-        results: Results,
+        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
     ) -> Observation:
         """Return the predicted tokens, and their score."""
-        expected, each = continuations[0].text, results[continuations[0].key]
-        scored = self.score_text(expected, each.predicted)
+        (read,) = likelihoods
+        text = self.item(sample.index)
+        cleaned, score = self.score_text(text, read.predicted)
         return PredictionObserved(
-            text=expected,
-            predicted=each.predicted_ids,
-            target=each.text_ids,
-            prediction=each.predicted,
-            cleaned=scored.cleaned,
-            score=scored.score,
+            text=text,
+            predicted=read.predicted_ids,
+            target=read.text_ids,
+            prediction=read.predicted,
+            cleaned=cleaned,
+            score=score,
         )
 
 
@@ -217,26 +212,24 @@ class PerplexityEvaluation(TextEvaluation):
         return [*map(float, np.exp(per_sample_nll / per_sample_count))]
 
     def observation_of(
-        self,
-        sample: Sample,  # noqa: ARG002  # as comparisons
-        continuations: Sequence[Continuation],
-        results: Results,
+        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
     ) -> Observation:
         """Return the document's log-likelihood, and its length in tokens, bytes and words."""
-        document, each = continuations[0].text, results[continuations[0].key]
+        (read,) = likelihoods
+        document = self.item(sample.index)
         return DocumentObserved(
-            log_likelihood=each.log_likelihood,
-            n_tokens=len(each.text_ids),
+            log_likelihood=read.log_likelihood,
+            n_tokens=len(read.text_ids),
             n_bytes=len(document.encode()),
             n_words=len(document.split()),
-            n_windows=each.n_windows,
+            n_windows=read.n_windows,
         )
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the perplexity over all tokens, the sum of nats, or each document's perplexity."""
         documents = [each for each in observations if isinstance(each, DocumentObserved)]
-        nll = np.array([-each.log_likelihood for each in documents])
-        count = np.array([each.n_tokens for each in documents], dtype=np.float64)
+        nll = np.array([-document.log_likelihood for document in documents])
+        count = np.array([document.n_tokens for document in documents], dtype=np.float64)
         if reduce == "none":
             every = np.full(len(observations), np.nan)
             is_observed = [isinstance(each, DocumentObserved) for each in observations]
@@ -246,3 +239,122 @@ class PerplexityEvaluation(TextEvaluation):
         if not documents:
             return float("nan")
         return float(nll.sum() if reduce == "sum" else np.exp(nll.sum() / count.sum()))
+
+
+class PerplexityComparisonEvaluation(LikelihoodEvaluation):
+    """Base of multiple-choice evaluations: a prefix, its continuations, and which one is correct.
+
+    The score is 1 if the correct continuation has the highest log-likelihood (the sum over all of
+    its tokens), and 1/k if k continuations tie for the highest, the correct one among them. Other
+    rules, such as length normalization, are metrics over the same recorded log-likelihoods.
+    """
+
+    kind: ClassVar[EvaluationKind] = "comparison"
+    asks_unconditional: bool = False  # also compute log-likelihoods without the prefix, for PMI
+
+    @abstractmethod
+    def get(self, index: int) -> tuple[str, Sequence[str], int]:
+        """Return an item's prefix, its continuations and the index of the correct one."""
+
+    def score(self, correct_flags: Sequence[float]) -> Sequence[float]:
+        """Return a score for each sample; `correct_flags` are 1, 0, or 1/k for ties.
+
+        Only calls of the evaluation and `Evaluator.evaluate` use it. The ledger records choices,
+        not scores, so the metrics of `tourney` and of results.json do not depend on this method or
+        on `higher_is_better`: higher is better for each of them.
+        """
+        return correct_flags
+
+    def item(self, index: int) -> ComparisonItem:
+        """Return an item's prefix, its continuations and the index of the correct one, checked."""
+        item = comparison_item(self.get(index), f"{type(self).__name__}.get({index})")
+        return self.in_chat(item, index)
+
+    def in_chat(self, item: ComparisonItem, index: int) -> ComparisonItem:
+        """Return an item with its prefix as it is recorded if a chat template shows it."""
+        messages = self.chat_messages(index)
+        return item._replace(prefix=recorded_text(messages)) if messages else item
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return the prefix as the user's turn."""
+        return user_turn(self.get(index)[0])
+
+    def configured(self, inference: Inference, options: EvaluationOptions) -> Entrant:
+        """Return the entrant without its decoding; in a chat, with its system prompt."""
+        entrant = super().configured(inference, options)
+        if not self.has_chat:
+            return entrant
+        return replace(entrant, options=entrant.chosen.in_evaluations(options.system))
+
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
+        """Return whether there is a chat, and whether unconditional likelihoods are computed too.
+
+        Raises:
+            ConfigurationError: The entrant gives no log-likelihoods.
+        """
+        says = f"{type(self).__name__}.asks_unconditional is"
+        asks = require_boolean(self.asks_unconditional, says)
+        unconditional = {"asks_unconditional": True} if asks else {}
+        chat = {"is_chat": True} if self.has_chat else {}
+        return {**super().settings(inference, options), **unconditional, **chat}
+
+    def continuations(self, sample: Sample, entrant: Entrant) -> tuple[Continuation, ...]:
+        """Return the continuations after their prefix, then, for PMI, without it."""
+        prefix, texts, _ = self.item(sample.index)
+        messages = self.chat_messages(sample.index, entrant.chosen.system)
+        conditional = (
+            Continuation(
+                f"{sample.item}:{index}", entrant, prefix, text, bos=self.bos, messages=messages
+            )
+            for index, text in enumerate(texts)
+        )
+        alone = (
+            Continuation(f"alone:{digest_of(text)}", entrant, "", text, bos=self.bos)
+            for text in (texts if self.asks_unconditional else ())
+        )
+        return (*conditional, *alone)
+
+    def observation_of(
+        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
+    ) -> Observation:
+        """Return the log-likelihood of each continuation."""
+        _, texts, correct = self.item(sample.index)
+        n_choices = len(texts)
+        conditional = likelihoods[:n_choices]
+        alone = [each.log_likelihood for each in likelihoods[n_choices:]] or [None] * n_choices
+        choices = (
+            Choice(
+                log_likelihood=each.log_likelihood,
+                n_tokens=len(each.text_ids),
+                n_bytes=len(text.encode()),
+                n_chars=len(text),
+                is_greedy=each.predicted_ids == each.text_ids,
+                unconditional=unconditional,
+            )
+            for text, each, unconditional in zip(texts, conditional, alone, strict=True)
+        )
+        return ChoicesObserved(
+            choices=tuple(choices),
+            correct=correct,
+            n_context_tokens=max(len(each.context_ids) for each in conditional),
+            is_truncated=any(each.is_truncated for each in conditional),
+        )
+
+    def rows(self, likelihoods: Sequence[ContinuationLikelihood]) -> tuple[TokenRow, ...]:
+        """Return the tokens of the continuations after their prefix."""
+        n_alone = len(likelihoods) // 2 if self.asks_unconditional else 0
+        return super().rows(likelihoods[: len(likelihoods) - n_alone])
+
+    def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
+        """Return the mean or the sum of the scores, or each."""
+        earned = [
+            credit([choice.log_likelihood for choice in each.choices], each.correct)
+            if isinstance(each, ChoicesObserved)
+            else float("nan")
+            for each in observations
+        ]
+        known = [flag for flag in earned if not isnan(flag)]
+        what = f"{type(self).__name__}.score gives"
+        scores = iter(require_scores(self.score(known), len(known), what))
+        every = [flag if isnan(flag) else next(scores) for flag in earned]
+        return reduce_scores(every, reduce)

@@ -237,7 +237,6 @@ def evaluate_with_consent(
             [each.billed_by(billing) for each in planned.evaluations],
             on_progress=console.on_progress,
             limit=spending.limit,
-            halt=billing.halt,
         )
     finally:
         recorder.record()  # what was paid for an answer that no evaluation could score

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from commands.errors import ConfigurationError, MissingExtra, fault_of_pydantic
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.shipped.bank import BankChoices, BankRollout
-from commands.evaluating.shipped.items import DividedEvaluation
+from commands.evaluating.shipped.items import ListedEvaluation
 from commands.evaluating.shipped.layouts import ChoicesLayout, RolloutLayout
 from commands.evaluating.shipped.synthetic import Composition, Copying
 from commands.evaluating.shipped.texts import Blimp, TextPerplexity
@@ -116,7 +116,7 @@ def _made(section: EvaluationSection, sources: EvaluationSources) -> Sequence[Na
         if found is None:
             return _tasks(section, sources)
         whole = _make(_class_of(section, found), section, sources.offered)
-        if not isinstance(whole, DividedEvaluation):
+        if not isinstance(whole, ListedEvaluation):
             return [NamedEvaluation("", whole)]
         parts = whole.called(section.id).parts().items()
         return [NamedEvaluation("", whole), *(NamedEvaluation(*part) for part in parts)]

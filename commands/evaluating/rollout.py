@@ -13,11 +13,9 @@ from commands.evaluating.samples import (
     Inference,
     ObservedSample,
     Sample,
-    ScoredText,
     TokenRow,
     UnscorableSample,
     sample_seed,
-    unscored,
 )
 from commands.evaluating.user_code import blame_evaluation, code_digest
 from commands.evaluating.values import (
@@ -33,6 +31,7 @@ from commands.evaluating.values import (
 )
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
+from ledger.errors import TourneyError
 from ledger.events.evaluations import (
     AnswerObserved,
     EvaluationKind,
@@ -93,7 +92,7 @@ class ScoredEvaluation(Evaluation):
         }
         return digest_of([code_digest(type(self), __package__), repr(plain)])
 
-    def score_text(self, expected: str, found: str) -> ScoredText:
+    def score_text(self, expected: str, text: str) -> tuple[str, float | None]:
         """Clean and check a text; a score that needs all texts is left to `score_together`.
 
         Raises:
@@ -101,11 +100,11 @@ class ScoredEvaluation(Evaluation):
             ValueError: UTF-8 cannot encode the cleaned text.
         """
         kind = type(self)
-        cleaned = require_text(self.clean(found), f"{kind.__name__}.clean gives")
+        cleaned = require_text(self.clean(text), f"{kind.__name__}.clean gives")
         if kind.score is not ScoredEvaluation.score:
-            return ScoredText(cleaned, None)
+            return cleaned, None
         is_right = require_boolean(self.check(expected, cleaned), f"{kind.__name__}.check gives")
-        return ScoredText(cleaned, float(is_right))
+        return cleaned, float(is_right)
 
     def score_together(self, observations: Sequence[Observation]) -> Sequence[Observation]:
         """Return observations with scores, by one call of `score`, if the class defines it.
@@ -114,36 +113,44 @@ class ScoredEvaluation(Evaluation):
             TypeError: `score` does not return numbers.
             ValueError: It does not return one finite number for each.
         """
-        left = [each for each in map(unscored, observations) if each]
+        left = [each for each in observations if isinstance(each, ScoredObservation)]
+        left = [each for each in left if each.score is None]
         if not left:
             return observations
         what = f"{type(self).__name__}.score gives"
-        given = self.score([each.expected for each in left], [each.cleaned for each in left])
+        given = self.score([_texts_of(each)[0] for each in left], [each.cleaned for each in left])
         scores = iter(require_scores(given, len(left), what))
         return [
-            replace(each, score=next(scores)) if unscored(each) else each for each in observations
+            replace(each, score=next(scores))
+            if isinstance(each, ScoredObservation) and each.score is None
+            else each
+            for each in observations
         ]
 
     def rescore(self, observation: Observation) -> Observation:
         """Clean and score a recorded text again; other observations are returned unchanged."""
-        match observation:
-            case AnswerObserved() | PredictionObserved() if observation.is_redacted:
-                return observation
-            case AnswerObserved() if self.kind == "rollout":
-                scored = self.score_text(observation.expected, observation.text)
-            case PredictionObserved() if self.kind == "encoding":
-                scored = self.score_text(observation.text, observation.prediction)
-            case _:
-                return observation
-        return replace(observation, cleaned=scored.cleaned, score=scored.score)
+        of_kind = AnswerObserved if self.kind == "rollout" else PredictionObserved
+        if not isinstance(observation, of_kind) or observation.is_redacted:
+            return observation
+        cleaned, score = self.score_text(*_texts_of(observation))
+        return replace(observation, cleaned=cleaned, score=score)
 
     def reduce(self, observations: Sequence[Observation | None], reduce: Reduce) -> float | Scores:
         """Return the mean or the sum of the scores, or each."""
         scored = (
-            each.score if isinstance(each, AnswerObserved | PredictionObserved) else None
-            for each in observations
+            each.score if isinstance(each, ScoredObservation) else None for each in observations
         )
         return reduce_scores([float("nan") if each is None else each for each in scored], reduce)
+
+
+ScoredObservation = AnswerObserved | PredictionObserved
+
+
+def _texts_of(observation: ScoredObservation) -> tuple[str, str]:
+    """Return the text that was expected, and the one that came."""
+    if isinstance(observation, AnswerObserved):
+        return observation.expected, observation.text
+    return observation.text, observation.prediction
 
 
 _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
@@ -155,7 +162,7 @@ _REASONS: Final[Mapping[ResponseFailureReason, UnscorableReason]] = {
 }
 
 
-class _RolloutTask(NamedTuple):
+class _Rollout(NamedTuple):
     sample: Sample
     expected: str
     task: GenerationTask
@@ -182,24 +189,19 @@ class RolloutEvaluation(ScoredEvaluation):
 
     def item(self, index: int) -> RolloutItem:
         """Return an item's prompt and the expected answer, checked."""
-        found = rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
+        item = rollout_item(self.get(index), f"{type(self).__name__}.get({index})")
         messages = self.chat_messages(index)
-        return found._replace(prompt=recorded_text(messages)) if messages else found
+        return item._replace(prompt=recorded_text(messages)) if messages else item
 
     def chat_turns(self, index: int) -> Chat:
         """Return a prompt as the user's turn."""
         return user_turn(self.get(index)[0])
 
-    def is_asked_in_chat(self, inference: Inference) -> bool:
-        """Return whether a chat template shows the prompts."""
-        by_class = require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is")
-        if self._chat_form is not None:
-            return self._chat_form != "none"
-        return by_class and inference.entrant.chosen.template == "chat"
-
     def chat_form(self, inference: Inference) -> ChatForm:
         """Return how a chat template shows the prompts; by default in one turn."""
-        return (self._chat_form or "one-turn") if self.is_asked_in_chat(inference) else "none"
+        by_class = require_boolean(self.is_chat, f"{type(self).__name__}.is_chat is")
+        is_default = by_class and inference.entrant.chosen.template == "chat"
+        return self._chat_form or ("one-turn" if is_default else "none")
 
     def n_samples(self, options: EvaluationOptions) -> int:
         """Return the number of answers per prompt."""
@@ -232,7 +234,7 @@ class RolloutEvaluation(ScoredEvaluation):
         is_seeded = self.configured(inference, options).is_seeded
         return {
             "scored_by": self.id,
-            "is_chat": self.is_asked_in_chat(inference),
+            "is_chat": self.chat_form(inference) != "none",
             "stop": list(self._stop()),
             **self.beginning(),
             **(sampling if is_seeded else {}),
@@ -244,24 +246,38 @@ class RolloutEvaluation(ScoredEvaluation):
         """Generate answers, and yield each batch scored.
 
         Raises:
-            EvaluationFault: The evaluation's own code fails on an answer.
+            EvaluationFault: The evaluation's own code fails on an answer. An endpoint is then sent
+                nothing more, and the other answers under way are yielded first: they are paid for.
         """
         with blame_evaluation(self.id, "reading its settings"):
             entrant = self.configured(inference, options)
-            is_chat, stop = self.is_asked_in_chat(inference), self._stop()
+            is_chat, stop = self.chat_form(inference) != "none", self._stop()
         how = GenerationOptions(is_chat, options.top_p, stop, may_truncate=True, bos=self.bos)
         rollouts = [self._rollout(entrant, sample, how, options.seed) for sample in samples]
         by_key = {rollout.task.response_key: rollout for rollout in rollouts}
-        for batch in inference.make_generator().generate([rollout.task for rollout in rollouts]):
-            tried = [self._try_result(by_key[each.response_key], each) for each in batch]
-            yield tuple(each for each in tried if not isinstance(each, EvaluationFault))
-            for fault in tried:  # after its batch is kept: it may have cost hours
-                if isinstance(fault, EvaluationFault):
-                    raise fault
+        faults: list[EvaluationFault] = []
+        try:
+            for batch in inference.make_generator().generate([each.task for each in rollouts]):
+                results = []
+                for answer in batch:
+                    try:
+                        results.append(self._result(by_key[answer.response_key], answer))
+                    except EvaluationFault as fault:
+                        faults.append(fault)
+                yield tuple(results)
+                if faults:
+                    if inference.stop is None:
+                        break
+                    inference.stop()
+        except TourneyError:
+            if not faults:
+                raise
+        if faults:
+            raise faults[0]
 
     def _rollout(
         self, entrant: Entrant, sample: Sample, how: GenerationOptions, seed: int
-    ) -> _RolloutTask:
+    ) -> _Rollout:
         with blame_evaluation(self.id, f"getting {sample.label}"):
             prompt, expected = self.item(sample.index)
             messages = self.chat_messages(sample.index, entrant.chosen.system)
@@ -273,7 +289,7 @@ class RolloutEvaluation(ScoredEvaluation):
             options=how,
             messages=messages if len(messages) > 1 else (),  # one alone is the prompt's text
         )
-        return _RolloutTask(sample, expected, task)
+        return _Rollout(sample, expected, task)
 
     def _stop(self) -> tuple[str, ...]:
         stop = require_texts(self.stop, f"{type(self).__name__}.stop is")
@@ -284,27 +300,17 @@ class RolloutEvaluation(ScoredEvaluation):
             )
         return stop
 
-    def _try_result(
-        self, rollout: _RolloutTask, result: GeneratedText | GenerationFailure
-    ) -> SampleResult | EvaluationFault:
-        try:
-            return self._result(rollout, result)
-        except EvaluationFault as fault:
-            return fault
-
-    def _result(
-        self, rollout: _RolloutTask, result: GeneratedText | GenerationFailure
-    ) -> SampleResult:
+    def _result(self, rollout: _Rollout, result: GeneratedText | GenerationFailure) -> SampleResult:
         sample, expected, task = rollout
         if isinstance(result, GenerationFailure):
             return UnscorableSample(sample, _REASONS[result.reason], result.detail)
         with blame_evaluation(self.id, f"scoring {sample.label}"):
-            scored = self.score_text(expected, result.text)
-        observed = AnswerObserved(
+            cleaned, score = self.score_text(expected, result.text)
+        answer = AnswerObserved(
             text=result.text,
-            cleaned=scored.cleaned,
+            cleaned=cleaned,
             expected=expected,
-            score=scored.score,
+            score=score,
             seed=task.seed if task.entrant.is_seeded else None,
             finish_reason=result.finish_reason,
             n_prompt_tokens=result.n_prompt_tokens,
@@ -312,4 +318,4 @@ class RolloutEvaluation(ScoredEvaluation):
             is_truncated=result.is_truncated,
         )
         row = TokenRow(result.prompt_ids, result.generated_ids)
-        return ObservedSample(sample, digest_of(task.prompt_text), observed, (row,))
+        return ObservedSample(sample, digest_of(task.prompt_text), answer, (row,))

@@ -12,11 +12,9 @@ from commands.errors import ConfigurationError
 from commands.evaluating.values import ComparisonItem, Item, RolloutItem
 from commands.ports import Billing, Generator, LikelihoodModel
 from ledger.events.evaluations import (
-    AnswerObserved,
     ChoicesItem,
     EvaluationItem,
     Observation,
-    PredictionObserved,
     PromptItem,
     TextItem,
     UnscorableReason,
@@ -36,12 +34,14 @@ class Inference:
         Callable[[], LikelihoodModel] | None
     )  # None: an endpoint gives texts only
     serve: Callable[[Billing], Generator] | None = None  # of an endpoint, for a billing
+    stop: Callable[[], None] | None = None  # sends a billed endpoint nothing more
 
     def billed_by(self, billing: Billing) -> "Inference":
         """Return the same, with an endpoint's requests recorded and kept within the cap."""
         if self.serve is None:
             return self
-        return replace(self, make_generator=partial(self.serve, billing))
+        stop = partial(billing.halt, self.entrant.entrant_id)
+        return replace(self, make_generator=partial(self.serve, billing), stop=stop)
 
     def require_likelihoods(self, evaluation: str) -> Callable[[], LikelihoodModel]:
         """Return the factory of the entrant's log-likelihoods.
@@ -75,31 +75,6 @@ class TokenRow(NamedTuple):
 
     context_ids: tuple[int, ...]
     action_ids: tuple[int, ...]
-
-
-class ScoredText(NamedTuple):
-    """The cleaned part of a text, and its score."""
-
-    cleaned: str
-    score: float | None  # None: it needs the other texts
-
-
-class UnscoredText(NamedTuple):
-    """A cleaned text that is still to be compared with the expected one."""
-
-    expected: str
-    cleaned: str
-
-
-def unscored(observation: Observation) -> UnscoredText | None:
-    """Return what is still to be scored of an observation, if it has no score."""
-    match observation:
-        case AnswerObserved(score=None):
-            return UnscoredText(observation.expected, observation.cleaned)
-        case PredictionObserved(score=None):
-            return UnscoredText(observation.text, observation.cleaned)
-        case _:
-            return None
 
 
 class ObservedSample(NamedTuple):

@@ -16,11 +16,10 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from commands.entrants.chats import ChatForm, after_system
 from commands.errors import ConfigurationError
-from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.evaluation import Evaluation, SampleResult
-from commands.evaluating.likelihoods import PerplexityEvaluation
+from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
-from commands.evaluating.samples import Inference, Sample, ScoredText
+from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.values import ComparisonItem, Item, Scores, reduce_scores
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import (
@@ -395,9 +394,9 @@ class TaskAnswers(TaskPart, RolloutEvaluation):
         """Return an answer: the task's filters need all."""
         return y_hat
 
-    def score_text(self, expected: str, found: str) -> ScoredText:  # noqa: ARG002  # as others
+    def score_text(self, expected: str, text: str) -> tuple[str, float | None]:  # noqa: ARG002  # as others
         """Return an answer without a score."""
-        return ScoredText(found, None)
+        return text, None
 
     def rescore(self, observation: Observation) -> Observation:
         """Return what is recorded: lm-evaluation-harness scores all answers together."""

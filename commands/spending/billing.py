@@ -166,6 +166,9 @@ class _NoBilling:
         """Return all tasks."""
         return tasks
 
+    def halt(self, _: EntrantId) -> None:
+        """Halt nobody."""
+
     def is_halted(self, _: Entrant) -> bool:
         """Halt nobody."""
         return False

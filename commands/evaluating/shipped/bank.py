@@ -3,46 +3,45 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
-from msgspec import Meta
 from pydantic import PositiveInt
 
 from commands.errors import ConfigurationError
-from commands.evaluating import comparison, rollout, samples
-from commands.evaluating.shipped.items import (
-    ListedEvaluation,
-    check_arguments,
-    read_lines,
-    shuffle,
-)
+from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
+from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.samples import Inference
+from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
+from commands.evaluating.shipped.questions import choices_of, text_of
+from commands.evaluating.shipped.rows import made_of, read_rows
+from commands.importing.formats.files import OpenParquet
+from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath
 from ledger.events.registration import Prompt
-from ledger.identity import PromptId
 from projections.verdicts.parsers import holds_gold, words
 
 
-class _DistractorLine(msgspec.Struct):
-    prompt_id: PromptId
-    distractors: Annotated[tuple[str, ...], Meta(min_length=1)]
-
-
-def distractors_of(prompts: Sequence[Prompt], path: Path) -> Mapping[PromptId, tuple[str, ...]]:
+def distractors_of(
+    prompts: Sequence[Prompt], path: Path, open_parquet: OpenParquet
+) -> Mapping[str, Sequence[str]]:
     """Return each prompt's wrong answers; other prompts in the file are ignored.
 
     Raises:
         ConfigurationError: The file is missing or wrong, lacks a prompt, or repeats an answer.
     """
-    found = {row.prompt_id: row.distractors for row in read_lines(path, _DistractorLine).values()}
+    wrong = dict(made_of(read_rows([path], open_parquet), _distractors).values())
     faults = [
         f"{path}: prompt {prompt.prompt_id!r} {why}"
         for prompt in prompts
-        if (why := _fault(prompt, found.get(prompt.prompt_id, ())))
+        if (why := _fault(prompt, wrong.get(prompt.prompt_id, ())))
     ]
     if faults:
         raise ConfigurationError(faults)
-    return {prompt.prompt_id: found[prompt.prompt_id] for prompt in prompts}
+    return wrong
+
+
+def _distractors(fields: Fields) -> tuple[str, Sequence[str]]:
+    return text_of("prompt_id", fields), choices_of("distractors", fields)[0]
 
 
 def _fault(prompt: Prompt, distractors: Sequence[str]) -> str | None:
@@ -66,7 +65,7 @@ def contains_answer(text: str, answer: str) -> bool:
 _LEAD: Final = re.compile(r"\s*answer\s*:", re.IGNORECASE)
 
 
-class BankRollout(ListedEvaluation[Prompt], rollout.RolloutEvaluation):
+class BankRollout(ListedEvaluation[Prompt], RolloutEvaluation):
     """Free answers to the bank's prompts; an answer is right if it contains the gold answer."""
 
     @check_arguments
@@ -94,12 +93,12 @@ class BankRollout(ListedEvaluation[Prompt], rollout.RolloutEvaluation):
         """Return whether the answer contains the gold answer's words."""
         return contains_answer(y_hat, y)
 
-    def max_new_tokens(self, inference: samples.Inference) -> int:  # noqa: ARG002  # the same for all
+    def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
         """Return the largest length of an answer, in tokens."""
         return self._n_new
 
 
-class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvaluation):
+class BankChoices(ListedEvaluation[Prompt], PerplexityComparisonEvaluation):
     """A choice between the gold answer and the bank's distractors, after prompt and `Answer:`.
 
     Each continuation begins with the space: tokenizers join it to the next word.
@@ -111,6 +110,7 @@ class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvalu
         *,
         bank: Sequence[Prompt],
         folder: Path,
+        open_parquet: OpenParquet,
         sources: Sequence[str] = (),
         distractors: UserPath = Path("distractors.jsonl"),
         pmi: bool = False,
@@ -121,7 +121,7 @@ class BankChoices(ListedEvaluation[Prompt], comparison.PerplexityComparisonEvalu
         """
         super().__init__(_with_gold(bank, sources))
         self.asks_unconditional = pmi
-        self._wrong = distractors_of(self.items, folder / distractors)
+        self._wrong = distractors_of(self.items, folder / distractors, open_parquet)
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return a prompt and its answers, in an order that depends on the prompt only."""
@@ -143,4 +143,6 @@ def _with_gold(bank: Sequence[Prompt], sources: Sequence[str]) -> Mapping[str, P
     ]
     if faults:
         raise ConfigurationError(faults)
-    return {each.prompt_id: each for each in prompts if not sources or each.source in sources}
+    return {
+        prompt.prompt_id: prompt for prompt in prompts if not sources or prompt.source in sources
+    }

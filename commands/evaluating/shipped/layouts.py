@@ -1,34 +1,30 @@
 """`choices` and `rollout`: questions of any data set, whose fields the settings name."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 
-from commands.entrants.chats import Chat, Turn, user_turn
-from commands.errors import ConfigurationError, first_lines
-from commands.evaluating.samples import Inference
-from commands.evaluating.shipped._fields import (
-    LETTERS,
-    LabelledChoices,
-    answer_index,
-    choices_of,
-    constant_or_fields,
-    text_of,
-    value_of,
-)
-from commands.evaluating.shipped._questions import ChoiceQuestion, ContextChoices
-from commands.evaluating.shipped._tables import DataRow, DataTable, read_table, split_files
+from commands.entrants.chats import Chat, Turn, plain_text, user_turn
+from commands.errors import ConfigurationError
+from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
+from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.shipped.bank import contains_answer
-from commands.evaluating.shipped.items import AskedQuestion, DividedRollout
-from commands.evaluating.values import RolloutItem
+from commands.evaluating.shipped.items import ListedEvaluation
+from commands.evaluating.shipped.questions import choice_question, text_of, value_of
+from commands.evaluating.shipped.rows import made_of, read_rows, split_files
 from commands.importing.formats.files import OpenParquet
-from commands.settings.sections import UserPath
+from commands.importing.formats.rows import Fields
+from commands.ports import ContinuationLikelihood
+from commands.settings.sections import EvaluationOptions, UserPath
+from ledger.events.evaluations import ChoicesObserved, Observation
+from ledger.identity import Json
 
-Made = TypeVar("Made")
 _BETWEEN: Final = "\n\n"  # examples
 
 
@@ -46,44 +42,8 @@ class LayoutParameters(BaseModel):
     shots_file: UserPath | None = None
     bos: bool = True
 
-    def table(self, folder: Path, open_parquet: OpenParquet) -> DataTable:
-        """Read the questions."""
-        return read_table(split_files(folder / self.file, self.split), open_parquet)
-
-    def examples(
-        self, folder: Path, open_parquet: OpenParquet, shown: Callable[[DataRow], Chat]
-    ) -> Callable[[Mapping[str, object]], Chat]:
-        """Return what gives the turns before a row's question: examples of its subject, if any.
-
-        Raises:
-            ConfigurationError: There is no file of examples, or it has too few.
-        """
-        if not self.shots:
-            return lambda _: ()
-        if self.shots_file is None:
-            raise ConfigurationError([f"shots is {self.shots}; say shots_file, which has examples"])
-        table = read_table(split_files(folder / self.shots_file, None), open_parquet)
-        by_subject: dict[object, list[Chat]] = {}
-        for row, turns in zip(table.rows, made_of(table, shown).values(), strict=True):
-            by_subject.setdefault(self.subject_of(row.fields), []).append(turns)
-
-        def before(fields: Mapping[str, object]) -> Chat:
-            subject = self.subject_of(fields)
-            chosen = by_subject.get(subject, [])[: self.shots]
-            if len(chosen) < self.shots:
-                where = f"{self.shots_file} has {len(chosen)} examples"
-                of = f" of {subject!r}" if self.subject else ""
-                raise ValueError(f"shots is {self.shots}, but {where}{of}")
-            return tuple(turn for turns in chosen for turn in turns)
-
-        return before
-
-    def subject_of(self, fields: Mapping[str, object]) -> str:
-        """Return the subject that a row belongs to; empty without subjects.
-
-        Raises:
-            ValueError: The row has no such field.
-        """
+    def subject_of(self, fields: Fields) -> str:
+        """Return the subject that a row belongs to; empty without subjects."""
         return text_of(self.subject, fields) if self.subject else ""
 
 
@@ -102,92 +62,133 @@ class RolloutParameters(LayoutParameters):
     max_new_tokens: PositiveInt | None = None  # None: by the kind of answer
 
 
-def made_of(table: DataTable, make: Callable[[DataRow], Made]) -> dict[str, Made]:
-    """Return what is made of each row, by its label.
+class Question(NamedTuple):
+    """What a row asks, and what is right."""
 
-    Raises:
-        ConfigurationError: A row has a fault; all are listed, each with its line.
-    """
-    made, faults = {}, []
-    for row in table.rows:
-        try:
-            made[row.label] = make(row)
-        except ValueError as error:
-            faults.append(f"{row.place}: {error}")
-    if faults:
-        raise ConfigurationError([*first_lines(faults, len(faults), "fault")])
-    return made
-
-
-class _Question(NamedTuple):
     text: str
-    choices: tuple[str, ...]
-    correct: int
+    shown: str  # the answer, as an example shows it
+    expected: str  # of a free answer
+    choices: tuple[str, ...] = ()
+    correct: int = 0  # index among the choices
+    before: Chat = ()  # the examples
+
+    @property
+    def chat(self) -> Chat:
+        """The examples and the question as turns."""
+        return (*self.before, *user_turn(self.text))
 
 
-def lettered(
-    fields: Mapping[str, object], parameters: ChoiceParameters | RolloutParameters
-) -> _Question:
-    """Return a row's question with its choices listed by letter, and the letters as choices.
+class _Layout(ListedEvaluation[Question]):
+    """Base of both: a question for each row, behind examples of its subject."""
 
-    Raises:
-        ValueError: A field is missing, or does not make sense.
+    leads_to_answer: ClassVar[str]  # stands between an example and its answer in plain text
+
+    def __init__(
+        self,
+        chosen: LayoutParameters,
+        folder: Path,
+        open_parquet: OpenParquet,
+        question_of: Callable[[Fields], Question],
+    ) -> None:
+        self.bos = chosen.bos
+        before = self._examples(chosen, folder, open_parquet, question_of)
+
+        def asked(fields: Fields) -> Question:
+            return question_of(fields)._replace(before=before(fields))
+
+        rows = read_rows(split_files(folder / chosen.file, chosen.split), open_parquet)
+        subjects = made_of(rows, chosen.subject_of) if chosen.subject else {}
+        super().__init__(made_of(rows, asked), [*subjects.values()])
+
+    def _examples(
+        self,
+        chosen: LayoutParameters,
+        folder: Path,
+        open_parquet: OpenParquet,
+        question_of: Callable[[Fields], Question],
+    ) -> Callable[[Fields], Chat]:
+        """Return what gives the turns before a row's question: examples of its subject, if any."""
+        if not chosen.shots:
+            return lambda _: ()
+        if chosen.shots_file is None:
+            fault = f"shots is {chosen.shots}; say shots_file, which has examples"
+            raise ConfigurationError([fault])
+        rows = read_rows(split_files(folder / chosen.shots_file), open_parquet)
+        by_subject: dict[str, list[Question]] = {}
+        for row, example in zip(rows, made_of(rows, question_of).values(), strict=True):
+            by_subject.setdefault(chosen.subject_of(row.fields), []).append(example)
+
+        def before(fields: Fields) -> Chat:
+            subject = chosen.subject_of(fields)
+            examples = by_subject.get(subject, [])[: chosen.shots]
+            if len(examples) < chosen.shots:
+                where = f"{chosen.shots_file} has {len(examples)} examples"
+                of = f" of {subject!r}" if chosen.subject else ""
+                raise ValueError(f"shots is {chosen.shots}, but {where}{of}")
+            return tuple(turn for example in examples for turn in self._turns_of(example))
+
+        return before
+
+    def _turns_of(self, example: Question) -> Chat:
+        asked = Turn("user", example.text, self.leads_to_answer)
+        return asked, Turn("assistant", example.shown, _BETWEEN)
+
+    def chat_turns(self, index: int) -> Chat:
+        """Return the examples and the question as turns."""
+        return self.items[index].chat
+
+
+class ChoicesLayout(_Layout, PerplexityComparisonEvaluation):
+    """Comparison of the letters' log-likelihoods behind the listed choices, or of the choices'.
+
+    The delimiter before a choice does not count as its length. So `acc_norm` and `acc_bytes` divide
+    by the length of the choice alone, as lm-evaluation-harness does.
     """
-    question, found, correct = _asked(fields, parameters)
-    letters = tuple(LETTERS[: len(found)])
-    lines = (f"{letter}. {text}" for letter, text in zip(letters, found, strict=True))
-    return _Question("\n".join([question, *lines]), letters, correct)
 
-
-def _asked(
-    fields: Mapping[str, object], parameters: ChoiceParameters | RolloutParameters
-) -> _Question:
-    names = parameters.choices
-    if names is None:
-        raise ValueError("`choices` is missing: it names the field of the choices")
-    if isinstance(names, str):
-        found = choices_of(names, fields)
-    else:
-        found = LabelledChoices(constant_or_fields(names, fields))
-    if not 2 <= len(found.texts) <= len(LETTERS):  # noqa: PLR2004  # one alone is always right
-        raise ValueError(f"there are {len(found.texts)} choices; it takes 2 to {len(LETTERS)}")
-    if not all(found.texts):
-        raise ValueError("a choice is empty")
-    correct = answer_index(value_of(parameters.answer, fields), found)
-    return _Question(text_of(parameters.question, fields), found.texts, correct)
-
-
-class ChoicesLayout(ContextChoices):
-    """Comparison of the letters' log-likelihoods behind the listed choices, or of the choices'."""
+    leads_to_answer: ClassVar[str] = " "
 
     def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by ChoiceParameters
         """Read the questions."""
         chosen = ChoiceParameters(**parameters)
 
-        def asked(row: DataRow) -> _Question:
-            if chosen.answers == "texts":
-                return _asked(row.fields, chosen)
-            found = lettered(row.fields, chosen)
-            return found._replace(text=f"{found.text}\nAnswer:")
+        def question_of(fields: Fields) -> Question:
+            asked = choice_question(
+                fields, question=chosen.question, choices=chosen.choices, answer=chosen.answer
+            )
+            if chosen.answers == "letters":
+                asked = asked.lettered()
+                asked = asked._replace(text=f"{asked.text}\nAnswer:")
+            right = asked.choices[asked.correct]
+            return Question(asked.text, right, right, asked.choices, asked.correct)
 
-        def shown(row: DataRow) -> Chat:
-            found = asked(row)
-            return _example(found.text, " ", found.choices[found.correct])
+        super().__init__(chosen, folder, open_parquet, question_of)
 
-        before = chosen.examples(folder, open_parquet, shown)
+    @property
+    def delimiter(self) -> str:
+        """What stands before a choice: a space, but where the turn of the model begins nothing."""
+        return "" if self.has_chat else " "
 
-        def whole(row: DataRow) -> ChoiceQuestion:
-            text, choices, correct = asked(row)
-            return ChoiceQuestion((*before(row.fields), *user_turn(text)), choices, correct)
+    def get(self, index: int) -> tuple[str, Sequence[str], int]:
+        """Return a context, the choices with their delimiter, and the index of the correct one."""
+        asked = self.items[index]
+        texts = [f"{self.delimiter}{choice}" for choice in asked.choices]
+        return plain_text(asked.chat), texts, asked.correct
 
-        table = chosen.table(folder, open_parquet)
-        super().__init__(made_of(table, whole), bos=chosen.bos)
-        if chosen.subject:
-            self.divided([*made_of(table, lambda row: chosen.subject_of(row.fields)).values()])
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
+        """Return the delimiter, too: it decides what is recorded as a choice's length."""
+        return {**super().settings(inference, options), "delimiter": self.delimiter}
 
-
-def _example(question: str, between: str, answer: str) -> Chat:
-    return Turn("user", question, between), Turn("assistant", answer, _BETWEEN)
+    def observation_of(
+        self, sample: Sample, likelihoods: Sequence[ContinuationLikelihood]
+    ) -> Observation:
+        """Return the log-likelihood of each choice, and its length without the delimiter."""
+        observed = super().observation_of(sample, likelihoods)
+        assert isinstance(observed, ChoicesObserved)  # noqa: S101  # as comparisons give
+        measured = (
+            replace(choice, n_chars=len(text), n_bytes=len(text.encode()))
+            for choice, text in zip(observed.choices, self.items[sample.index].choices, strict=True)
+        )
+        return replace(observed, choices=tuple(measured))
 
 
 _LETTER: Final = re.compile(
@@ -199,44 +200,44 @@ _NUMBER: Final = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _N_NEW: Final = {"texts": 64, "letters": 16, "numbers": 256}  # tokens that an answer may have
 
 
-class RolloutLayout(DividedRollout):
+class RolloutLayout(_Layout, RolloutEvaluation):
     """Rollout whose answer is a letter, the last number, or holds the words of the expected one."""
+
+    leads_to_answer: ClassVar[str] = "\n"
 
     def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by RolloutParameters
         """Read the questions."""
         chosen = RolloutParameters(**parameters)
         self._answers = chosen.answers
         self._n_new = chosen.max_new_tokens or _N_NEW[chosen.answers]
-        self.bos = chosen.bos
 
-        def asked(row: DataRow) -> RolloutItem:
+        def question_of(fields: Fields) -> Question:
+            shown = str(value_of(chosen.answer, fields))
             if chosen.answers == "letters":
-                text, letters, correct = lettered(row.fields, chosen)
-                return RolloutItem(f"{text}\nAnswer with the letter alone.", letters[correct])
-            expected = text_of(chosen.answer, row.fields)
+                if chosen.choices is None:
+                    raise ValueError("`choices` is missing: it names the field of the choices")
+                asked = choice_question(
+                    fields, question=chosen.question, choices=chosen.choices, answer=chosen.answer
+                ).lettered()
+                text = f"{asked.text}\nAnswer with the letter alone."
+                return Question(text, shown, asked.choices[asked.correct])
+            expected = text_of(chosen.answer, fields)
             if chosen.answers == "numbers" and not (expected := last_number(expected)):
                 raise ValueError(f"{chosen.answer} has no number")
-            return RolloutItem(text_of(chosen.question, row.fields), expected)
+            return Question(text_of(chosen.question, fields), shown, expected)
 
-        def shown(row: DataRow) -> Chat:
-            return _example(asked(row).prompt, "\n", text_of(chosen.answer, row.fields))
+        super().__init__(chosen, folder, open_parquet, question_of)
 
-        before = chosen.examples(folder, open_parquet, shown)
-
-        def whole(row: DataRow) -> AskedQuestion:
-            prompt, expected = asked(row)
-            return AskedQuestion((*before(row.fields), *user_turn(prompt)), expected)
-
-        table = chosen.table(folder, open_parquet)
-        super().__init__(made_of(table, whole))
-        if chosen.subject:
-            self.divided([*made_of(table, lambda row: chosen.subject_of(row.fields)).values()])
+    def get(self, index: int) -> tuple[str, str]:
+        """Return a question behind its examples as plain text, and the expected answer."""
+        asked = self.items[index]
+        return plain_text(asked.chat), asked.expected
 
     def clean(self, y_hat: str) -> str:
         """Return the answer's letter, its last number, or the whole; "" if there is none."""
         if self._answers == "letters":
-            found = _LETTER.match(y_hat)
-            return found[1].upper() if found else ""
+            letter = _LETTER.match(y_hat)
+            return letter[1].upper() if letter else ""
         return last_number(y_hat) if self._answers == "numbers" else y_hat.strip()
 
     def check(self, y: str, y_hat: str) -> bool:
@@ -247,8 +248,12 @@ class RolloutLayout(DividedRollout):
         """Return the largest length of an answer, in tokens."""
         return self._n_new
 
+    def settings(self, inference: Inference, options: EvaluationOptions) -> Mapping[str, Json]:
+        """Return the settings under the name of the whole, so that nothing is asked twice."""
+        return {**super().settings(inference, options), "scored_by": self.whole or self.id}
+
 
 def last_number(text: str) -> str:
     """Return the last number of a text, as `-1234.5`; "" if it has none."""
-    found = _NUMBER.findall(text)
-    return f"{Decimal(found[-1].replace(',', '')).normalize():f}" if found else ""
+    numbers = _NUMBER.findall(text)
+    return f"{Decimal(numbers[-1].replace(',', '')).normalize():f}" if numbers else ""

@@ -2,48 +2,47 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from commands.errors import ConfigurationError
-from commands.evaluating.comparison import PerplexityComparisonEvaluation
-from commands.evaluating.likelihoods import PerplexityEvaluation
-from commands.evaluating.shipped.items import (
-    ListedEvaluation,
-    check_arguments,
-    read_lines,
-    shuffle,
-)
+from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
+from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
+from commands.evaluating.shipped.questions import text_of
+from commands.evaluating.shipped.rows import made_of, read_rows
+from commands.importing.formats.files import OpenParquet
+from commands.importing.formats.rows import Fields
 from commands.settings.sections import UserPath
 
 
-class SentencePair(msgspec.Struct):
-    """A line of BLiMP (Warstadt et al. 2020): a grammatical and an ungrammatical sentence."""
+class SentencePair(NamedTuple):
+    """A row of BLiMP (Warstadt et al. 2020): a grammatical and an ungrammatical sentence."""
 
-    sentence_good: str
-    sentence_bad: str
-    UID: str = ""  # the paradigm
-
-    def __post_init__(self) -> None:
-        """Refuse two sentences that are the same."""
-        if self.sentence_good == self.sentence_bad:
-            raise ValueError("both sentences are the same")
+    good: str
+    bad: str
+    paradigm: str
 
 
 class Blimp(ListedEvaluation[SentencePair], PerplexityComparisonEvaluation):
     """Comparison of the good and the bad sentence of each pair."""
 
     @check_arguments
-    def __init__(self, *, folder: Path, path: UserPath) -> None:
+    def __init__(self, *, folder: Path, open_parquet: OpenParquet, path: UserPath) -> None:
         """Read the pairs."""
-        rows = read_lines(folder / path, SentencePair)
-        super().__init__({f"{line} {row.UID}".strip(): row for line, row in rows.items()})
+        pairs = made_of(read_rows([folder / path], open_parquet), _pair)
+        super().__init__({f"{row} {pair.paradigm}".strip(): pair for row, pair in pairs.items()})
 
     def get(self, index: int) -> tuple[str, Sequence[str], int]:
         """Return both sentences, without a prefix, in an order that depends on them only."""
-        good, bad = self.items[index].sentence_good, self.items[index].sentence_bad
+        good, bad, _ = self.items[index]
         sentences = shuffle([good, bad])
         return "", sentences, sentences.index(good)
+
+
+def _pair(fields: Fields) -> SentencePair:
+    good, bad = text_of("sentence_good", fields), text_of("sentence_bad", fields)
+    if good == bad:
+        raise ValueError("both sentences are the same")
+    return SentencePair(good, bad, str(fields.get("UID") or ""))
 
 
 class TextPerplexity(ListedEvaluation[str], PerplexityEvaluation):

@@ -1,5 +1,6 @@
 """Evaluating what is owed: resumed where it stopped, never twice, and no money is forgotten."""
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -592,10 +593,11 @@ def test_an_endpoint_that_answers_nothing_is_stopped(recorder: EvaluationRecorde
     served, generator = answering(lambda _: " ", entrant("served", loader="endpoint", dtype=None))
     own, _ = answering(lambda _: " ", entrant("own"))
     halted: list[str] = []
-    plans = [planned(own, many), planned(served, many)]
+    stopped = dataclasses.replace(served, stop=lambda: halted.append("served"))
+    plans = [planned(own, many), planned(stopped, many)]
 
     with pytest.raises(NothingReadable, match="responses in a row of entrant 'served' are empty"):
-        evaluate_all(recorder, plans, on_progress=no_progress, limit=60, halt=halted.append)
+        evaluate_all(recorder, plans, on_progress=no_progress, limit=60)
 
     assert {*halted} == {"served"}
     assert len(generator.asked) == 20

@@ -2,25 +2,35 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import Event
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
+from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+from commands.backends.endpoint.server import Endpoint
 from commands.backends.wiring import READERS
 from commands.decisions.recorder import Recorder
-from commands.errors import ConfigurationError, Refused
+from commands.entrants.endpoint_generator import EndpointGenerator
+from commands.errors import ConfigurationError, EvaluationFault, Refused
+from commands.evaluating.evaluate import plan_evaluation
 from commands.evaluating.plan import EvaluationPlans, evaluate_with_consent, plan_evaluations
 from commands.evaluating.samples import Inference
 from commands.ports import Confirm, Console, GenerationFailure, GenerationTask, no_progress
 from commands.settings.schema import Settings
+from commands.settings.sections import EvaluationOptions
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
 from ledger.events.registration import Entrant
+from ledger.events.requests import RequestsSettled
 from ledger.store import Ledger
+from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import open_tournament, settings, types_of
-from tests.support.builders.evaluating import answering
+from tests.support.builders.evaluating import Capitals, answering
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric
 from tests.support.builders.scores import scoring_rubric
+from tests.support.patience import PATIENCE_S
 
 BOOK = PriceBook(None, cache="off", retries=0)
 ROLLOUT = {"id": "recall", "uses": "bank-rollout"}
@@ -173,6 +183,58 @@ def test_endpoints_are_asked_after_consent_only(
         )
 
     assert types_of(ledger) == []
+
+
+class Choking(Capitals):
+    """Capitals, with a check that fails at the first question, while others are under way."""
+
+    def __init__(self, *items: tuple[str, str]) -> None:
+        """Take questions with their answers."""
+        super().__init__(*items)
+        self.has_failed = Event()
+
+    def check(self, y: str, y_hat: str) -> bool:
+        """Fail at what was asked first."""
+        if y_hat == "0?":
+            self.has_failed.set()
+            raise KeyError("boom")
+        return y == y_hat
+
+
+def test_what_is_under_way_when_an_evaluation_fails_is_recorded_as_it_was_paid(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """Else the answers would be bought again once the code is corrected."""
+    choking = Choking(*((f"{n}?", "yes") for n in range(40)))
+    who = entrant("served", loader="endpoint", weights=MODEL, dtype=None)
+
+    def say(body: Mapping[str, object]) -> Said:
+        question = str(cast("Any", body)["messages"][-1]["content"])
+        if question != "0?":
+            choking.has_failed.wait(PATIENCE_S)
+        return Said(question)
+
+    with FakeOpenAI(say) as fake:
+        served = EntrantEndpoint(Endpoint(fake.url, "entrant", None), n_at_a_time=4)
+        generator = EndpointGenerator(EndpointResponders({who.entrant_id: served}))
+        inference = Inference(who, lambda: generator, None, generator.billed_by)
+        planned = plan_evaluation(choking, inference, EvaluationOptions())
+        with pytest.raises(EvaluationFault, match=r"scoring capitals\[0\]: KeyError: 'boom'"):
+            evaluate_with_consent(
+                recorder,
+                EvaluationPlans((planned,), ()),
+                BOOK,
+                SpendingOptions(),
+                Console(lambda _: None, None, no_progress),
+            )
+
+    n_asked = len(fake.traffic.asked)
+    assert 4 <= n_asked < 40
+    assert types_of(ledger).count("SampleObserved") == n_asked - 1
+    assert not recorder.state.requests.under_way
+    events = [each.event for each in ledger.read(types={"RequestsSettled"})]
+    ends = [end for event in events if isinstance(event, RequestsSettled) for end in event.charges]
+    assert [end.fate for end in ends] == ["answered"] * n_asked
 
 
 def test_a_limit_is_one_of_samples(recorder: Recorder) -> None:

@@ -10,9 +10,12 @@ import pytest
 
 from commands.backends.wiring import READERS
 from commands.errors import ConfigurationError, MissingExtra
-from commands.evaluating.comparison import PerplexityComparisonEvaluation
 from commands.evaluating.evaluation import Evaluation
-from commands.evaluating.likelihoods import EncodingEvaluation, PerplexityEvaluation
+from commands.evaluating.likelihoods import (
+    EncodingEvaluation,
+    PerplexityComparisonEvaluation,
+    PerplexityEvaluation,
+)
 from commands.evaluating.registry import EvaluationSources, Readers, table_evaluations
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference

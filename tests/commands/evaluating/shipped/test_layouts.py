@@ -7,7 +7,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
 from pyarrow import parquet
 
-from commands.evaluating.comparison import PerplexityComparisonEvaluation
+from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.shipped.layouts import last_number
 from commands.settings.sections import EvaluationOptions

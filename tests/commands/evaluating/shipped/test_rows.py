@@ -8,7 +8,8 @@ import pytest
 
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.evaluating.shipped._tables import read_table, split_files
+from commands.evaluating.shipped.questions import text_of
+from commands.evaluating.shipped.rows import made_of, read_rows, split_files
 from tests.support.builders.evaluating import write_lines
 
 
@@ -29,13 +30,13 @@ def test_a_saved_folder_is_read_by_its_splits(tmp_path: Path) -> None:
     save(tmp_path / "saved" / "train", {"choices": {"text": ["z"]}})
     (tmp_path / "saved" / "dataset_dict.json").write_text('{"splits": ["test", "train"]}')
 
-    table = read_table(split_files(tmp_path / "saved", "test"), open_parquet)
+    rows = read_rows(split_files(tmp_path / "saved", "test"), open_parquet)
 
-    assert [row.fields for row in table.rows] == [
+    assert [row.fields for row in rows] == [
         {"choices": {"text": ["x"]}},
         {"choices": {"text": ["y"]}},
     ]
-    assert table.rows[1].label == "data-0.arrow:2"
+    assert rows[1].label == "data-0.arrow:2"
     assert split_files(tmp_path / "saved" / "train", None) == split_files(
         tmp_path / "saved", "train"
     )
@@ -62,27 +63,38 @@ def test_a_row_that_lacks_a_field_has_none_there(tmp_path: Path) -> None:
     """JSON lines leave out what is empty."""
     file = write_lines(tmp_path / "rows.jsonl", {"a": 1}, {"b": 2})
 
-    table = read_table([file], open_parquet)
+    rows = read_rows([file], open_parquet)
 
-    assert [row.fields for row in table.rows] == [{"a": 1, "b": None}, {"a": None, "b": 2}]
+    assert [row.fields for row in rows] == [{"a": 1, "b": None}, {"a": None, "b": 2}]
 
 
 def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
     """Its other rows would be another data set."""
-    rows = write_lines(tmp_path / "rows.jsonl", {"a": 1}, "[]")
+    file = write_lines(tmp_path / "rows.jsonl", {"a": 1}, "[]")
     empty = write_lines(tmp_path / "empty.jsonl")
     arrow = tmp_path / "rows.arrow"
     arrow.write_bytes(b"no arrow")
     (tmp_path / "state.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match=r"rows\.jsonl:2: not a JSON object"):
-        read_table([rows], open_parquet)
+        read_rows([file], open_parquet)
     with pytest.raises(ConfigurationError, match=r"empty\.jsonl: there are no rows"):
-        read_table([empty], open_parquet)
+        read_rows([empty], open_parquet)
     with pytest.raises(ConfigurationError, match=r"rows\.arrow: cannot be read as Arrow"):
-        read_table([arrow], open_parquet)
+        read_rows([arrow], open_parquet)
     with pytest.raises(ConfigurationError, match=r"state\.json: cannot be read: KeyError"):
         split_files(tmp_path, None)
+
+
+def test_of_many_faults_the_first_are_told_and_the_others_counted(tmp_path: Path) -> None:
+    """A file of another layout is wrong in every line."""
+    rows = read_rows([write_lines(tmp_path / "rows.jsonl", *[{"a": 1}] * 100)], open_parquet)
+
+    with pytest.raises(ConfigurationError) as caught:
+        made_of(rows, lambda fields: text_of("word", fields))
+
+    assert caught.value.faults[0] == f"{tmp_path}/rows.jsonl:1: no field 'word'; the fields are a"
+    assert caught.value.faults[20:] == ("... and 80 faults more",)
 
 
 def test_rows_of_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
@@ -93,15 +105,15 @@ def test_rows_of_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
         files.append(write_lines(tmp_path / folder / "rows.jsonl", {"in": folder}, "", {"n": 2}))
     other = write_lines(tmp_path / "a" / "other.jsonl", {"in": "c"})
 
-    table = read_table([*files, other], open_parquet)
+    rows = read_rows([*files, other], open_parquet)
 
-    assert [row.label for row in table.rows] == [
+    assert [row.label for row in rows] == [
         *(f"{file}:{line}" for file in files for line in (1, 3)),
         "other.jsonl:1",
     ]
-    assert table.rows[-1].place == f"{other}:1"
+    assert rows[-1].place == f"{other}:1"
     with pytest.raises(ConfigurationError, match=r"rows\.jsonl: it is named twice"):
-        read_table([*files, files[0]], open_parquet)
+        read_rows([*files, files[0]], open_parquet)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +133,7 @@ def test_marks_line_ends_and_empty_lines_of_editors_are_no_data(
     file = tmp_path / name
     file.write_bytes(content.encode())
 
-    (row,) = read_table([file], open_parquet).rows
+    (row,) = read_rows([file], open_parquet)
 
     assert row.fields == {"a": "x", "b": "y"}
 
@@ -132,4 +144,4 @@ def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
     file.write_text("a,b,a\nx,y,z\n", encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match=r"rows\.csv: there are 2 columns 'a'; rename"):
-        read_table([file], open_parquet)
+        read_rows([file], open_parquet)

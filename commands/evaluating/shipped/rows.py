@@ -2,35 +2,29 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from commands.errors import ConfigurationError, first_lines
 from commands.importing.formats.catalogue import uncompressed
 from commands.importing.formats.files import OpenParquet, records_of
-from commands.importing.formats.rows import BadRow
+from commands.importing.formats.rows import BadRow, Fields
 
 _SUFFIXES: Final = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow"}
+Made = TypeVar("Made")
 
 
 class DataRow(NamedTuple):
-    """A row of a data set, and where it is."""
+    """A row of a data set, and where it is; a field of which the file says nothing is None."""
 
     label: str  # file:line, different for each row
-    fields: Mapping[str, object]
+    fields: Fields
     place: str  # the same with the whole path
 
 
-class DataTable(NamedTuple):
-    """The rows of a data set; each has all columns, and None where the file says nothing."""
-
-    columns: tuple[str, ...]
-    rows: tuple[DataRow, ...]
-
-
-def read_table(paths: Sequence[Path], open_parquet: OpenParquet) -> DataTable:
-    """Read files as one table.
+def read_rows(paths: Sequence[Path], open_parquet: OpenParquet) -> tuple[DataRow, ...]:
+    """Read files as one table: each row has the columns of all.
 
     Raises:
         ConfigurationError: A file cannot be read, has a bad row or is named twice, or there are no
@@ -47,10 +41,8 @@ def read_table(paths: Sequence[Path], open_parquet: OpenParquet) -> DataTable:
     ]
     if not rows:
         raise ConfigurationError([f"{paths[0]}: there are no rows"])
-    columns = tuple(dict.fromkeys(name for row in rows for name in row.fields))
-    lacking = dict.fromkeys(columns)
-    whole = (row._replace(fields={**lacking, **row.fields}) for row in rows)
-    return DataTable(columns, tuple(whole))
+    lacking = dict.fromkeys(name for row in rows for name in row.fields)
+    return tuple(row._replace(fields={**lacking, **row.fields}) for row in rows)
 
 
 def _rows(path: Path, name: str, open_parquet: OpenParquet) -> Iterator[DataRow]:
@@ -62,11 +54,31 @@ def _rows(path: Path, name: str, open_parquet: OpenParquet) -> Iterator[DataRow]
         else:
             line = record.line
             yield DataRow(f"{name}:{line}", record.fields, f"{path}:{line}")
+    _require_none(faults)
+
+
+def _require_none(faults: Sequence[str]) -> None:
     if faults:
         raise ConfigurationError([*first_lines(faults, len(faults), "fault")])
 
 
-def split_files(path: Path, split: str | None) -> tuple[Path, ...]:
+def made_of(rows: Sequence[DataRow], make: Callable[[Fields], Made]) -> Mapping[str, Made]:
+    """Return what is made of each row, by its label.
+
+    Raises:
+        ConfigurationError: A row has a fault; all are listed, each with its line.
+    """
+    made, faults = {}, []
+    for row in rows:
+        try:
+            made[row.label] = make(row.fields)
+        except ValueError as error:
+            faults.append(f"{row.place}: {error}")
+    _require_none(faults)
+    return made
+
+
+def split_files(path: Path, split: str | None = None) -> tuple[Path, ...]:
     """Return the files of one split of a data set.
 
     A folder is what `save_to_disk` of the package datasets wrote, or has files that are named by
@@ -89,24 +101,20 @@ def split_files(path: Path, split: str | None) -> tuple[Path, ...]:
         known = ", ".join(splits) or "none"
         why = "name a split" if split is None else f"there is no split {split!r}"
         raise ConfigurationError([f"{path}: {why}; the folder has: {known}"])
-    found = splits[split]
-    return _saved_files(found[0]) if found[0].is_dir() else found
+    files = splits[split]
+    return _saved_files(files[0]) if files[0].is_dir() else files
 
 
 def _splits(path: Path) -> dict[str, tuple[Path, ...]]:
     """Return the files, or the folder, of each split in a folder."""
     if (path / "dataset_dict.json").is_file():
-        return {each.parent.name: (each.parent,) for each in sorted(path.glob("*/state.json"))}
-    files = sorted(
-        file
-        for folder in (path, path / "data")
-        for file in folder.glob("*")
-        if uncompressed(file).suffix in _SUFFIXES
-    )
+        return {state.parent.name: (state.parent,) for state in sorted(path.glob("*/state.json"))}
+    files = sorted(file for folder in (path, path / "data") for file in folder.glob("*"))
     splits: dict[str, tuple[Path, ...]] = {}
     for file in files:
-        name = uncompressed(file).stem.partition("-")[0]
-        splits[name] = (*splits.get(name, ()), file)
+        if uncompressed(file).suffix in _SUFFIXES:
+            name = uncompressed(file).stem.partition("-")[0]
+            splits[name] = (*splits.get(name, ()), file)
     return splits
 
 
@@ -115,6 +123,6 @@ def _saved_files(folder: Path) -> tuple[Path, ...]:
     state = folder / "state.json"
     try:
         listed = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
-        return tuple(folder / each["filename"] for each in listed)
+        return tuple(folder / file["filename"] for file in listed)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError([f"{state}: cannot be read: {error!r}"]) from error
