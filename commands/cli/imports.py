@@ -71,9 +71,10 @@ def responses(
     used = {response.file for response in chain(imported.new, imported.known)}
     used |= {line.file for line in imported.bad}
     for file in dict.fromkeys(files):
-        if file in used:
-            continue
-        say(f"nothing of {file} was imported: it is empty, or another file has the same responses")
+        if file in imported.empty:
+            say(f"nothing of {file} was imported: it is empty")
+        elif file not in used:
+            say(f"nothing of {file} was imported: another file has the same responses")
     if imported.new:
         say(_CLAIM)
     writer.write(tables.imported_responses_table(imported))

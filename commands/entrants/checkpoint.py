@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from commands.entrants.files import read_entrant
 from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
-from commands.entrants.weights import tensor_types
+from commands.entrants.weights import places_of_base, tensor_types
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import HfSection
@@ -73,10 +73,8 @@ def base_weights(config: Path, fetch: FetchSnapshot | None = None) -> Path:
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = "base_model_name_or_path cannot be read"
         raise WeightsError(config, why, remedy) from error
-    folder = config.parent.absolute()
-    for place in (Path.cwd(), folder.parent, folder):
-        if (place / named).is_dir():
-            return place / named
+    for place in places_of_base(config.parent, str(named)):
+        return place
     if fetch is not None and find_weights(named, Path(), fetch).commit:
         return named
     raise WeightsError(config, f"base_model_name_or_path is {str(named)!r}, no folder here", remedy)

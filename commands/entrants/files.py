@@ -5,7 +5,6 @@ It needs no torch.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
@@ -19,8 +18,6 @@ from commands.settings.sections import EndpointSection, HfSection, HydraSection
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import SAMPLER, Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, canonical_json, digest_of
-
-_SetName: TypeAlias = Literal["security", "robustness", "uncertainty"]
 
 
 def read_entrant(
@@ -114,23 +111,8 @@ def _adapter(path: Path, base: Path) -> Adapter:
 
 
 def _hydra(section: HydraSection, base: Path, folder: Path) -> Hydra:
+    """Return a Hydra with the shards of each set, in the order of the heads; none if unused."""
     layers = weights.head_layers(base, section.heads_depth)
-    adapters: dict[_SetName, tuple[Adapter, ...]] = {
-        name: tuple(_shard(path, name, base, layers) for path in paths)
-        for name, paths in _shards(section, folder).items()
-    }
-    return Hydra(
-        heads_depth=section.heads_depth,
-        security=adapters["security"],
-        robustness=adapters["robustness"],
-        uncertainty=next(iter(adapters["uncertainty"]), None),
-        bypass_jury=section.bypass_jury,
-        beta=section.beta,
-    )
-
-
-def _shards(section: HydraSection, folder: Path) -> Mapping[_SetName, tuple[Path, ...]]:
-    """Return each set's shards, in the order of the heads; none of a set that is not used."""
     security = shards_of((folder / section.security).resolve(), section.heads)
     robustness: tuple[Path, ...] = ()
     if section.robustness is not None and section.rob_checkpoint is not None:
@@ -139,10 +121,17 @@ def _shards(section: HydraSection, folder: Path) -> Mapping[_SetName, tuple[Path
     uncertainty: tuple[Path, ...] = ()
     if section.uncertainty is not None and section.needs_uncertainty:
         uncertainty = (uncertainty_of((folder / section.uncertainty).resolve()),)
-    return {"security": security, "robustness": robustness, "uncertainty": uncertainty}
+    return Hydra(
+        heads_depth=section.heads_depth,
+        security=tuple(_shard(path, "security", base, layers) for path in security),
+        robustness=tuple(_shard(path, "robustness", base, layers) for path in robustness),
+        uncertainty=next((_shard(path, "uncertainty", base, layers) for path in uncertainty), None),
+        bypass_jury=section.bypass_jury,
+        beta=section.beta,
+    )
 
 
-def _shard(path: Path, name: _SetName, base: Path, layers: range) -> Adapter:
+def _shard(path: Path, name: str, base: Path, layers: range) -> Adapter:
     if path.is_file():
         command = f"tourney import hydra-weights {base} OUT --{name} DIR"
         remedy = f"run `{command}`, where DIR is the folder of this set, and use OUT/{name} instead"

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
@@ -21,10 +21,6 @@ from projections.evaluations.steps import numbered_label
 READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})
 _TEMPLATES: Final = "additional_chat_templates"  # the one subfolder that transformers reads
 _POINTER: Final = b"version https://git-lfs"  # how a file begins that Git LFS has not fetched
-
-
-class _TrainerState(BaseModel):
-    global_step: NonNegativeInt
 
 
 def folder_digest(folder: Path) -> Digest:
@@ -90,11 +86,11 @@ def training_step(folder: Path, label: str) -> int | None:
     if not state.exists():
         named = numbered_label(label)
         return named.step if named else None
-    try:
-        return _TrainerState.model_validate_json(state.read_bytes()).global_step
-    except (OSError, ValidationError) as error:
+    step = _raw(state).get("global_step")
+    if not isinstance(step, int) or step < 0:
         remedy = "save the checkpoint again, or remove the file"
-        raise WeightsError(state, "its global_step cannot be read", remedy) from error
+        raise WeightsError(state, "its global_step cannot be read", remedy)
+    return step
 
 
 def tensor_shapes(folder: Path) -> Mapping[str, tuple[int, ...]]:
@@ -142,8 +138,6 @@ _HEAD_KEY: Final = re.compile(
 )
 
 Shape = tuple[int, ...]
-
-
 _OF_EXPERTS: Final = re.compile(r"\.(?:experts|block_sparse_moe|router|gate)(?:\.|$)")
 """Modules that the files of a mixture of experts name otherwise than the loaded weights: their fit
 is checked where they are loaded, before the first response."""
@@ -162,8 +156,7 @@ def require_same_family(base: Path, adapter: Path) -> None:
     mapped = settings.get("auto_mapping")
     trained_on = mapped.get("base_model_class") if isinstance(mapped, dict) else None
     named = str(settings.get("base_model_name_or_path") or "")
-    places = [] if not named else [place / named for place in (Path.cwd(), adapter.parent, adapter)]
-    theirs = next((_raw(place / "config.json") for place in places if place.is_dir()), {})
+    theirs = next((_raw(place / "config.json") for place in places_of_base(adapter, named)), {})
     pairs = (
         (trained_on, ours.get("architectures")),
         (theirs.get("model_type"), [ours.get("model_type")]),
@@ -172,6 +165,13 @@ def require_same_family(base: Path, adapter: Path) -> None:
         if found and isinstance(expected, list) and any(expected) and found not in expected:
             why = f"it was trained on {named or found!r}, which is {found}, and not {expected[0]}"
             raise WeightsError(adapter, why, "use the weights that it was trained on")
+
+
+def places_of_base(adapter: Path, named: str) -> Iterator[Path]:
+    """Yield the folders here that an adapter may mean by the name of its base, as peft first."""
+    for place in (Path.cwd(), adapter.absolute().parent, adapter.absolute()):
+        if named and (place / named).is_dir():
+            yield place / named
 
 
 def _raw(file: Path) -> Mapping[str, Any]:
@@ -212,11 +212,14 @@ def head_layers(base: Path, heads_depth: int) -> range:
     Raises:
         WeightsError: The weights are not OLMo 2, or have no layer left for a trunk.
     """
-    config = _config(base)
-    if config.model_type != "olmo2":
-        why = f"its model_type is {config.model_type!r}; loader 'hydra' needs 'olmo2'"
+    config = _raw(base / "config.json")
+    model_type, n_layers = config.get("model_type"), config.get("num_hidden_layers")
+    if not isinstance(model_type, str) or not isinstance(n_layers, int):
+        why = "its config.json lacks model_type or num_hidden_layers"
+        raise WeightsError(base, why, "fetch the folder again")
+    if model_type != "olmo2":
+        why = f"its model_type is {model_type!r}; loader 'hydra' needs 'olmo2'"
         raise WeightsError(base, why, 'use other weights, or set loader = "hf"')
-    n_layers = config.num_hidden_layers
     if n_layers <= heads_depth:
         why = f"it has {n_layers} layers; heads of depth {heads_depth} leave none for the trunk"
         raise WeightsError(base, why, f"set heads_depth below {n_layers}")
@@ -241,21 +244,6 @@ def require_head_fit(base: Path, shard: Path, layers: range) -> None:
 def _is_of_head(key: str, layers: range) -> bool:
     match = _HEAD_KEY.fullmatch(key)
     return match is not None and int(match[1]) in layers
-
-
-class _Config(BaseModel):
-    """The architecture in a config.json."""
-
-    model_type: str
-    num_hidden_layers: int
-
-
-def _config(base: Path) -> _Config:
-    try:
-        return _Config.model_validate_json((base / "config.json").read_bytes())
-    except (OSError, ValidationError) as error:
-        why = f"its config.json lacks {' or '.join(_Config.model_fields)}"
-        raise WeightsError(base, why, "fetch the folder again") from error
 
 
 def _pairs(shapes: Mapping[str, Shape]) -> dict[str, dict[str, Shape]]:

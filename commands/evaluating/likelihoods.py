@@ -321,7 +321,7 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
         _, texts, correct = self.item(sample.index)
         n_choices = len(texts)
         conditional = likelihoods[:n_choices]
-        alone = [each.log_likelihood for each in likelihoods[n_choices:]] or [None] * n_choices
+        alone: Sequence[float | None] = [each.log_likelihood for each in likelihoods[n_choices:]]
         choices = (
             Choice(
                 log_likelihood=each.log_likelihood,
@@ -331,7 +331,9 @@ class PerplexityComparisonEvaluation(LikelihoodEvaluation):
                 is_greedy=each.predicted_ids == each.text_ids,
                 unconditional=unconditional,
             )
-            for text, each, unconditional in zip(texts, conditional, alone, strict=True)
+            for text, each, unconditional in zip(
+                texts, conditional, alone or [None] * n_choices, strict=True
+            )
         )
         return ChoicesObserved(
             choices=tuple(choices),

@@ -138,13 +138,6 @@ class UnknownTask(ConfigurationError):
     """lm-evaluation-harness has no task, group or tag of a name."""
 
 
-class TaskOutcome(NamedTuple):
-    """What is recorded when a plan of a task is completed."""
-
-    scores: tuple[SampleScore, ...]
-    results: TaskResults
-
-
 class TaskEvaluation(Evaluation):
     """Base of evaluations whose metrics lm-evaluation-harness computes."""
 
@@ -162,8 +155,10 @@ class TaskEvaluation(Evaluation):
         """Digest of the version of lm-evaluation-harness, and of the task."""
         return self.task.content_digest
 
-    def outcome(self, observed: Mapping["TaskPart", "Observed"]) -> TaskOutcome | None:
-        """Return what is to be recorded, from the observations of its members as they were asked.
+    def outcome(
+        self, observed: Mapping["TaskPart", "Observed"]
+    ) -> tuple[tuple[SampleScore, ...], TaskResults] | None:
+        """Return the scores and results of its members' observations, to be recorded at the end.
 
         None: another evaluation scores them.
         """
@@ -175,7 +170,7 @@ class TaskEvaluation(Evaluation):
             for document, kind, place, tries in member.responses(seen):
                 of_task.setdefault(document, {}).setdefault(kind, {})[place] = tries
         scores = self.loaded.scores(self.scored_name, answers)
-        return TaskOutcome((*self.answer_scores(scores.answers, observed),), scores.results)
+        return (*self.answer_scores(scores.answers, observed),), scores.results
 
     def answer_scores(
         self, scores: Mapping[int, AnswerScore], observed: Mapping["TaskPart", "Observed"]
@@ -302,12 +297,13 @@ class TaskPart(TaskEvaluation):
     ) -> float | Scores:
         """Return the task's first metric, or its value for each sample's document."""
         outcome = self.outcome({self: seen})
-        if outcome is None or not outcome.results.metrics:
+        if outcome is None or not outcome[1].metrics:
             return reduce_scores([float("nan")] * len(samples), reduce)
-        first = outcome.results.metrics[0]
+        results = outcome[1]
+        first = results.metrics[0]
         if reduce == "mean":
             return float("nan") if first.value is None else first.value
-        values = outcome.results.of_documents(first)
+        values = results.of_documents(first)
         documents = (self.items[sample.index].document for sample in samples)
         return reduce_scores([values.get(each, float("nan")) for each in documents], reduce)
 

@@ -166,9 +166,10 @@ def merge_ledger(ledger: Ledger, rows: Iterable[StoredEvent]) -> MergeCounts:
     with ledger.writing() as writer:
         plans.catch_up(writer)
         taking = _Merge(writer, plans)
-        for row in rows:
-            taking.merge_event(row)
-        taking.record_source()
+        last = None
+        for last in rows:
+            taking.merge_event(last)
+        taking.record_source(last)
         return taking.counts()
 
 
@@ -184,14 +185,9 @@ class _Merge:
         self._conflicts: list[Conflict] = []
         self._contradicted: set[Digest] = set()  # query keys
         self._untold: dict[str, int] = {}  # their positions of tombstones that were added, by id
-        self._last: StoredEvent | None = None
 
     def merge_event(self, row: StoredEvent) -> None:
         """Append one event, if it is new and does not follow from what contradicts ours."""
-        self._last = row
-        self._sort(row)
-
-    def _sort(self, row: StoredEvent) -> None:
         match event := row.decode().event:
             case EventRedacted() if not self._writer.is_redacted(bytes.fromhex(event.event_id)):
                 self._n_known += 1  # ours has its texts, and keeps them
@@ -225,7 +221,7 @@ class _Merge:
         if isinstance(event, EventRedacted):
             self._untold.pop(event.event_id, None)
         for waited in self._plans.register(StreamId(row.stream), event):
-            self._sort(waited)
+            self.merge_event(waited)
 
     def _contradict(self, row: StoredEvent, event: Event) -> None:
         """Take note of their event that contradicts ours."""
@@ -239,17 +235,17 @@ class _Merge:
             case _:
                 pass
 
-    def record_source(self) -> None:
-        """Record the source of the new events, in each stream that got some.
+    def record_source(self, last: StoredEvent | None) -> None:
+        """Record the source of the new events, by its last one, in each stream that got some.
 
         Raises:
             UnreadableEvent: An event was added whose texts were removed, and no event says so.
         """
         for position in self._untold.values():
             raise UnreadableEvent(position, "its texts were removed, and no event says so")
-        if self._last is None or self._is_copy:
+        if last is None or self._is_copy:
             return
-        head, n_events = Digest(self._last.chain.hex()), self._last.position
+        head, n_events = Digest(last.chain.hex()), last.position
         for stream, n_taken in self._n_new.items():
             merged = LedgerMerged(head=head, n_events=n_events, n_taken=n_taken)
             self._writer.append(stream, [draft(stream, merged)], expected_version=None)

@@ -38,6 +38,8 @@ def read_prompts(path: Path) -> PromptTable:
             a prompt or with that of another row.
     """
     text = read_text(path, "CSV file", key="--from-csv")
+    if not text.strip():
+        raise ConfigurationError([f"{path}: the file is empty"])
     header, rows = csv_sheet(StringIO(text, newline=""))
     column = _guessed(path, header, _COLUMNS)
     return PromptTable(_required(path, rows, column), _beside(header, column))

@@ -36,6 +36,8 @@ def import_ratings(ledger: Ledger, file: Path, *, name: str) -> RatingsImported:
 def _event(file: Path) -> RatingsImported:
     with reading(file):
         content = file.read_bytes()
+    if not content.strip():
+        raise ConfigurationError([f"{file}: the file is empty"])
     try:
         return _ratings(decode_json(content), digest_of_bytes(content))
     except (InvalidFields, ValueError) as error:
@@ -53,8 +55,8 @@ def _ratings(found: object, digest: Digest) -> RatingsImported:
         arena=cells.optional_text("arena"),
         evaluated=cells.optional_text("model"),
         judge_model=cells.optional_text("judge_model"),
-        n_bootstraps=_optional_count(cells, "n_bootstraps"),
-        seed=_optional_count(cells, "seed"),
+        n_bootstraps=cells.optional_count("n_bootstraps"),
+        seed=cells.optional_count("seed"),
         ratings=tuple(map(_rating, found["ratings"])),
     )
 
@@ -71,15 +73,7 @@ def _rating(found: object) -> ImportedRating:
         rating=rating,
         ci_low=cells.optional_number("ci_low"),
         ci_high=cells.optional_number("ci_high"),
-        n_battles=_optional_count(cells, "n_battles"),
+        n_battles=cells.optional_count("n_battles"),
         source=cells.one_of("source", _SOURCES),
         dimension=cells.optional_text("dimension"),
     )
-
-
-def _optional_count(cells: Cells, name: str) -> int | None:
-    number = cells.optional_number(name)
-    if number is not None and (number < 0 or number % 1):
-        found = shorten(cells.fields[name])
-        raise InvalidFields(f"{name} is {found}, but must be an integer from 0")
-    return None if number is None else int(number)

@@ -83,6 +83,7 @@ class ImportedResponses(NamedTuple):
     new: Sequence[FoundResponse]
     known: Sequence[FoundResponse]  # the ledger keeps the response that it has
     bad: Sequence[BadLine]
+    empty: Sequence[Path]  # files without a line
 
 
 def import_responses(
@@ -124,18 +125,23 @@ def _read(files: Sequence[Path], tournament: Tournament) -> ImportedResponses:
     }
     last: dict[tuple[EntrantId, PromptId], FoundResponse] = {}
     bad: list[BadLine] = []
+    empty: list[Path] = []
     for file in files:
-        for each in _lines(file, registered):
-            if isinstance(each, BadLine):
-                bad.append(each)
+        lines = [*_lines(file, registered)]
+        if not lines:
+            empty.append(file)
+        for line in lines:
+            if isinstance(line, BadLine):
+                bad.append(line)
             else:
-                last[each.response.entrant_id, each.response.prompt_id] = each
+                last[line.response.entrant_id, line.response.prompt_id] = line
     found, contradicted = _by_key(last.values())
     there = tournament.responses
     return ImportedResponses(
         new=[each for key, each in found.items() if key not in there],
         known=[each for key, each in found.items() if key in there],
         bad=[*bad, *contradicted],
+        empty=empty,
     )
 
 

@@ -100,7 +100,7 @@ def test_a_cache_of_nothing_is_told_of(
     done = tourney("import", "responses", name, "responses_none.jsonl")
 
     assert done.returncode == 0, done.stderr
-    assert "nothing of responses_none.jsonl was imported: it is empty" in done.stderr
+    assert "nothing of responses_none.jsonl was imported: it is empty\n" in done.stderr
     assert f"nothing of {name}" not in done.stderr
 
 

@@ -49,10 +49,6 @@ class BattleFormat(NamedTuple):
         missing = [tuple(name for name in each if name not in header) for each in layouts]
         return min(missing, key=len, default=())
 
-    def is_likely(self, header: Collection[str]) -> bool:
-        """Say whether a header has all that the format requires, and it requires something."""
-        return bool(self.required) and not self.missing_from(header)
-
     def is_told_by(self, header: Collection[str]) -> bool:
         """Say whether only the format's own files have such a header."""
         if self.tells and not any(name in header for name in self.tells):
@@ -65,14 +61,20 @@ class BattleFormat(NamedTuple):
 
 
 _ALL: Final = (
-    BattleFormat("plain", plain.read, "a table of battles", _BATTLE, _BESIDE, mapping_version=2),
     BattleFormat(
-        "judgearena",
-        judgearena.read,
-        "JudgeArena's battles",
-        _BATTLE,
-        _BESIDE,
+        "verdicts",
+        verdicts.read,
+        "verdicts/*.jsonl of `tourney run`",
+        ("prompt_id", "entrant_a", "entrant_b", "outcome", "raw"),
+        set_by_file=verdicts.set_of,
         mapping_version=2,
+    ),
+    BattleFormat(
+        "orq-arena",
+        orq_arena.read,
+        "orq-arena's battle log, schema 2 and 3",
+        (*_BATTLE, "schema_version", "prompt_hash", "majority_verdict", "judge_votes"),
+        ("prompt_category", "response_a", "response_b"),
     ),
     BattleFormat(
         "lmarena-55k",
@@ -80,6 +82,15 @@ _ALL: Final = (
         "LMArena's votes of arena-human-preference-55k",
         ("id", *_PAIR, "winner_model_a", "winner_model_b", "winner_tie"),
         ("response_a", "response_b"),
+    ),
+    BattleFormat(
+        "lmarena-140k",
+        lmarena.read_140k,
+        "LMArena's votes of arena-human-preference-140k",
+        ("id", *_BATTLE),
+        lmarena.ABOUT,
+        mapping_version=2,
+        tells=("conv_metadata", "evaluation_session_id"),
     ),
     BattleFormat(
         "lmarena-100k",
@@ -91,13 +102,12 @@ _ALL: Final = (
         tells=("anony", "dedup_tag", "tstamp"),
     ),
     BattleFormat(
-        "lmarena-140k",
-        lmarena.read_140k,
-        "LMArena's votes of arena-human-preference-140k",
-        ("id", *_BATTLE),
-        lmarena.ABOUT,
-        mapping_version=2,
-        tells=("conv_metadata", "evaluation_session_id"),
+        "mt-bench",
+        mt_bench.read,
+        "FastChat's pairwise model_judgment, and votes on it by people and by GPT-4",
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+        or_required=("question_id", *_BATTLE, "judge"),
+        tells=("g1_winner", "turn"),
     ),
     BattleFormat(
         "arena-hard",
@@ -114,21 +124,6 @@ _ALL: Final = (
         ("annotator", "dataset", "output_1", "output_2"),
     ),
     BattleFormat(
-        "mt-bench",
-        mt_bench.read,
-        "FastChat's pairwise model_judgment, and votes on it by people and by GPT-4",
-        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
-        or_required=("question_id", *_BATTLE, "judge"),
-        tells=("g1_winner", "turn"),
-    ),
-    BattleFormat(
-        "orq-arena",
-        orq_arena.read,
-        "orq-arena's battle log, schema 2 and 3",
-        (*_BATTLE, "schema_version", "prompt_hash", "majority_verdict", "judge_votes"),
-        ("prompt_category", "response_a", "response_b"),
-    ),
-    BattleFormat(
         "tap",
         tap.read,
         "tap's judgments_*.jsonl, or its verdicts/*.jsonl",
@@ -137,32 +132,21 @@ _ALL: Final = (
         tap.set_of,
         tells=("cache_key", "raw"),
     ),
+    BattleFormat("plain", plain.read, "a table of battles", _BATTLE, _BESIDE, mapping_version=2),
     BattleFormat(
-        "verdicts",
-        verdicts.read,
-        "verdicts/*.jsonl of `tourney run`",
-        ("prompt_id", "entrant_a", "entrant_b", "outcome", "raw"),
-        set_by_file=verdicts.set_of,
+        "judgearena",
+        judgearena.read,
+        "JudgeArena's battles",
+        _BATTLE,
+        _BESIDE,
         mapping_version=2,
     ),
 )
-FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}
+"""A file is of the first format that its columns tell."""
 
-_RECOGNISED: Final = (
-    "verdicts",
-    "orq-arena",
-    "lmarena-55k",
-    "lmarena-140k",
-    "lmarena-100k",
-    "mt-bench",
-    "arena-hard",
-    "alpaca-eval",
-    "tap",
-)
-"""Formats that are recognised by their columns, tried in this order."""
+FORMATS: Final[Mapping[str, BattleFormat]] = {each.name: each for each in _ALL}
 
 
 def format_of(header: Collection[str]) -> BattleFormat:
     """Return the format that columns tell: of a program, or else a plain table of battles."""
-    named = (FORMATS[name] for name in _RECOGNISED)
-    return next((of for of in named if of.is_told_by(header)), FORMATS["plain"])
+    return next((of for of in _ALL if of.is_told_by(header)), FORMATS["plain"])

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 import msgspec
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.catalogue import FORMATS, BattleFormat
+from commands.importing.formats.catalogue import BattleFormat, format_of
 from commands.importing.formats.rows import BadRow, Record, Sheet
 from commands.settings.toml import UTF16
 from projections.artifacts.escaping import unguarded
@@ -90,54 +90,57 @@ OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
 """Opens a Parquet file, or a stream of Arrow, and reads some columns, or all."""
 
 
-class _File(NamedTuple):
-    """A file as messages name it, where its content lies, and what that is."""
+_TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl")
+_BINARY: Final = ([".parquet"], [".arrow"])
+_FIRST_BYTES: Final = 2**20  # of a file whose name does not say what it is
 
-    path: Path
+
+class _File(NamedTuple):
+    """Where a file's content lies, and what that is."""
+
     content: Path
     suffixes: Sequence[str]
 
     @classmethod
     def of(cls, path: Path, content: Path) -> Self:
-        """Tell what a file holds, by its suffixes, or by its content if it has none."""
-        suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
-        return cls(path, content, suffixes or _suffixes_of(content))
-
-    def require_utf8(self) -> None:
-        """Refuse a table in UTF-16, whose first two bytes are its mark or hold one NUL.
+        """Tell what a file holds, by its suffixes, or by its content if it has none.
 
         Raises:
-            ConfigurationError: It is UTF-16.
+            ConfigurationError: Its suffix is unknown, or it is empty or a table in UTF-16, whose
+                first two bytes are its mark or hold one NUL.
         """
-        if self.suffixes[-1] in {".parquet", ".arrow"}:
-            return
-        with self.open() as opened:
-            begin = opened.read(2)
-        if begin in {BOM_UTF16_LE, BOM_UTF16_BE} or begin.count(0) == 1:
-            raise ConfigurationError([f"{self.path}: {UTF16}"])
+        suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+        if suffixes and suffixes[0] not in _TEXTS and suffixes not in _BINARY:
+            kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
+            fault = f"{path}: the suffix is {path.suffix!r}, but must be {kinds}; rename the file"
+            raise ConfigurationError([fault])
+        file = cls(content, suffixes or _compression_of(content))
+        with file.open() as opened:
+            begin = opened.read(_FIRST_BYTES)
+        if not begin.removeprefix(BOM_UTF8).strip():
+            raise ConfigurationError([f"{path}: the file is empty"])
+        if not suffixes:
+            file = cls(content, [_kind_of(begin), *file.suffixes])
+        is_utf16 = begin[:2] in {BOM_UTF16_LE, BOM_UTF16_BE} or begin[:2].count(0) == 1
+        if is_utf16 and file.suffixes[0] in _TEXTS:
+            raise ConfigurationError([f"{path}: {UTF16}"])
+        return file
 
     def open(self) -> BufferedReader | gzip.GzipFile:
         """Open it, uncompressed."""
-        return gzip.open(self.content) if self.suffixes[-1] == ".gz" else self.content.open("rb")
+        is_packed = self.suffixes[-1:] == [".gz"]
+        return gzip.open(self.content) if is_packed else self.content.open("rb")
 
 
-_FIRST_BYTES: Final = 2**20  # of a file whose name does not say what it is
-
-
-def _suffixes_of(content: Path) -> Sequence[str]:
-    """Return the suffixes that a file would have, by how it begins."""
+def _compression_of(content: Path) -> Sequence[str]:
     with content.open("rb") as opened:
-        begin = opened.read(4)
-    if begin == b"PAR1":
-        return [".parquet"]
-    if begin.startswith(b"\x1f\x8b"):
-        with gzip.open(content) as opened:
-            return [_kind_of(opened.read(_FIRST_BYTES)), ".gz"]
-    with content.open("rb") as opened:
-        return [_kind_of(opened.read(_FIRST_BYTES))]
+        return [".gz"] if opened.read(2) == b"\x1f\x8b" else []
 
 
 def _kind_of(begin: bytes) -> str:
+    """Return the suffix that a file would have, by how it begins."""
+    if begin.startswith(b"PAR1"):
+        return ".parquet"
     text = begin.removeprefix(BOM_UTF8).lstrip()
     if text.startswith(b"{"):
         first_line = text.partition(b"\n")[0].strip()
@@ -169,27 +172,10 @@ def columns_of(
         content: Where the bytes lie; None: in the file.
 
     Raises:
-        ConfigurationError: The file cannot be read.
+        ConfigurationError: The file cannot be read, is empty, or has an unknown suffix.
     """
-    with _unpacking(path):
-        file = _File.of(path, content or path)
-        file.require_utf8()
-        match file.suffixes:
-            case [".csv" | ".tsv", *_]:
-                with _text(file) as lines:
-                    return csv_sheet(lines).header
-            case [".parquet" | ".arrow"]:
-                return open_parquet(file.content, ()).header
-            case [".jsonl", *_]:
-                return _fields(islice(_json_lines(file), _N_AHEAD))
-            case [".json", *_]:
-                return _fields(islice(_json_rows(file), _N_AHEAD))
-    return ()  # `records_of` refuses it
-
-
-def _fields(rows: Iterable[Record | BadRow]) -> Collection[str]:
-    """Return the names of the fields that any row has."""
-    return dict.fromkeys(name for row in rows if isinstance(row, Record) for name in row.fields)
+    with _opened(path, content or path, (), open_parquet) as sheet:
+        return sheet.header
 
 
 def records_of(
@@ -204,79 +190,55 @@ def records_of(
         content: Where the bytes lie; None: in the file.
 
     Raises:
-        ConfigurationError: The file cannot be read, has an unknown suffix, or lacks a column that
-            the format requires.
+        ConfigurationError: The file cannot be read, is empty, has an unknown suffix, or lacks a
+            column that the format requires.
     """
+    columns = None if of is None else {*of.columns}
+    with _opened(path, content or path, columns, open_parquet) as sheet:
+        faults = [*_doubled(columns, sheet.header)]
+        if of is not None and sheet.header:
+            faults += _lacking(of, sheet.header)
+        if faults:
+            raise ConfigurationError([f"{path}: {fault}" for fault in faults])
+        yield from sheet.rows
+
+
+@contextmanager
+def _opened(
+    path: Path, content: Path, columns: Collection[str] | None, open_parquet: OpenParquet
+) -> Iterator[Sheet]:
+    """Open a file as a table; of Parquet some columns are read, or all."""
     with _unpacking(path):
-        file = _File.of(path, content or path)
-        file.require_utf8()
+        file = _File.of(path, content)
         match file.suffixes:
             case [".csv" | ".tsv", *_]:
-                yield from _csv_rows(file, of)
+                with TextIOWrapper(file.open(), "utf-8-sig", "surrogateescape", newline="") as text:
+                    yield csv_sheet(text)
             case [".parquet" | ".arrow"]:
-                columns = None if of is None else {*of.columns}
-                yield from _with_header(path, of, open_parquet(file.content, columns))
+                yield open_parquet(content, columns)
             case [".jsonl", *_]:
-                yield from _with_fields(path, of, _json_lines(file))
-            case [".json", *_]:
-                yield from _with_fields(path, of, _json_rows(file))
+                with file.open() as lines:
+                    yield _json_sheet(_json_lines(lines))
             case _:
-                kinds = ".csv, .tsv, .json, .jsonl (or one of them with .gz) or .parquet"
-                suffix = path.suffix
-                fault = f"{path}: the suffix is {suffix!r}, but must be {kinds}; rename the file"
-                raise ConfigurationError([fault])
-
-
-def _csv_rows(file: _File, of: BattleFormat | None) -> Iterator[Record | BadRow]:
-    with _text(file) as lines:
-        yield from _with_header(file.path, of, csv_sheet(lines))
-
-
-def _text(file: _File) -> TextIOWrapper:
-    return TextIOWrapper(file.open(), "utf-8-sig", "surrogateescape", newline="")
-
-
-def _with_header(path: Path, of: BattleFormat | None, sheet: Sheet) -> Iterator[Record | BadRow]:
-    """Yield a table's rows, after checking that each column to read is there, and only once."""
-    if of is None:
-        faults = [*_doubled(sheet.header, sheet.header)]
-    else:
-        faults = [*_lacking(of, sheet.header)]
-        faults += _doubled(of.columns, sheet.header)
-    if faults:
-        raise ConfigurationError([f"{path}: {each}" for each in faults])
-    yield from sheet.rows
-
-
-def _with_fields(
-    path: Path, of: BattleFormat | None, rows: Iterator[Record | BadRow]
-) -> Iterator[Record | BadRow]:
-    """Yield the rows of JSON, after checking that the first ones have each field to read.
-
-    Raises:
-        ConfigurationError: None of them has one of these: they are of another program.
-    """
-    first = [*islice(rows, _N_AHEAD)]
-    fields = _fields(first)
-    if of is not None and fields and (faults := [*_lacking(of, [*fields])]):
-        raise ConfigurationError([f"{path}: {each}" for each in faults])
-    yield from chain(first, rows)
+                with file.open() as opened:
+                    yield _json_sheet(_json_rows(path, opened.read()))
 
 
 def _lacking(of: BattleFormat, header: Sequence[str]) -> Iterator[str]:
     """Yield which columns of a format are missing, and which other format has those there are."""
     if missing := of.missing_from(header):
         need = f"which format {of.name} requires; its columns are {', '.join(map(repr, header))}"
-        likely = [each.name for each in FORMATS.values() if each.is_likely(header)]
-        hint = f"; it looks like --from {' or '.join(likely)}" if likely else ""
+        likely = format_of(header)
+        hint = "" if likely.missing_from(header) else f"; it looks like --from {likely.name}"
         if "ratings" in header:
             hint = "; these are ratings, not battles; use `tourney import elo-ratings`"
         yield f"no column {' or '.join(map(repr, missing))}, {need}{hint}"
 
 
-def _doubled(names: Collection[str], header: Sequence[str]) -> Iterator[str]:
+def _doubled(names: Collection[str] | None, header: Sequence[str]) -> Iterator[str]:
+    """Yield which of the columns to read, or of all, are there twice."""
     for name, n in Counter(header).items():
-        if n > 1 and name in names:
+        if n > 1 and (names is None or name in names):
             yield f"there are {n} columns {name!r}; rename all but the one to read"
 
 
@@ -294,9 +256,9 @@ def csv_sheet(lines: Iterable[str]) -> Sheet:
     rest = iter(lines)
     first = next(rest, "")
     rows = _cells(chain([first], rest), _separator(first))
-    _, header = next(rows, (1, []))
+    line, header = next(rows, (1, []))
     if isinstance(header, csv.Error):
-        header = []
+        return Sheet([], iter([BadRow(line, f"not CSV: {header}")]))
     return Sheet(header, (_csv_record(line, header, cells) for line, cells in rows))
 
 
@@ -330,11 +292,17 @@ def _csv_record(line: int, header: Sequence[str], cells: list[str] | csv.Error) 
     return Record(line, dict(zip(header, map(unguarded, cells), strict=True)))
 
 
-def _json_lines(file: _File) -> Iterator[Record | BadRow]:
-    with file.open() as opened:
-        for line, content in enumerate(opened, start=1):
-            if not content.isspace():
-                yield _json_record(line, content)
+def _json_sheet(rows: Iterator[Record | BadRow]) -> Sheet:
+    """Return rows of JSON under the fields that any of the first ones has."""
+    first = [*islice(rows, _N_AHEAD)]
+    fields = dict.fromkeys(name for row in first if isinstance(row, Record) for name in row.fields)
+    return Sheet([*fields], chain(first, rows))
+
+
+def _json_lines(lines: Iterable[bytes]) -> Iterator[Record | BadRow]:
+    for line, content in enumerate(lines, start=1):
+        if not content.isspace():
+            yield _json_record(line, content)
 
 
 def _json_record(line: int, content: bytes) -> Record | BadRow:
@@ -345,13 +313,12 @@ def _json_record(line: int, content: bytes) -> Record | BadRow:
     return Record(line, found) if isinstance(found, dict) else BadRow(line, "not a JSON object")
 
 
-def _json_rows(file: _File) -> Iterator[Record | BadRow]:
+def _json_rows(path: Path, content: bytes) -> Iterator[Record | BadRow]:
     """Yield the objects of a JSON array, or a single object."""
     try:
-        with file.open() as opened:
-            found = decode_json(opened.read())
+        found = decode_json(content)
     except ValueError as error:
-        why = f"{file.path}: not JSON: {error}; name a file of JSON lines .jsonl"
+        why = f"{path}: not JSON: {error}; name a file of JSON lines .jsonl"
         raise ConfigurationError([why]) from error
-    for row, each in enumerate(found if isinstance(found, list) else [found], start=1):
-        yield Record(row, each) if isinstance(each, dict) else BadRow(row, "not a JSON object")
+    for row, value in enumerate(found if isinstance(found, list) else [found], start=1):
+        yield Record(row, value) if isinstance(value, dict) else BadRow(row, "not a JSON object")

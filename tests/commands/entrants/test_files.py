@@ -16,7 +16,7 @@ from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import AnyEntrantSection
 from ledger.events.registration import Adapter, Entrant, Hydra
-from tests.support.builders.commands import write_config, write_olmo, write_shard
+from tests.support.builders.commands import write_olmo, write_shard
 
 SECTION: TypeAdapter[Any] = TypeAdapter(AnyEntrantSection)
 ROBUST = {"robustness": "robustness", "rob_checkpoint": -1}
@@ -195,14 +195,6 @@ def test_every_adapter_must_be_of_the_heads(folder: Path, name: str) -> None:
 
     with pytest.raises(WeightsError, match=rf"{name}: it has LoRA tensors outside the MLPs of"):
         hydra(folder, **ROBUST, **ASKED)
-
-
-def test_only_an_olmo_2_grows_heads(folder: Path) -> None:
-    """Found here it is told; in the backend it would be a missing attribute."""
-    write_config(folder / "weights", model_type="llama", num_hidden_layers=4)
-
-    with pytest.raises(WeightsError, match="weights: its model_type is 'llama'"):
-        hydra(folder)
 
 
 def test_a_checkpoint_has_the_step_of_its_adapter(folder: Path) -> None:

@@ -127,12 +127,6 @@ def test_nobody_guesses_which_of_two_trainings_is_meant(
         shards_of(tmp_path, 3)
 
 
-def test_a_missing_folder_is_told(tmp_path: Path) -> None:
-    """Shards of a folder that is not there must not look like a set of none."""
-    with pytest.raises(WeightsError, match="secruity: there is no such folder of shards; correct"):
-        shards_of(tmp_path / "secruity", 9)
-
-
 def test_the_uncertainty_heads_adapter_is_found_or_named(tmp_path: Path) -> None:
     """A folder of peft, a folder of the file that training ends with, or that file."""
     peft = folder_of(tmp_path / "peft", ["adapter_config.json"])

@@ -246,6 +246,14 @@ class Endless(Capitals):
         return super().max_new_tokens(inference) // len(self._items[:0])
 
 
+class Half(Capitals):
+    """Capitals whose answers have a share of tokens."""
+
+    def max_new_tokens(self, inference: Inference) -> int:
+        """Take half."""
+        return super().max_new_tokens(inference) / 2  # type: ignore[return-value]  # as users do
+
+
 class Curt(Capitals):
     """Capitals whose answers have no tokens."""
 
@@ -261,6 +269,7 @@ class Curt(Capitals):
         (Torn, "failed at reading item 1: KeyError: 'boom'"),
         (Endless, "failed at reading its settings: ZeroDivisionError"),
         (Curt, "max_new_tokens gives 0; it must be at least 1"),
+        (Half, r"max_new_tokens gives 2\.0, which is not an integer"),
     ],
 )
 def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(

@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.evaluate import plan_evaluation
 from commands.evaluating.rollout import ScoredEvaluation
-from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
 from ledger.events.values import REDACTED
-from tests.support.builders.evaluating import Capitals, Echoes, answering, reading
+from tests.support.builders.evaluating import Capitals, Echoes, answering
 from tests.support.builders.evaluations import answer, choice, choices, prediction
 from tests.support.builders.events import entrant, hydra
 
@@ -114,45 +113,6 @@ def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> 
     assert generator.asked == []
 
 
-def test_stop_texts_may_stand_in_a_list() -> None:
-    """They are as clear there."""
-    inference, generator = answering(lambda _: "Paris")
-
-    type("Stopped", (Capitals,), {"stop": ["Q:"]})(FRANCE)(inference)
-
-    assert generator.asked[0].options.stop == ("Q:",)
-
-
-class Curt(Capitals):
-    """Capitals, with answers of a length that is given."""
-
-    def __init__(self, n_new: object) -> None:
-        """Take it."""
-        super().__init__(FRANCE)
-        self._n_new = n_new
-
-    def max_new_tokens(self, inference: Inference) -> int:  # noqa: ARG002  # the same for all
-        """Give it."""
-        return cast("int", self._n_new)
-
-
-@pytest.mark.parametrize(
-    ("n_new", "why"),
-    [
-        (0, "gives 0; it must be at least 1"),
-        (-1, "gives -1; it must be at least 1"),
-        (4.5, r"gives 4\.5, which is not an integer"),
-        (None, "gives None, which is not an integer"),
-    ],
-)
-def test_an_answer_of_no_length_is_refused(n_new: object, why: str) -> None:
-    """Each would be empty, and count as wrong; half a token is none."""
-    inference, _ = answering(lambda _: "Paris")
-
-    with pytest.raises(EvaluationFault, match=rf"Curt\.max_new_tokens {why}"):
-        plan_evaluation(Curt(n_new), inference, EvaluationOptions())
-
-
 class Strange(Capitals):
     """Capitals, with scores that no type checker would let pass."""
 
@@ -177,14 +137,6 @@ class Undecided(Capitals):
     def check(self, y: str, y_hat: str) -> bool:  # noqa: ARG002
         """Give it."""
         return cast("bool", self._word)
-
-
-class StrangeEchoes(Echoes):
-    """Texts that are worth nothing that is a number."""
-
-    def score(self, xs: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:
-        """Divide the undividable."""
-        return [float("nan") for _ in zip(xs, y_hats, strict=True)]
 
 
 class Wordless(Capitals):
@@ -305,27 +257,6 @@ def test_the_call_of_the_seed_is_taken() -> None:
         ATLAS(inference, "sum")
 
 
-def test_a_prediction_without_a_score_is_told_so_too() -> None:
-    """Reading is no surer than answering."""
-    inference, _ = reading(lambda _: -1.0)
-
-    with pytest.raises(EvaluationFault, match="score gives the score nan"):
-        StrangeEchoes("ab")(inference)
-
-
-def test_an_evaluation_without_check_or_score_says_so() -> None:
-    """Every answer would count as wrong."""
-
-    class Unchecked(Capitals):
-        def check(self, y: str, y_hat: str) -> bool:
-            return super(Capitals, self).check(y, y_hat)
-
-    inference, _ = answering(lambda _: "Paris")
-
-    with pytest.raises(EvaluationFault, match="Unchecked defines neither check nor score"):
-        Unchecked(FRANCE)(inference)
-
-
 @pytest.mark.parametrize(
     ("evaluation", "recorded", "found"),
     [
@@ -357,14 +288,6 @@ def test_what_was_redacted_keeps_the_score_on_record(
 ) -> None:
     """The texts are gone: scored again, they would all be alike."""
     assert evaluation.rescore(remaining) == remaining
-
-
-def test_no_number_is_not_brought_in_by_scoring_again() -> None:
-    """A NaN in one sample is a NaN in all metrics."""
-    evaluation = Strange([math.nan])
-
-    with pytest.raises(ValueError, match="a score is a finite number"):
-        evaluation.score_together([evaluation.rescore(answer(1.0))])
 
 
 @pytest.mark.parametrize("observation", [choices(choice(-1.0)), prediction([1], [1], score=0.5)])

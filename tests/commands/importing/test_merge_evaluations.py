@@ -166,21 +166,6 @@ def test_samples_wait_for_the_plan_that_brings_their_run_back(pair: Pair) -> Non
     assert evaluate(pair.ours, temperature=0.5).n_missing == 0
 
 
-@pytest.mark.parametrize("temperatures", [(0.5,), (0.5, 0.7, 0.5)])
-def test_taking_other_runs_in_twice_is_once(pair: Pair, temperatures: Sequence[float]) -> None:
-    """Whoever does not remember whether it was done does it again."""
-    evaluate(pair.ours, length=4)
-    for temperature in (0.0, *temperatures):
-        evaluate(pair.theirs, length=6, temperature=temperature)
-    first = pair.take()
-    head = pair.ours.head
-
-    again = pair.take()
-
-    assert pair.ours.head == head
-    assert again == first._replace(n_new=0, n_known=first.n_known + first.n_new)
-
-
 def test_a_completion_that_counts_as_given_up_what_we_observed_is_left_out(pair: Pair) -> None:
     """Their machine had less memory; here its counts would not be true."""
     evaluate(pair.ours, limit=2)

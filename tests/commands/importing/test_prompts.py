@@ -46,7 +46,7 @@ def test_what_else_is_there_is_taken_or_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no column holds the prompts; name one 'prompt' .there: nothing."),
+        ("", "csv: the file is empty"),
         ("a,b\n1,2\n", r"csv:1: no column .*\(there: a, b\)"),
         (
             "prompt,id\nWhy?,1\n,2\nWho?,3\n ,4\n",

@@ -86,8 +86,8 @@ def test_what_is_not_known_may_be_left_out_or_nan(ledger: Ledger, tmp_path: Path
         ({"ratings": [HUMAN | {"model": ""}]}, "model is '', but must be a text"),
         ({"ratings": [HUMAN | {"rating": None}]}, "'gpt-4' has no rating"),
         ({"ratings": [HUMAN | {"rating": float("inf")}]}, "rating is inf, but must be a number"),
-        ({"ratings": [HUMAN | {"n_battles": 0.5}]}, "n_battles is 0.5, but must be an integer"),
-        ({"ratings": [HUMAN | {"n_battles": -1}]}, "n_battles is -1, but must be an integer"),
+        ({"ratings": [HUMAN | {"n_battles": 0.5}]}, "n_battles is 0.5, but must be a whole number"),
+        ({"ratings": [HUMAN | {"n_battles": -1}]}, "n_battles is -1, but must be a whole number"),
         ({"ratings": [HUMAN | {"source": "oracle"}]}, "source is 'oracle', but must be one of"),
     ],
 )
@@ -102,6 +102,15 @@ def test_what_are_no_ratings_is_refused(
 
     assert str(caught.value).startswith(f"{file} is not an elo_ratings.json: {why}")
     assert ledger.head.position == 0
+
+
+def test_an_empty_file_is_called_empty(ledger: Ledger, tmp_path: Path) -> None:
+    """It is no JSON that was cut short."""
+    file = tmp_path / "elo_ratings.json"
+    file.touch()
+
+    with pytest.raises(ConfigurationError, match=r"elo_ratings\.json: the file is empty$"):
+        import_ratings(ledger, file, name="arena")
 
 
 @pytest.mark.parametrize("content", [None, "{", "[" * 100_000], ids=["missing", "cut", "nested"])

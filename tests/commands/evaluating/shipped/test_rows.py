@@ -78,7 +78,7 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigurationError, match=r"rows\.jsonl:2: not a JSON object"):
         read_rows([file], open_parquet)
-    with pytest.raises(ConfigurationError, match=r"empty\.jsonl: there are no rows"):
+    with pytest.raises(ConfigurationError, match=r"empty\.jsonl: the file is empty"):
         read_rows([empty], open_parquet)
     with pytest.raises(ConfigurationError, match=r"rows\.arrow: cannot be read as Arrow"):
         read_rows([arrow], open_parquet)
