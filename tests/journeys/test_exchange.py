@@ -237,7 +237,7 @@ def test_rows_that_are_no_battles_are_listed(
         ),
         (
             "import battles votes.csv --from x",
-            "'x' is not a format of battles; known: plain, judgearena, ",
+            "'x' is not a format of battles; known: verdicts, orq-arena, ",
         ),
         ("import battles votes.csv --name a:b", "--name 'a:b': use only letters, digits, dots"),
         (

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
 from commands.backends.endpoint.server import Endpoint
-from commands.backends.wiring import READERS
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.errors import ConfigurationError, EvaluationFault, Refused
@@ -27,7 +26,7 @@ from ledger.events.requests import RequestsSettled
 from ledger.store import Ledger
 from tests.providers.openai import MODEL, FakeOpenAI, Said
 from tests.support.builders.commands import open_tournament, settings, types_of
-from tests.support.builders.evaluating import Capitals, answering
+from tests.support.builders.evaluating import WITHOUT_TASKS, Capitals, answering
 from tests.support.builders.events import entrant, judge, opened, prompt, rubric
 from tests.support.builders.scores import scoring_rubric
 from tests.support.patience import PATIENCE_S
@@ -63,7 +62,7 @@ def plan(
         Path(),
         opening,
         inference_of,
-        READERS,
+        WITHOUT_TASKS,
         entrants=entrants,
         evaluations=named,
     )
@@ -256,7 +255,9 @@ def plan_judged(section: Mapping[str, str]) -> EvaluationPlans:
         rubrics=[rubric("factuality"), replace(scoring_rubric(), dimension=section["id"])],
         judges=[judge("ann"), judge("bob", model="other")],
     )
-    return plan_evaluations(evaluations(section), Path(), open_tournament(opening), yes, READERS)
+    return plan_evaluations(
+        evaluations(section), Path(), open_tournament(opening), yes, WITHOUT_TASKS
+    )
 
 
 def test_a_plan_names_the_judge_and_the_rubric() -> None:
