@@ -7,13 +7,14 @@ response that it brought.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from threading import Event
 from typing import Final, TypeAlias
 
 from commands.asking.learnt import described
 from commands.asking.pace import Pace
-from commands.asking.pool import LONGEST_WAIT_S, Pool, Settled, settle_all
+from commands.asking.pool import LONGEST_WAIT_S, Pool, settle_all
 from commands.asking.rejections import HeldRejections
 from commands.errors import LeftUnanswered
 from commands.ports import (
@@ -75,112 +76,100 @@ class EndpointGenerator:
         with self.billing.sending() as stops:
             for entrant, waiting in by_entrant.items():
                 responder = self.responder_of(entrant, self.billing.refused)
-                requests = _Requests(self, entrant, responder, waiting)
-                yield from requests.answers(stops)
-                if requests.lost:
+                lost: list[str] = []  # why requests were left unanswered
+                yield from self._answers(entrant, responder, waiting, lost, stops)
+                if lost:
                     name = f"entrant {entrant.entrant_id!r} at {responder.url}"
-                    details.setdefault(name, []).extend(requests.lost)
+                    details.setdefault(name, []).extend(lost)
                 if waiting and not self.billing.is_halted(entrant):
                     return  # Ctrl-C or the cap: `sending` raises which
         if details:
             raise LeftUnanswered(details)
 
-    def pool(
-        self, entrant: Entrant, responder: Responder, stops: Event
-    ) -> Pool[GenerationTask, _Result]:
-        """Return what asks an entrant's server."""
-        return Pool(
+    def _answers(
+        self,
+        entrant: Entrant,
+        responder: Responder,
+        waiting: deque[GenerationTask],
+        lost: list[str],
+        stops: Event,
+    ) -> Iterator[tuple[_Result, ...]]:
+        """Yield the answers of one entrant in groups as they come."""
+        if entrant not in self._facts:  # asked once, before threads are taken for its tasks
+            self._facts[entrant] = responder.facts()
+        credible = CredibleUsage(responder.host.name, self._say)
+        pool: Pool[GenerationTask, _Result] = Pool(
             responder.host,
             responder.ask,
             attrgetter("response_key"),
             stops=stops,
-            tell=self.tell or (lambda _: None),
+            tell=self._say,
             pace=self._paces.setdefault(responder.url, Pace()),
             held=self._held.setdefault(entrant, HeldRejections()),
             longest_wait_s=LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_WAIT_S,
         )
+        with pool:
+            for group in settle_all(pool, waiting, partial(self._submit, entrant, waiting)):
+                answers = [
+                    (task, _believed(credible, responder, task, answer)) for task, answer in group
+                ]
+                if answers and (brought := self._settle(entrant, answers, waiting, lost)):
+                    yield brought
 
-    def introduce(self, entrant: Entrant, responder: Responder) -> None:
-        """Ask an entrant's server about itself, once, before threads are taken for its tasks."""
-        if entrant not in self._facts:
-            self._facts[entrant] = responder.facts()
+    def _say(self, what: str) -> None:
+        if self.tell is not None:
+            self.tell(what)
 
-    def submit(self, entrant: Entrant, tasks: Sequence[GenerationTask]) -> Sequence[GenerationTask]:
-        """Record the first of an entrant's tasks as sent; its server's facts are recorded once."""
-        sent = self.billing.submit(tasks, self._facts[entrant])
+    def _submit(
+        self, entrant: Entrant, waiting: deque[GenerationTask], n_at_most: int
+    ) -> Sequence[GenerationTask]:
+        """Record the first tasks as sent; what its server says of itself is recorded once."""
+        sent = self.billing.submit([waiting[n] for n in range(n_at_most)], self._facts[entrant])
         if sent:
             self._facts[entrant] = None
-        return sent
-
-
-class _Requests:
-    """The requests of one entrant."""
-
-    def __init__(
-        self,
-        generator: EndpointGenerator,
-        entrant: Entrant,
-        responder: Responder,
-        waiting: deque[GenerationTask],
-    ) -> None:
-        self._generator, self._entrant, self._responder = generator, entrant, responder
-        self._waiting = waiting
-        self._billing, self._tell = generator.billing, generator.tell or (lambda _: None)
-        self._credible = CredibleUsage(responder.host.name, self._tell)
-        self.lost: list[str] = []  # why requests were left unanswered
-
-    def answers(self, stops: Event) -> Iterator[tuple[_Result, ...]]:
-        """Yield answers in groups as they come."""
-        self._generator.introduce(self._entrant, self._responder)
-        with self._generator.pool(self._entrant, self._responder, stops) as pool:
-            for group in settle_all(pool, self._waiting, self._submit):
-                yield from self._settle(group)
-
-    def _submit(self, n_at_most: int) -> Sequence[GenerationTask]:
-        first = [self._waiting[n] for n in range(n_at_most)]
-        sent = self._generator.submit(self._entrant, first)
         for _ in sent:
-            self._waiting.popleft()
+            waiting.popleft()
         return sent
 
     def _settle(
-        self, group: Sequence[Settled[GenerationTask, _Result]]
-    ) -> Iterator[tuple[_Result, ...]]:
-        """Let the ends of requests be recorded; yield what they brought."""
-        if not group:
-            return
-        answers = [(task, self._believed(task, answer)) for task, answer in group]
+        self,
+        entrant: Entrant,
+        answers: Sequence[tuple[GenerationTask, _Answer]],
+        waiting: deque[GenerationTask],
+        lost: list[str],
+    ) -> tuple[_Result, ...]:
+        """Let the ends of requests be recorded; return what they brought."""
         for _, answer in answers:
             if isinstance(answer, GeneratedText) and answer.refused:
-                self._billing.learn(answer.refused)
+                self.billing.learn(answer.refused)
                 for refused in answer.refused:
-                    self._tell(described(refused))
-        self._billing.settle(self._entrant, [_ending(*each) for each in answers])
-        brought = []
+                    self._say(described(refused))
+        self.billing.settle(entrant, [_ending(task, answer) for task, answer in answers])
+        brought: list[_Result] = []
         for task, answer in answers:
             if not isinstance(answer, NoReply):
                 brought.append(answer)
             elif answer.reason == "rejected":  # a fact about the task
                 brought.append(GenerationFailure(task.response_key, "rejected", answer.detail))
             elif answer.then == "wait":
-                self._waiting.append(task)
+                waiting.append(task)
             else:
-                self.lost.append(answer.detail)
-        if brought:
-            yield tuple(brought)
+                lost.append(answer.detail)
+        return tuple(brought)
 
-    def _believed(self, task: GenerationTask, answer: _Answer) -> _Answer:
-        """Return an answer without the tokens that it reports if there cannot be so many."""
-        usage, n_output = _usage(answer), task.entrant.max_new_tokens
-        if usage is None or self._credible.is_credible(
-            usage, self._responder.n_input_at_most(task), n_output
-        ):
-            return answer
-        if isinstance(answer, GeneratedText):
-            return replace(answer, n_prompt_tokens=None, n_generated_tokens=None)
-        if isinstance(answer, GenerationFailure):
-            return replace(answer, usage=None)
+
+def _believed(
+    credible: CredibleUsage, responder: Responder, task: GenerationTask, answer: _Answer
+) -> _Answer:
+    """Return an answer without the tokens that it reports if there cannot be so many."""
+    usage, n_output = _usage(answer), task.entrant.max_new_tokens
+    if usage is None or credible.is_credible(usage, responder.n_input_at_most(task), n_output):
         return answer
+    if isinstance(answer, GeneratedText):
+        return replace(answer, n_prompt_tokens=None, n_generated_tokens=None)
+    if isinstance(answer, GenerationFailure):
+        return replace(answer, usage=None)
+    return answer
 
 
 def _usage(answer: _Answer) -> Usage | None:
