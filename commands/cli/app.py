@@ -247,7 +247,8 @@ def _add_all(
             )
         else:
             act = getattr(_module(entry), entry.name.replace("-", "_"))
-            app.command(entry.name, rich_help_panel=panel)(act)
+            kind = import_module("commands.cli.shared.selection").SelectingCommand
+            app.command(entry.name, cls=kind, rich_help_panel=panel)(act)
 
 
 def _group(entry: Entry | Group, words: Sequence[str] | None) -> typer.Typer:

@@ -16,6 +16,7 @@ from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
+from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
 from commands.cli.shared.workspace import ledger_to_change
 from commands.cli.tables import history
@@ -29,8 +30,9 @@ from ledger.store import Ledger
 _LOOKS_EVERY_S: Final = 0.5
 
 
+@selecting(*OF_LEDGER, "as_of", *WRITTEN)
 def log(
-    as_of: options.AsOf = None,
+    ctx: typer.Context,
     event_type: Annotated[
         str | None,
         typer.Option(
@@ -41,30 +43,26 @@ def log(
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """List events, the newest last.
 
     Example: tourney log --type VerdictReceived --limit 20
     """
-    writer = Writer(output_format, as_json)
+    selection: Selection = ctx.obj
+    writer = selection.writer
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError(
             [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
         )
-    path = ledger_path(ledger, config)
-    with Ledger.read_only(path) as opened:
-        head, chosen = opened.head.position, position_of(opened, as_of)
+    with Ledger.read_only(selection.path) as opened:
+        head, chosen = opened.head.position, position_of(opened, selection.as_of)
         until = head if chosen is None else chosen
         rows = newest(opened, until=until, event_type=event_type, limit=limit)
     if follow and writer.chosen is Format.JSON:
         writer = Writer(Format.JSONL)  # one document has no end
     writer.write(history.log_table(rows))
     if follow:
-        for row in follow_rows(path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
+        for row in follow_rows(selection.path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
             if event_type in {None, row.type}:
                 Writer(Format.JSONL).write(history.log_table([row]))
 
@@ -86,7 +84,9 @@ def show(
         write_json(history.event_fields(event))
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def verify(
+    ctx: typer.Context,
     checkpoint: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,28 +94,23 @@ def verify(
             help="A line that `tourney checkpoint` printed, or a file of them.",
         ),
     ] = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Check the ledger: hashes, events and published runs.
 
     Example: tourney verify --checkpoint note.txt
     """
-    writer = Writer(output_format, as_json)
-    path = ledger_path(ledger, config)
+    selection: Selection = ctx.obj
     noted = [head for name in checkpoint or () for head in noted_heads(name)]
-    with Ledger.read_only(path) as opened, progress_on_stderr() as on_progress:
+    with Ledger.read_only(selection.path) as opened, progress_on_stderr() as on_progress:
         verified = verify_ledger(opened, noted, on_progress)
-    writer.write(history.faults_table(verified))
+    selection.writer.write(history.faults_table(verified))
     if verified.faults:
-        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {path}")
+        raise AuditDisagrees(f"{counted(len(verified.faults), 'fault')} in {selection.path}")
 
 
+@selecting(*OF_TOURNAMENT, *WRITTEN)
 def replay(
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
+    ctx: typer.Context,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the rebuilt runs into this folder.")
     ] = None,
@@ -125,25 +120,21 @@ def replay(
             autocompletion=completion.runs, help="Compare this run's folder byte for byte."
         ),
     ] = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Rebuild all runs from the events and compare them.
 
     Example: tourney replay
     """
-    writer = Writer(output_format, as_json)
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    selection: Selection = ctx.obj
+    with Ledger.read_only(selection.path) as opened:
         replayed = replay_runs(
             opened,
-            stream_of(opened, tournament, config),
-            until=position_of(opened, as_of),
+            stream_of(opened, selection.tournament, selection.config),
+            until=position_of(opened, selection.as_of),
             against=against,
             out=output,
         )
-    writer.write(history.differences_table(replayed))
+    selection.writer.write(history.differences_table(replayed))
     if faults := [file for file in replayed.differences if file.is_fault]:
         files = ", ".join(f"{file.run}/{file.path}" for file in faults)
         raise AuditDisagrees(f"files differ from the ledger: {files}")
@@ -151,21 +142,18 @@ def replay(
         say("no run was published yet; `tourney run` publishes one")
 
 
+@selecting(*OF_LEDGER, "as_of", *WRITTEN)
 def checkpoint(
-    as_of: options.AsOf = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Print the ledger's current hash. Keep it elsewhere to detect tampering.
 
     Example: tourney checkpoint > note.txt
     """
-    writer = Writer(output_format, as_json)
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        head = head_at(opened, as_of)
-    writer.write(history.checkpoint_table(head))
+    selection: Selection = ctx.obj
+    with Ledger.read_only(selection.path) as opened:
+        head = head_at(opened, selection.as_of)
+    selection.writer.write(history.checkpoint_table(head))
 
 
 def backup(

@@ -7,12 +7,12 @@ import typer
 from commands.backends.wiring import ConfiguredBackends
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
-from commands.cli.shared.output import Writer, say
-from commands.cli.shared.reading import Selection, read_verdicts
+from commands.cli.shared.output import say
+from commands.cli.shared.reading import read_verdicts
+from commands.cli.shared.selection import JUDGED, WRITTEN, SelectingCommand, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.render import Format
 from commands.cli.tables.status import batches_table
 from commands.cli.tables.table import Table
 from commands.errors import NotFound
@@ -36,23 +36,16 @@ BatchArgument = Annotated[
 ]
 
 
-@app.command("list")
+@app.command("list", cls=SelectingCommand)
+@selecting(*JUDGED, *WRITTEN)
 def list_(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """List batches and their status.
 
     Example: tourney batch list --json
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
-    show(view_of(read_verdicts, _batches), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_verdicts, _batches))
 
 
 def _batches(source: JudgedTournament) -> Table:

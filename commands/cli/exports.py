@@ -9,13 +9,21 @@ from typing import Annotated, Final, TypeAlias, cast
 import typer
 
 from commands.auditing.soundness import require_sound
-from commands.cli.project.bt_options import ModelOptions
+from commands.cli.project.bradley_terry import parameters_of
 from commands.cli.project.metrics import EvaluationReading, read_evaluations
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import read_outcomes
-from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, stream_of
+from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.output import say
-from commands.cli.shared.reading import Selection, SetSelection
+from commands.cli.shared.reading import read_outcomes
+from commands.cli.shared.selection import (
+    BATTLES,
+    JUDGED,
+    OF_LEDGER,
+    OF_TOURNAMENT,
+    SelectingCommand,
+    Selection,
+    selecting,
+)
 from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.bradley_terry import order_notes
 from commands.cli.tables.metrics import NOTHING_EVALUATED
@@ -28,6 +36,7 @@ from commands.reading.resolve import tournament_at
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from commands.report.subject import subject_now
+from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.identity import Fields
 from ledger.store import Ledger
@@ -37,7 +46,6 @@ from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
-from projections.verdicts.policies import DEFAULT_POLICY
 
 app = typer.Typer(no_args_is_help=True)
 _Rows: TypeAlias = Sequence[Fields]
@@ -55,36 +63,27 @@ _SEVERAL: Final = (
 )
 
 
-@app.command(name="events")
+@app.command("events", cls=SelectingCommand)
+@selecting(*OF_LEDGER, "as_of")
 def export_events(
+    ctx: typer.Context,
     output: options.Output = None,
-    as_of: options.AsOf = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Write all events as lines of JSON.
 
     Example: tourney export events -o events.jsonl
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    selection: Selection = ctx.obj
+    with Ledger.read_only(selection.path) as opened:
         require_sound(opened)
-        write(export_lines(opened.rows(until=head_at(opened, as_of).position)), output)
+        write(export_lines(opened.rows(until=head_at(opened, selection.as_of).position)), output)
 
 
-@app.command(name="battles")
+@app.command("battles", cls=SelectingCommand)
+@selecting(*BATTLES)
 def export_battles(
+    ctx: typer.Context,
     output: options.Output = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
 ) -> None:
     """Write battles as JSON lines in JudgeArena's format, or as a plain table (.csv, .parquet).
 
@@ -93,11 +92,7 @@ def export_battles(
     Example: tourney export battles -o battles.csv
     """
     require_suffix(output)
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
-    source = read_outcomes(selection)
+    source = read_outcomes(ctx.obj)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
         n_dimensions = len({record["dimension"] for record in _records(source)})
@@ -111,20 +106,11 @@ def export_battles(
         )
 
 
-@app.command(name="elo-ratings")
+@app.command("elo-ratings", cls=SelectingCommand)
+@selecting(*BATTLES)
 def export_elo_ratings(
+    ctx: typer.Context,
     output: options.Output = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
     ties: options.Ties = None,
     anchor: options.Anchor = None,
 ) -> None:
@@ -138,16 +124,14 @@ def export_elo_ratings(
     Example: tourney export elo-ratings -o elo_ratings.json
     """
     require_suffix(output, ".json")
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
-    source, model = read_outcomes(selection), ModelOptions(ties, anchor)
+    source = read_outcomes(ctx.obj)
+    parameters = parameters_of(source.settings("bradley_terry"), ties, anchor)
+    require_anchor(parameters, source.roster)
     if isinstance(source, JudgedTournament):
         _say_accounts(source)
-        records = _ratings_of_tournament(source, model)
+        records = _ratings_of_tournament(source, parameters)
     else:
-        records = _ratings_of_imported(source, model)
+        records = _ratings_of_imported(source, parameters)
     if output is None or output.suffix in {".json", ""}:
         text = json.dumps(records, indent=2, allow_nan=False)
         write([f"{text}\n".encode()], output)
@@ -156,15 +140,13 @@ def export_elo_ratings(
         write_records(rows, output, columns=_RATING_COLUMNS)
 
 
-@app.command(name="results")
+@app.command("results", cls=SelectingCommand)
+@selecting(*OF_TOURNAMENT)
 def export_results(
+    ctx: typer.Context,
     output: options.Output = None,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
 ) -> None:
     """Write an entrant's evaluation results as results.json.
 
@@ -173,15 +155,20 @@ def export_results(
 
     Example: tourney export results --entrant base
     """
-    source = read_evaluations(config, ledger, tournament, as_of)
+    selection: Selection = ctx.obj
+    source = read_evaluations(selection)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     entrant = _only_entrant(source)
-    runs = source.runs if as_of is not None else _scored_by_code_of_today(source, config)
+    runs = source.runs
+    if selection.as_of is None:
+        runs = _scored_by_code_of_today(source, selection.config)
     results = results_of(entrant, runs, project=source.stream, as_of=source.head)
     write([results_file(results)], output)
 
 
+@selecting(*JUDGED)
 def report(
+    ctx: typer.Context,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -195,12 +182,6 @@ def report(
     battles: Annotated[
         WhichBattles, typer.Option(help="Which battles it shows with their texts.")
     ] = WhichBattles.SAMPLE,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
 ) -> None:
     """Write the report as one self-contained HTML file.
 
@@ -209,12 +190,13 @@ def report(
     Example: tourney report -o report.html
     """
     _require_html(output)
-    path = ledger_path(ledger, config)
+    selection: Selection = ctx.obj
+    path, as_of = selection.path, selection.as_of
     with Ledger.read_only(path) as opened:
         head = head_at(opened, as_of)
-        stream = stream_of(opened, tournament, config)
+        stream = stream_of(opened, selection.tournament, selection.config)
         state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
-        perspective = Perspective(judge, dimension)
+        perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, path, head.position, perspective)
         page = page_of(subject_now(opened, source, head), battles)
     write([page.encode()], output)
@@ -233,11 +215,11 @@ def _require_html(output: Path | None) -> None:
         raise ConfigurationError([f"{fault}; name the file {output.with_suffix('.html')}"])
 
 
-def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> Sequence[EvaluationRun]:
+def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> tuple[EvaluationRun, ...]:
     # Imported here: it loads settings and evaluations, which no other export needs.
     rescoring = import_module("commands.evaluating.rescore")
     readers = import_module("commands.backends.wiring").READERS
-    runs = [*rescoring.rescore_changed(source.runs, source.stream, config, readers)]
+    runs = (*rescoring.rescore_changed(source.runs, source.stream, config, readers),)
     for new, old in zip(runs, source.runs, strict=True):
         if new != old:
             say(f"{new.plan.evaluation} is scored again: its code changed since it was evaluated")
@@ -270,10 +252,8 @@ def _records(source: JudgedTournament) -> Iterator[Fields]:
             yield record | {"dimension": dimension}
 
 
-def _ratings_of_tournament(source: JudgedTournament, model: ModelOptions) -> Fields:
+def _ratings_of_tournament(source: JudgedTournament, parameters: BradleyTerryParameters) -> Fields:
     """Rate a tournament's entrants; print which are not comparable."""
-    parameters = model.parameters(source.settings("bradley_terry"))
-    require_anchor(parameters, source.roster)
     boards = by_dimension(source.columns, parameters, source.roster)
     _say_order(boards)
     return rating_records(
@@ -281,18 +261,15 @@ def _ratings_of_tournament(source: JudgedTournament, model: ModelOptions) -> Fie
     )
 
 
-def _ratings_of_imported(imported: SelectedSet, model: ModelOptions) -> Fields:
+def _ratings_of_imported(imported: SelectedSet, parameters: BradleyTerryParameters) -> Fields:
     """Rate the entrants of imported battles; print which are not comparable."""
-    name, parameters = imported.name, model.parameters(imported.settings("bradley_terry"))
-    require_anchor(parameters, imported.roster)
-    soft = parameters.ties == "half"
-    among = rate_with_anchors(imported.battles, parameters, soft=soft)
-    boards = [board_of(name, among.ratings)]
+    among = rate_with_anchors(imported.battles, parameters, soft=parameters.ties == "half")
+    boards = [board_of(imported.name, among.ratings)]
     _say_order(boards)
     return rating_records(
         boards,
         parameters,
-        arena=name,
+        arena=imported.name,
         judge_model=imported.judge_id,
         sources={entrant: among.source(entrant) for entrant in among.ratings.entrants},
     )

@@ -7,13 +7,10 @@ from typing import Annotated, Final
 import numpy as np
 import typer
 
-from commands.cli.project.bt_ratings import battles_by_dimension
-from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, notes_of, read_verdicts
-from commands.cli.shared.views import with_source
-from commands.cli.tables.render import Format
+from commands.cli.shared import completion
+from commands.cli.shared.reading import read_verdicts
+from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
+from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables.table import table_of
 from commands.errors import ConfigurationError, counted
 from commands.reading.resolve import unknown
@@ -31,7 +28,9 @@ _ERRORS: Final = (
 )
 
 
+@selecting(*JUDGED, *WRITTEN)
 def gate(
+    ctx: typer.Context,
     candidate: Annotated[
         str,
         typer.Option(
@@ -53,14 +52,6 @@ def gate(
     better: Annotated[
         bool, typer.Option("--better", help="Let the candidate pass only if it is ahead.")
     ] = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Say whether a candidate is good enough beside a baseline.
 
@@ -69,7 +60,8 @@ def gate(
 
     Example: tourney gate --candidate full_poe --baseline base_olmo
     """
-    source = read_verdicts(Selection(config, ledger, tournament, as_of, judge, dimension))
+    selection: Selection = ctx.obj
+    source = read_verdicts(selection)
     for name in (candidate, baseline):
         if name not in source.roster:
             raise unknown("entrant", name, source.roster)
@@ -77,7 +69,7 @@ def gate(
         raise ConfigurationError(["--candidate and --baseline are the same entrant; name two"])
     policy: GatePolicy = "better" if better else "not-worse"
     judged = partial(pass_or_stop, pair=(candidate, baseline), margin=margin, policy=policy)
-    battles = battles_by_dimension(source, "half", None)
+    battles = source.rated_battles("half")
     rows = [judged(name, rate(each, BradleyTerryParameters())) for name, each in battles.items()]
     apart = [name for name, each in battles.items() if not _have_met(each, {candidate, baseline})]
     table = table_of(
@@ -89,7 +81,7 @@ def gate(
         facts={"policy": policy},
         without={"why"},
     )
-    Writer(output_format, as_json).write(with_source(table, source))
+    selection.writer.write(with_source(table, source))
     verdicts = {row.verdict for row in rows}
     if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
         raise typer.Exit(code)

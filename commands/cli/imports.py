@@ -12,9 +12,9 @@ import typer
 from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import set_name
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
+from commands.cli.shared.reading import set_name
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.bt_options import PairOptions, SoftOptions
-from commands.cli.project.bt_ratings import with_imported
-from commands.cli.shared.reading import Selection, pinned, read_verdicts
+from commands.cli.project.bt_ratings import SoftScoring, with_imported
+from commands.cli.shared.reading import pinned, read_verdicts
+from commands.cli.shared.selection import Selection
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.registration import TournamentOpened
 from ledger.store import Ledger
@@ -40,7 +40,7 @@ from tests.support.command_line.settled import fields
 
 CONFIGURATION = '{"elo": {"permutations": 2}, "bradley_terry": {"level": 0.9}}'
 SAID = [A, TIE, A, B, A, B]  # zoe-amy, zoe-kim, amy-kim, and the same of another prompt
-PLAIN, SOFT = BradleyTerryParameters(), SoftOptions("soft")
+PLAIN, SOFT = BradleyTerryParameters(), SoftScoring("soft")
 RING = [A, B, A]  # zoe beat amy, kim beat zoe, amy beat kim
 LENGTHS = {"zoe": 5, "amy": 1, "kim": 2}
 WINNERS = ("model_a", "model_b")
@@ -221,11 +221,11 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     selection = pinned(now)
     source = read_verdicts(selection)
 
-    before = with_imported(source, selection, "people", PLAIN, SOFT).table(PairOptions())
+    before = with_imported(source, selection, "people", PLAIN, SOFT).table(None)
     tourney("import", "battles", "more.csv", "--name", "people")
 
-    assert with_imported(source, selection, "people", PLAIN, SOFT).table(PairOptions()) == before
-    after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table(PairOptions())
+    assert with_imported(source, selection, "people", PLAIN, SOFT).table(None) == before
+    after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table(None)
     assert after.rows != before.rows
 
 

@@ -1,21 +1,22 @@
 """`tourney battle`: one battle on one screen."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, read_verdicts
+from commands.cli.shared import completion
+from commands.cli.shared.reading import read_verdicts
+from commands.cli.shared.selection import JUDGED, WRITTEN, Selection, selecting
 from commands.cli.shared.views import with_source
 from commands.cli.tables.battle import battle_screen, battle_table
-from commands.cli.tables.render import Format
 from commands.reading.judged_tournament import battle_named
 from projections.battles.details import battle_details
 
 
+@selecting(*JUDGED, *WRITTEN)
 def battle(
+    ctx: typer.Context,
     prompt: Annotated[
         str,
         typer.Argument(
@@ -32,14 +33,6 @@ def battle(
             help="The two entrants; not needed with an ID, or where there are only two.",
         ),
     ] = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Show one battle: both responses and the judge's replies.
 
@@ -48,10 +41,9 @@ def battle(
 
     Example: tourney battle recall_001 base_olmo full_poe
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
+    selection: Selection = ctx.obj
     source = read_verdicts(selection)
     chosen = battle_named(source.state, prompt, entrants or ())
     details = battle_details(source.state, chosen, source.judge)
     table = with_source(battle_table(details), source)
-    writer = Writer(output_format, as_json)
-    writer.write_lines_or(table, lambda console, width: battle_screen(details, console, width))
+    selection.writer.write_lines_or(table, partial(battle_screen, details))

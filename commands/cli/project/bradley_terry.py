@@ -3,41 +3,83 @@
 With soft scores, which say by how much a response won, they are JudgeArena's soft Elo.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
-from typing import Annotated
+from math import isfinite
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from commands.cli.project.bt_options import (
-    ModelOptions,
-    PairOptions,
+from commands.cli.project.bt_ratings import (
     Prefs,
-    SoftOptions,
-    TableKind,
+    RatedBoards,
+    by_dimension,
+    controlled,
+    corrected,
+    corrected_set,
+    fitted_to_set,
+    fitted_to_votes,
+    of_imported,
+    overall,
+    require_temperature,
+    scoring_of,
+    with_imported,
 )
-from commands.cli.project.bt_ratings import corrected_set, of_imported, ratings_of
-from commands.cli.project.reliability import fitted_temperature
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import (
-    read_set,
-    require_no_tournament,
-    votes_of,
-)
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, SetSelection, pinned, read_verdicts
+from commands.cli.shared.reading import chosen_set, pinned, read_verdicts
+from commands.cli.shared.selection import BATTLES, WRITTEN, Selection, selecting
 from commands.cli.shared.views import show, with_source
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
+from commands.reading.judged_tournament import JudgedTournament
+from commands.reading.parameters import bradley_terry_parameters
+from ledger.events.ratings import BradleyTerryParameters, TieModel
+from ledger.events.values import MAX_POINTS
 from projections.battles.settled import BY_SCORES
 from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.bradley_terry.comparisons import Adjustment
-from projections.verdicts.policies import DEFAULT_POLICY, RECORDED
+from projections.ratings.tournament import FEATURES
+from projections.verdicts.policies import RECORDED
+
+_STYLE: Final = "style"
+_MAX_WEIGHT: Final = 1e6  # of a dimension, so that no sum overflows; only ratios count
 
 
+class _RatingOptions(NamedTuple):
+    """The options of `bt` beside its selection; None: not given."""
+
+    ties: TieModel | None
+    anchor: str | None
+    overall: str | None
+    control: str | None
+    with_set: str | None
+    truth: str | None
+    prefs: Prefs | None
+    temperature: float | None
+    made_at: float | None
+    adjust: Adjustment | None  # of the differences of pairs
+
+    def require_consistent(self, name: str | None) -> None:
+        """Refuse options of several tables, and options for imported battles without any.
+
+        Raises:
+            ConfigurationError: They are given.
+        """
+        others = (self.overall, self.control, self.with_set)
+        if sum(value is not None for value in (*others, name)) > 1:
+            raise ConfigurationError(["choose one of --overall, --control, --with, --name"])
+        if self.truth is not None and any(value is not None for value in others):
+            raise ConfigurationError(["--truth works with none of --overall, --control, --with"])
+        for option, value in (("--prefs", self.prefs), ("--made-at", self.made_at)):
+            if value is not None and self.with_set is None and name is None:
+                raise ConfigurationError([f"{option} needs imported battles: add --name or --with"])
+
+
+@selecting(*BATTLES, *WRITTEN)
 def bt(
+    ctx: typer.Context,
     ties: options.Ties = None,
     anchor: options.Anchor = None,
     overall_by: Annotated[
@@ -89,81 +131,68 @@ def bt(
         Adjustment | None,
         typer.Option(help="How --pairs adjusts p for the number of pairs. Default: max-t."),
     ] = None,
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
     diff: options.Diff = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Compute Bradley-Terry ratings. Options override the recorded settings.
 
     Example: tourney project bt --ties davidson
     """
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
+    selection: Selection = ctx.obj
+    chosen = _RatingOptions(
+        ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at, adjust
     )
-    kind = TableKind(overall_by, control, with_set, truth, fit_temperature)
-    model, soft = ModelOptions(ties, anchor), SoftOptions(prefs, temperature, made_at)
-    pairwise = PairOptions(pairs, adjust)
-    kind.require_consistent(soft, name)
+    chosen.require_consistent(selection.name)
     if fit_temperature is not None:
-        _require_nothing_else(
-            selection, [*model, prefs, temperature, adjust, diff], kind, has_pairs=pairs
-        )
-        table_of = partial(fitted_temperature, against=fit_temperature, made_at=made_at)
-    else:
-        table_of = partial(_ratings, model=model, kind=kind, soft=soft, pairwise=pairwise)
-    show(table_of, selection, Writer(output_format, as_json), diff)
+        others = (*chosen._replace(made_at=None), diff)
+        is_ruled = selection.rule not in {RECORDED, BY_SCORES}
+        if pairs or is_ruled or any(value is not None for value in others):
+            fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
+            raise ConfigurationError([f"{fault} and those that choose what is read"])
+        show(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
+        return
+    if adjust is not None and not pairs:
+        raise ConfigurationError(["--adjust needs --pairs"])
+    if pairs:
+        chosen = chosen._replace(adjust=adjust or "max-t")
+    show(ctx, partial(_ratings, chosen=chosen), diff)
 
 
-def _ratings(
-    selection: Selection,
-    model: ModelOptions,
-    kind: TableKind,
-    soft: SoftOptions,
-    pairwise: PairOptions,
-) -> Table:
+def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:
     """Return the chosen ratings, of a tournament or of an imported set."""
-    chosen, where = selection.imported, selection.imported.kept
-    if chosen.name is not None:
-        require_no_tournament(selection)
-        parameters = model.parameters({})
-        scoring = soft.settled(parameters.ties)
-        imported = read_set(selection, chosen.name, where, chosen.unread)
-        if kind.truth is None:
-            return of_imported(imported, parameters, scoring).table(pairwise)
-        votes = votes_of(selection, kind.truth, "--truth")
-        rated = corrected_set(imported, parameters, scoring, votes, kind.truth)
-        return rated.table(pairwise)
-    if soft.temperature is not None:
-        _require_scores(selection, is_plain=kind.overall_by is None and kind.control is None)
+    if selection.is_of_set:
+        return _ratings_of_set(selection, chosen).table(chosen.adjust)
+    if chosen.temperature is not None:
+        _require_scores(selection, is_plain=chosen.overall is None and chosen.control is None)
     selection = pinned(selection)
-    source = read_verdicts(selection, settles_only=soft.temperature is None)
-    parameters = model.parameters(source.settings("bradley_terry"))
-    scoring = soft.settled(parameters.ties)
-    rated = ratings_of(source, selection, kind, parameters, scoring)
-    return with_source(rated.table(pairwise), source)
+    source = read_verdicts(selection, settles_only=chosen.temperature is None)
+    rated = _ratings_of_tournament(source, selection, chosen)
+    return with_source(rated.table(chosen.adjust), source)
 
 
-def _require_nothing_else(
-    selection: Selection, options: Sequence[object], kind: TableKind, *, has_pairs: bool
-) -> None:
-    """Refuse options of ratings where a temperature is fitted."""
-    others = (*options, *kind._replace(fit_temperature=None))
-    is_ruled = selection.rule not in {RECORDED, BY_SCORES}
-    if has_pairs or is_ruled or any(option is not None for option in others):
-        fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
-        raise ConfigurationError([f"{fault} and those that choose what is read"])
+def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards:
+    selection.require_no_tournament()
+    parameters = parameters_of({}, chosen.ties, chosen.anchor)
+    scoring = scoring_of(chosen.prefs, chosen.temperature, chosen.made_at, parameters.ties)
+    imported = chosen_set(selection)
+    if chosen.truth is None:
+        return of_imported(imported, parameters, scoring)
+    return corrected_set(imported, selection, chosen.truth, parameters, scoring)
+
+
+def _ratings_of_tournament(
+    source: JudgedTournament, selection: Selection, chosen: _RatingOptions
+) -> RatedBoards:
+    parameters = parameters_of(source.settings("bradley_terry"), chosen.ties, chosen.anchor)
+    scoring = scoring_of(chosen.prefs, chosen.temperature, chosen.made_at, parameters.ties)
+    if chosen.overall is not None:
+        return overall(source, weights_of(chosen.overall, source.settlements), parameters)
+    if chosen.control is not None:
+        return controlled(source, _features_of(chosen.control), parameters)
+    if chosen.with_set is not None:
+        return with_imported(source, selection, chosen.with_set, parameters, scoring)
+    if chosen.truth is not None:
+        return corrected(source, selection, chosen.truth, parameters)
+    return by_dimension(source, parameters, scoring.temperature)
 
 
 def _require_scores(selection: Selection, *, is_plain: bool) -> None:
@@ -173,3 +202,81 @@ def _require_scores(selection: Selection, *, is_plain: bool) -> None:
     if selection.rule != BY_SCORES:
         remedy = f"add --parser {BY_SCORES.parser} --policy {BY_SCORES.policy}"
         raise ConfigurationError([f"--temperature needs a judge's scores in each order: {remedy}"])
+
+
+def _fitted_temperature(selection: Selection, against: str, made_at: float | None) -> Table:
+    """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
+    require_temperature("--made-at", made_at)
+    selection = pinned(selection)
+    if selection.is_of_set:
+        selection.require_no_tournament()
+        return fitted_to_set(selection, against, TEMPERATURE if made_at is None else made_at)
+    return fitted_to_votes(replace(selection, **BY_SCORES._asdict()), against)
+
+
+def parameters_of(
+    recorded: Mapping[str, object], ties: TieModel | None, anchor: str | None
+) -> BradleyTerryParameters:
+    """Return the recorded parameters, overridden by --ties and --anchor.
+
+    Raises:
+        ConfigurationError: An option is out of range.
+    """
+    anchored = {} if anchor is None else _anchor(anchor)
+    return bradley_terry_parameters(recorded, {"ties": ties, **anchored})
+
+
+def _anchor(text: str) -> dict[str, object]:
+    """Parse ENTRANT[=RATING]; if the part after = is not a number, it belongs to the name."""
+    name, _, number = text.rpartition("=")
+    rating = _number(number)
+    if not name or rating is None:
+        return {"anchor": text}
+    if abs(rating) > MAX_POINTS:
+        limits = f"-{MAX_POINTS:,.0f} and {MAX_POINTS:,.0f}"
+        raise ConfigurationError([f"--anchor {text!r}: a rating must be between {limits}"])
+    return {"anchor": name, "anchor_rating": rating}
+
+
+def weights_of(text: str, known: Collection[str]) -> dict[str, float]:
+    """Parse --overall: the weight of each dimension.
+
+    Raises:
+        ConfigurationError: A weight is missing or too large, or a dimension is unknown.
+    """
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        dimension, _, number = part.strip().rpartition("=")
+        weight = _number(number)
+        if weight is None:
+            raise ConfigurationError([f"--overall {text!r}: write it as factuality=2,utility=1"])
+        if weight > _MAX_WEIGHT:
+            raise ConfigurationError(
+                [f"--overall {text!r}: a weight may be at most {_MAX_WEIGHT:,.0f}"]
+            )
+        weights[_one_of("--overall", dimension, known)] = weight
+    return weights
+
+
+def _features_of(text: str) -> tuple[str, ...]:
+    """Parse --control: the style features."""
+    if text == _STYLE:
+        return FEATURES
+    known = (*FEATURES, _STYLE)
+    return tuple(_one_of("--control", part.strip(), known) for part in text.split(","))
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _one_of(option: str, name: str, known: Collection[str]) -> str:
+    if name in known:
+        return name
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    raise ConfigurationError([f"{option}: {name!r} is not known; {hint}"])

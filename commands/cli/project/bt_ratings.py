@@ -2,25 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from math import inf
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from commands.cli.project.bt_options import (
-    PairOptions,
-    SoftOptions,
-    TableKind,
-    features_of,
-    weights_of,
-)
-from commands.cli.shared.imported_set import (
+from commands.cli.shared.reading import (
+    by_people,
+    chosen_set,
     human_set,
     read_set,
+    read_verdicts,
     votes_on_record,
 )
-from commands.cli.shared.reading import Selection, notes_of
+from commands.cli.shared.selection import Selection
+from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables import bradley_terry as said
-from commands.cli.tables.bradley_terry import bt_table, pairs_table
+from commands.cli.tables.reliability import temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
@@ -29,18 +27,78 @@ from commands.reading.parameters import require_anchor
 from ledger.events.imports import BattlesImported
 from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.identity import Dimension, Json
-from projections.battles.columns import Battles, battles_of
+from projections.battles import settled
+from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet
-from projections.battles.settled import scored_orders
+from projections.battles.soft_scores import TEMPERATURE
 from projections.battles.vote_sampling import VoteSampling, sampling_of
 from projections.battles.voted import judged_battles, with_votes
 from projections.ratings import tournament as tournament_ratings
-from projections.ratings.bradley_terry.anchors import rate_with_anchors
+from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
+from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
 from projections.ratings.bradley_terry.rate import Zero
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 from projections.tournament.compared import account_of
 from projections.tournament.settlement import Settlement
+
+Prefs: TypeAlias = Literal["soft", "hard"]
+_FIT: Final = "--fit-temperature"
+
+
+class SoftScoring(NamedTuple):
+    """Whether preferences count, or only who won; a temperature turns scores into soft scores."""
+
+    prefs: Prefs
+    temperature: float | None = None
+    made_at: float | None = None
+
+    @property
+    def is_soft(self) -> bool:
+        """Say whether imported preferences count, not only who won."""
+        return self.prefs == "soft"
+
+    def applied_to(self, battles: BattlesOfSet) -> BattlesOfSet:
+        """Return battles with their preferences at the temperature."""
+        if self.temperature is None or self.made_at is None:
+            return battles
+        return battles.at_temperature(self.temperature, made_at=self.made_at)
+
+
+def scoring_of(
+    prefs: Prefs | None, temperature: float | None, made_at: float | None, ties: TieModel
+) -> SoftScoring:
+    """Return how battles are scored; Davidson's model of ties needs whole outcomes.
+
+    Raises:
+        ConfigurationError: The options contradict each other, or are out of range.
+    """
+    chosen: Prefs = prefs or ("soft" if ties == "half" else "hard")
+    if chosen == "soft" and ties != "half":
+        raise ConfigurationError(
+            ["--prefs soft cannot be combined with --ties davidson, which needs who won"]
+        )
+    if temperature is not None and chosen == "hard":
+        raise ConfigurationError(
+            ["--temperature makes soft scores: leave out --ties davidson and --prefs hard"]
+        )
+    if made_at is not None and temperature is None:
+        raise ConfigurationError(["--made-at needs --temperature"])
+    require_temperature("--temperature", temperature)
+    require_temperature("--made-at", made_at)
+    if temperature is not None and made_at is None:
+        made_at = TEMPERATURE
+    return SoftScoring(chosen, temperature, made_at)
+
+
+def require_temperature(option: str, temperature: float | None) -> None:
+    """Refuse a temperature that is not positive and finite.
+
+    Raises:
+        ConfigurationError: It is not.
+    """
+    if temperature is not None and not 0 < temperature < inf:
+        raise ConfigurationError([f"{option} {temperature:g}: a temperature must be above 0"])
 
 
 class RatedBoards(NamedTuple):
@@ -48,15 +106,15 @@ class RatedBoards(NamedTuple):
 
     boards: Sequence[Leaderboard]
     parameters: BradleyTerryParameters
-    notes: Sequence[str]
+    notes: Iterable[str]
     facts: Mapping[str, Json]
     sources: Mapping[str, str] | None = None  # who judged each entrant's battles
     zeros: Sequence[Sequence[Zero]] | None = None  # the reference of each rating
 
-    def table(self, pairwise: PairOptions) -> Table:
-        """Return the table of pairs, or that of ratings."""
-        if pairwise.adjustment is None:
-            return bt_table(
+    def table(self, adjustment: Adjustment | None) -> Table:
+        """Return the table of ratings, or of all pairs by an adjustment of p."""
+        if adjustment is None:
+            return said.bt_table(
                 self.boards,
                 self.parameters,
                 notes=self.notes,
@@ -64,28 +122,41 @@ class RatedBoards(NamedTuple):
                 sources=self.sources,
                 zeros=self.zeros,
             )
-        return pairs_table(
-            self.boards,
-            self.parameters,
-            pairwise.adjustment,
-            notes=self.notes,
-            facts=self.facts,
+        return said.pairs_table(
+            self.boards, self.parameters, adjustment, notes=self.notes, facts=self.facts
         )
 
 
-def battles_by_dimension(
+def by_dimension(
+    source: JudgedTournament, parameters: BradleyTerryParameters, temperature: float | None
+) -> RatedBoards:
+    """Rate the entrants on each dimension; a temperature turns scores into soft scores."""
+    require_anchor(parameters, source.roster)
+    boards = [
+        leaderboard(dimension, battles, parameters, source.roster)
+        for dimension, battles in _battles(source, parameters.ties, temperature).items()
+    ]
+    notes, facts = notes_of(source), _facts_of(source)
+    if temperature is not None:
+        notes = (*notes, said.soft_scores_note(temperature))
+        facts["temperature"] = temperature
+    return RatedBoards(boards, parameters, notes, facts)
+
+
+def _battles(
     source: JudgedTournament, ties: TieModel, temperature: float | None
 ) -> Mapping[Dimension, Battles]:
     """Return a tournament's battles by dimension: verdicts, or soft scores at a temperature."""
+    if temperature is None:
+        return source.rated_battles(ties)
+    state = source.state
     return {
-        dimension: battles_of(group).by_verdicts(ties)
-        if temperature is None
-        else scored_orders(source.state, group).soft(temperature).grouped(source.state.same_texts)
-        for dimension, group in source.settlements.items()
+        name: settled.scored_orders(state, group).soft(temperature).grouped(state.same_texts)
+        for name, group in source.settlements.items()
     }
 
 
-def facts_of(source: JudgedTournament) -> dict[str, Json]:
+def _facts_of(source: JudgedTournament) -> dict[str, Json]:
     """Return the judge, and how many pairs have which outcome, for JSON."""
     accounts: dict[str, Json] = {
         name: account_of(group).fields() for name, group in source.settlements.items()
@@ -93,60 +164,66 @@ def facts_of(source: JudgedTournament) -> dict[str, Json]:
     return {"judge": source.judge_id, "accounts": accounts}
 
 
-def ratings_of(
-    source: JudgedTournament,
-    selection: Selection,
-    kind: TableKind,
-    parameters: BradleyTerryParameters,
-    scoring: SoftOptions,
+def overall(
+    source: JudgedTournament, weights: Mapping[str, float], parameters: BradleyTerryParameters
 ) -> RatedBoards:
-    """Return the chosen ratings of a tournament."""
-    if kind.overall_by is not None:
-        weights = weights_of(kind.overall_by, source.settlements)
-        return _overall(source, weights, parameters)
-    if kind.control is not None:
-        return _controlled(source, features_of(kind.control), parameters)
-    if kind.with_set is not None:
-        return with_imported(source, selection, kind.with_set, parameters, scoring)
-    if kind.truth is not None:
-        return _corrected(source, selection, kind.truth, parameters)
-    return _by_dimension(source, parameters, scoring.temperature)
+    """Rate the entrants over dimensions."""
+    board, ratings = tournament_ratings.overall(
+        source.settlements, weights, parameters, source.roster
+    )
+    shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
+    return RatedBoards(
+        [board],
+        parameters,
+        (*notes_of(source), said.weights_note(ratings), *said.missing_notes(board, ratings)),
+        _facts_of(source) | {"weights": shares},
+        zeros=[ratings.zeros()],
+    )
 
 
-def _corrected(
-    source: JudgedTournament,
-    selection: Selection,
-    truth: str,
-    parameters: BradleyTerryParameters,
+def controlled(
+    source: JudgedTournament, features: Sequence[str], parameters: BradleyTerryParameters
+) -> RatedBoards:
+    """Rate the entrants with control for style features."""
+    rated = tournament_ratings.style_controlled(
+        source.settlements, features, parameters, source.roster
+    )
+    effects = [(board, effect) for board, ratings in rated for effect in ratings.coefficients]
+    coefficients: dict[str, Json] = {
+        board.name: [effect._asdict() for effect in ratings.coefficients]
+        for board, ratings in rated
+    }
+    return RatedBoards(
+        [board for board, _ in rated],
+        parameters,
+        (
+            *notes_of(source),
+            *(said.coefficient_note(*effect) for effect in effects),
+            *(said.left_out_note(*each) for each in rated if each.ratings.left_out),
+        ),
+        _facts_of(source) | {"coefficients": coefficients},
+    )
+
+
+def corrected(
+    source: JudgedTournament, selection: Selection, truth: str, parameters: BradleyTerryParameters
 ) -> RatedBoards:
     """Rate the entrants on each dimension by the judge, corrected by people's votes."""
     require_anchor(parameters, source.roster)
     votes = votes_on_record(source, human_set(selection, truth, "--truth"), "--truth")
     _require_random(truth, chain.from_iterable(votes.on[name] for name in source.settlements))
-    corrected: dict[str, CorrectedRatings] = {
-        name: rate_with_votes(
-            with_votes(judged_battles(group), votes.battles(name), source.state.same_texts),
-            parameters,
-        )
-        for name, group in source.settlements.items()
-    }
-    sampled: dict[str, VoteSampling] = {
-        name: _sampling_of(group, votes.battles(name), corrected[name])
-        for name, group in source.settlements.items()
-    }
+    rated: dict[str, CorrectedRatings] = {}
+    sampled: dict[str, VoteSampling] = {}
+    for name, group in source.settlements.items():
+        voted = votes.battles(name)
+        judged = with_votes(judged_battles(group), voted, source.state.same_texts)
+        rated[name] = rate_with_votes(judged, parameters)
+        sampled[name] = _sampling_of(group, voted, rated[name])
     return RatedBoards(
-        [board_of(name, rated.ratings, source.roster) for name, rated in corrected.items()],
+        [board_of(name, each.ratings, source.roster) for name, each in rated.items()],
         parameters,
-        notes=(
-            *notes_of(source),
-            *(
-                note
-                for name, rated in corrected.items()
-                for note in said.truth_notes(name, rated, sampled[name], truth)
-            ),
-            *votes.notes,
-        ),
-        facts=facts_of(source) | {"truth": truth} | said.truth_facts(corrected, sampled),
+        (*notes_of(source), *said.truth_notes(rated, sampled, truth), *votes.notes),
+        _facts_of(source) | {"truth": truth} | said.truth_facts(rated, sampled),
     )
 
 
@@ -171,61 +248,33 @@ def _require_random(name: str, votes: Iterable[BattlesImported]) -> None:
         raise ConfigurationError([f"{what}, which do not represent the other pairs; {remedy}"])
 
 
-def _by_dimension(
-    source: JudgedTournament, parameters: BradleyTerryParameters, temperature: float | None
+def corrected_set(
+    imported: SelectedSet,
+    selection: Selection,
+    truth: str,
+    parameters: BradleyTerryParameters,
+    scoring: SoftScoring,
 ) -> RatedBoards:
-    """Rate the entrants on each dimension; a temperature turns scores into soft scores."""
-    require_anchor(parameters, source.roster)
-    boards = [
-        leaderboard(dimension, battles, parameters, source.roster)
-        for dimension, battles in battles_by_dimension(source, parameters.ties, temperature).items()
-    ]
-    notes, facts = notes_of(source), facts_of(source)
-    if temperature is not None:
-        notes = (*notes, said.soft_scores_note(temperature))
-        facts["temperature"] = temperature
-    return RatedBoards(boards, parameters, notes, facts)
-
-
-def _overall(
-    source: JudgedTournament, weights: Mapping[str, float], parameters: BradleyTerryParameters
-) -> RatedBoards:
-    """Rate the entrants over dimensions."""
-    board, ratings = tournament_ratings.overall(
-        source.settlements, weights, parameters, source.roster
-    )
-    about = (said.weights_note(ratings), *said.missing_notes(board, ratings))
-    shares: dict[str, Json] = {part.dimension: part.share for part in ratings.parts}
+    """Rate the entrants of an imported set by its judge, corrected by the votes of another."""
+    votes = by_people(human_set(selection, truth, "--truth").battles)
+    battles = scoring.applied_to(imported.battles.take(~imported.battles.is_human))
+    judged = with_votes(battles.rated(soft=scoring.is_soft), votes)
+    rated = {imported.name: rate_with_votes(judged, parameters)}
+    sampled = {imported.name: sampling_of(judged)}
     return RatedBoards(
-        [board],
+        [board_of(name, each.ratings) for name, each in rated.items()],
         parameters,
-        notes=(*notes_of(source), *about),
-        facts=facts_of(source) | {"weights": shares},
-        zeros=[ratings.zeros()],
-    )
-
-
-def _controlled(
-    source: JudgedTournament, features: Sequence[str], parameters: BradleyTerryParameters
-) -> RatedBoards:
-    """Rate the entrants with control for style features."""
-    controlled = tournament_ratings.style_controlled(
-        source.settlements, features, parameters, source.roster
-    )
-    effects = [(board, effect) for board, ratings in controlled for effect in ratings.coefficients]
-    coefficients: dict[str, Json] = {
-        board.name: [effect._asdict() for effect in ratings.coefficients]
-        for board, ratings in controlled
-    }
-    return RatedBoards(
-        [board for board, _ in controlled],
-        parameters,
-        notes=(
-            *notes_of(source),
-            *(said.coefficient_note(*effect) for effect in effects),
-            *(said.left_out_note(*rated) for rated in controlled if rated.ratings.left_out),
+        (
+            *imported.selected_by,
+            *_imported_notes(imported.name, battles, scoring),
+            *said.truth_notes(rated, sampled, truth),
         ),
-        facts=facts_of(source) | {"coefficients": coefficients},
+        {
+            **scoring._asdict(),
+            **imported.facts,
+            "truth": truth,
+            **said.truth_facts(rated, sampled),
+        },
     )
 
 
@@ -234,7 +283,7 @@ def with_imported(
     selection: Selection,
     name: str,
     parameters: BradleyTerryParameters,
-    scoring: SoftOptions,
+    scoring: SoftScoring,
 ) -> RatedBoards:
     """Rate a tournament's entrants together with those of imported battles, as of one position.
 
@@ -244,39 +293,37 @@ def with_imported(
     """
     imported = read_set(selection, name)
     battles = scoring.applied_to(imported.battles)
-    own = battles_by_dimension(source, parameters.ties, scoring.temperature)
     rated = {
         dimension: rate_with_anchors(
             battles, parameters, judged, soft=scoring.is_soft, same=source.state.same_texts
         )
-        for dimension, judged in own.items()
+        for dimension, judged in _battles(source, parameters.ties, scoring.temperature).items()
     }
     boards = [board_of(name, among.ratings, source.roster) for name, among in rated.items()]
+    sources: dict[str, str] = {}
+    for among, board in zip(rated.values(), boards, strict=True):
+        sources |= _sources_of(imported, among, board)
     return RatedBoards(
         boards,
         parameters,
-        notes=(
+        (
             *notes_of(source),
             *_imported_notes(name, battles, scoring),
             *(said.among_note(dimension, among) for dimension, among in rated.items()),
         ),
-        facts={
-            **facts_of(source),
+        {
+            **_facts_of(source),
             **scoring._asdict(),
             "as_of": imported.as_of,
             "battles": name,
             "mae": {dimension: among.mae for dimension, among in rated.items()},
         },
-        sources={
-            place.entrant: imported.source_of(place.entrant, among.source(place.entrant))
-            for among, board in zip(rated.values(), boards, strict=True)
-            for place in board.rows
-        },
+        sources,
     )
 
 
 def of_imported(
-    imported: SelectedSet, parameters: BradleyTerryParameters, scoring: SoftOptions
+    imported: SelectedSet, parameters: BradleyTerryParameters, scoring: SoftScoring
 ) -> RatedBoards:
     """Rate the entrants of imported battles alone."""
     name = imported.name
@@ -290,14 +337,18 @@ def of_imported(
         notes.append(said.among_note(name, among))
         facts["mae"] = {name: among.mae}
     board = board_of(name, among.ratings)
-    sources = {
-        place.entrant: imported.source_of(place.entrant, among.source(place.entrant))
-        for place in board.rows
-    }
-    return RatedBoards([board], parameters, notes=notes, facts=facts, sources=sources)
+    return RatedBoards([board], parameters, notes, facts, _sources_of(imported, among, board))
 
 
-def _imported_notes(name: str, battles: BattlesOfSet, scoring: SoftOptions) -> list[str]:
+def _sources_of(
+    imported: SelectedSet, among: AnchoredRatings, board: Leaderboard
+) -> dict[str, str]:
+    """Return who rated each entrant."""
+    names = (place.entrant for place in board.rows)
+    return {name: imported.source_of(name, among.source(name)) for name in names}
+
+
+def _imported_notes(name: str, battles: BattlesOfSet, scoring: SoftScoring) -> list[str]:
     """Return the notes on what a set holds, and on how it is scored."""
     note = said.imported_note(name, battles, soft=scoring.is_soft)
     if scoring.temperature is None:
@@ -307,31 +358,39 @@ def _imported_notes(name: str, battles: BattlesOfSet, scoring: SoftOptions) -> l
 
 
 def _has_preferences(battles: BattlesOfSet) -> bool:
-    """Return whether a judge gave preferences."""
+    """Say whether a judge gave preferences."""
     return not np.isnan(battles.pref[~battles.is_human]).all()
 
 
-def corrected_set(
-    imported: SelectedSet,
-    parameters: BradleyTerryParameters,
-    scoring: SoftOptions,
-    votes: Battles,
-    truth: str,
-) -> RatedBoards:
-    """Rate the entrants of an imported set by its judge, corrected by the votes of another."""
-    name = imported.name
-    battles = scoring.applied_to(imported.battles.take(~imported.battles.is_human))
-    judged = with_votes(battles.rated(soft=scoring.is_soft), votes)
-    found, sampled = {name: rate_with_votes(judged, parameters)}, {name: sampling_of(judged)}
-    notes = _imported_notes(name, battles, scoring)
-    facts = {**scoring._asdict(), **imported.facts, "truth": truth}
-    return RatedBoards(
-        [board_of(name, found[name].ratings)],
-        parameters,
-        notes=(
-            *imported.selected_by,
-            *notes,
-            *said.truth_notes(name, found[name], sampled[name], truth),
-        ),
-        facts=facts | said.truth_facts(found, sampled),
+def fitted_to_set(selection: Selection, against: str, made_at: float) -> Table:
+    """Fit the temperature of an imported set's preferences to the human votes of another."""
+    judged = chosen_set(selection)
+    scored = settled.scored_preferences(judged.battles, made_at=made_at)
+    votes = by_people(human_set(selection, against, _FIT).battles)
+    made = f"preferences are taken as made at temperature {made_at:g} (--made-at)"
+    return temperature_table(
+        [settled.calibrate_judge(judged.name, scored, votes)],
+        notes=[*judged.selected_by, f"{judged.name}: {made}."],
+        facts={**judged.facts, "against": against, "made_at": made_at},
     )
+
+
+def fitted_to_votes(selection: Selection, against: str) -> Table:
+    """Fit the temperature of a tournament's judge to human votes on the same responses."""
+    source = read_verdicts(selection)
+    votes = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
+    found = [
+        settled.calibrate_judge(
+            dimension,
+            settled.scored_orders(source.state, group),
+            votes.battles(dimension),
+            source.state.same_texts,
+        )
+        for dimension, group in source.settlements.items()
+    ]
+    table = temperature_table(
+        found,
+        notes=[*notes_of(source), *votes.notes],
+        facts={"judge": source.judge_id, "against": against},
+    )
+    return with_source(table, source)

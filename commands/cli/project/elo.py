@@ -7,13 +7,10 @@ from typing import Annotated
 import typer
 
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import read_settled
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, SetSelection
+from commands.cli.shared.reading import read_settled
+from commands.cli.shared.selection import BATTLES, WRITTEN, selecting
 from commands.cli.shared.views import show, view_of
 from commands.cli.tables.elo import elo_table
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.importing.imported_set import SelectedSet
@@ -21,10 +18,11 @@ from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import elo_parameters
 from ledger.events.ratings import TieRule
 from projections.ratings.standings import standings
-from projections.verdicts.policies import DEFAULT_POLICY
 
 
+@selecting(*BATTLES, *WRITTEN)
 def elo(
+    ctx: typer.Context,
     k: Annotated[float | None, typer.Option(help="The largest rating change per match.")] = None,
     k_sweep: Annotated[
         str, typer.Option(help="Also rate with these values of K, such as 1,4,8,32.")
@@ -36,20 +34,7 @@ def elo(
         int | None,
         typer.Option("--bootstraps", help="The number of bootstrap resamples; 0: no intervals."),
     ] = None,
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
     diff: options.Diff = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Compute Elo ratings. Options override the recorded settings.
 
@@ -58,12 +43,7 @@ def elo(
     Example: tourney project elo --k 16
     """
     chosen = {"k": k, "k_sweep": numbers_of(k_sweep), "ties": ties, "bootstraps": bootstraps}
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
-    table_of = view_of(read_settled, partial(_elo, chosen=chosen))
-    show(table_of, selection, Writer(output_format, as_json), diff)
+    show(ctx, view_of(read_settled, partial(_elo, chosen=chosen)), diff)
 
 
 def _elo(source: JudgedTournament | SelectedSet, chosen: Mapping[str, object]) -> Table:

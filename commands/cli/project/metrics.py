@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, stream_of
-from commands.cli.shared.output import Writer
+from commands.cli.shared.ledger import head_at, stream_of
+from commands.cli.shared.selection import OF_TOURNAMENT, WRITTEN, Selection, selecting
 from commands.cli.tables.metrics import (
     NOTHING_EVALUATED,
     curve_table,
@@ -17,7 +16,6 @@ from commands.cli.tables.metrics import (
     metrics_table,
     samples_table,
 )
-from commands.cli.tables.render import Format
 from commands.errors import ConfigurationError
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
@@ -69,23 +67,24 @@ def _label(run: EvaluationRun, option: str) -> str:
     return run.plan.evaluation if option == "--evaluation" else run.plan.entrant.label
 
 
-def read_evaluations(
-    config: Path, ledger: Path | None, tournament: str | None, as_of: str | None
-) -> EvaluationReading:
+def read_evaluations(selection: Selection) -> EvaluationReading:
     """Read a tournament's evaluations; no other event is read.
 
     Raises:
         ConfigurationError: The tournament is ambiguous, or the position is invalid.
         NothingRecorded: There is no such tournament.
     """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        stream, head = stream_of(opened, tournament, config), head_at(opened, as_of)
+    with Ledger.read_only(selection.path) as opened:
+        stream = stream_of(opened, selection.tournament, selection.config)
+        head = head_at(opened, selection.as_of)
         events = opened.read(until=head.position, types=EVALUATION_EVENTS)
         known = fold(evaluations_of(stream), events)
         return EvaluationReading(stream, head, known.runs, known)
 
 
+@selecting(*OF_TOURNAMENT, *WRITTEN)
 def metrics(
+    ctx: typer.Context,
     evaluations: options.Evaluations = None,
     entrants: options.Entrants = None,
     rescore: Annotated[
@@ -102,67 +101,57 @@ def metrics(
     curve: Annotated[
         bool, typer.Option("--curve", help="Show metrics over the steps of trainings.")
     ] = False,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Show the results of evaluations.
 
     Example: tourney project metrics --compare base tuned
     """
-    writer = Writer(output_format, as_json)
+    selection: Selection = ctx.obj
     if entrants and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
     if curve and (rescore or compare is not None):
         other = "--rescore" if rescore else "--compare"
         raise ConfigurationError([f"--curve shows what is recorded: leave out {other}"])
-    source = read_evaluations(config, ledger, tournament, as_of)
+    source = read_evaluations(selection)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
     if curve:
         labels = {labels_of(run.plan) for run in source.runs}
         points = [point for point in training_points(source.known) if point.labels in labels]
-        writer.write(curve_table(points, source.facts))
+        selection.writer.write(curve_table(points, source.facts))
         return
     if rescore:
         # Imported here: it loads settings and evaluations, which no other reading command needs.
         rescoring = import_module("commands.evaluating.rescore")
         readers = import_module("commands.backends.wiring").READERS
-        source = source._replace(runs=rescoring.rescore(source.runs, config, readers))
+        source = source._replace(runs=rescoring.rescore(source.runs, selection.config, readers))
     if compare is None:
         table = metrics_table(map(metrics_of, source.runs), source.facts, source.known)
     else:
         table = differences_table(compare, _compared(source, compare), source.facts)
-    writer.write(table)
+    selection.writer.write(table)
 
 
+@selecting(*OF_TOURNAMENT, *WRITTEN)
 def samples(
+    ctx: typer.Context,
     evaluations: options.Evaluations = None,
     entrants: options.Entrants = None,
     wrong: Annotated[bool, typer.Option("--wrong", help="Only those answered wrongly.")] = False,
     limit: options.Limit = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """List what evaluations asked, the answers, and the scores.
 
     Example: tourney project samples --evaluation recall --entrant base --wrong
     """
-    writer = Writer(output_format, as_json)
-    source = read_evaluations(config, ledger, tournament, as_of)
+    selection: Selection = ctx.obj
+    source = read_evaluations(selection)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(selection.path) as opened:
         items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
     table = samples_table(
         source.runs, items, source.facts, known=source.known, is_wrong=wrong, limit=limit
     )
-    writer.write(table)
+    selection.writer.write(table)
 
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:

@@ -8,16 +8,10 @@ from typing import Annotated
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.imported_set import read_outcomes, read_settled
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, SetSelection, notes_of, read_verdicts
-from commands.cli.shared.views import (
-    show,
-    view_of,
-)
+from commands.cli.shared.reading import read_outcomes, read_settled, read_verdicts
+from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, selecting
+from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables import outcomes as tables
-from commands.cli.tables.render import Format
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -30,10 +24,12 @@ from projections.tournament.compared import Compared, OutcomeKind, account_of, k
 from projections.tournament.remaining import progress as progress_of
 from projections.tournament.requests import endpoint_spend
 from projections.tournament.spend import spend_of
-from projections.verdicts.policies import DEFAULT_POLICY, MAJORITY, RECORDED
+from projections.verdicts.policies import MAJORITY, RECORDED
 
 
+@selecting(*BATTLES, *WRITTEN)
 def matches(
+    ctx: typer.Context,
     prompt: Annotated[
         str | None, typer.Option(autocompletion=completion.prompts, help="Only this prompt.")
     ] = None,
@@ -47,28 +43,11 @@ def matches(
     outcome: Annotated[
         OutcomeKind | None, typer.Option(help="Only matches with this outcome.")
     ] = None,
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """List every pair of responses with its outcome.
 
     Example: tourney project matches --entrant full_poe --outcome inconsistent
     """
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
 
     def table_of(source: OutcomeSource) -> Table:
         every = chain.from_iterable(source.compared.values())
@@ -76,7 +55,7 @@ def matches(
         facts: dict[str, Json] = {"judge": source.judge_id}
         return tables.matches_table(listed, notes=notes_of(source), facts=facts)
 
-    show(view_of(read_outcomes, table_of), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_outcomes, table_of))
 
 
 def chosen_matches(
@@ -107,31 +86,16 @@ def chosen_matches(
     ]
 
 
+@selecting(*BATTLES, *WRITTEN)
 def winrates(
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
+    ctx: typer.Context,
     diff: options.Diff = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Count wins, losses and ties by pair of entrants.
 
     Example: tourney project winrates --format csv
     """
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
-    show(view_of(read_settled, _winrates), selection, Writer(output_format, as_json), diff)
+    show(ctx, view_of(read_settled, _winrates), diff)
 
 
 def _winrates(source: OutcomeSource) -> Table:
@@ -144,46 +108,30 @@ def _winrates(source: OutcomeSource) -> Table:
     )
 
 
+@selecting(*JUDGED, *WRITTEN)
 def responses(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """List every response.
 
     Example: tourney project responses --format jsonl
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
-    show(view_of(read_verdicts, _responses), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_verdicts, _responses))
 
 
 def _responses(source: JudgedTournament) -> Table:
     return tables.responses_table(source.state)
 
 
+@selecting(*BY_RULE, *WRITTEN)
 def progress(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Show what is done and what remains to be done.
 
     Example: tourney project progress
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension, policy, parser)
-    show(view_of(read_verdicts, _progress), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_verdicts, _progress))
 
 
 def _progress(source: JudgedTournament) -> Table:
@@ -197,22 +145,15 @@ def _progress(source: JudgedTournament) -> Table:
     return tables.progress_table(found, source.judge)
 
 
+@selecting(*JUDGED, *WRITTEN)
 def spend(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Show what was spent, by judge, dimension and day.
 
     Example: tourney project spend --json
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
-    show(view_of(read_verdicts, _spent), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_verdicts, _spent))
 
 
 def _spent(source: JudgedTournament) -> Table:

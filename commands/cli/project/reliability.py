@@ -1,43 +1,32 @@
 """How far to trust judges and ratings.
 
-`tourney project agreement`, `compare-judges`, `fragility`, `bias` and `calibration`; a temperature
-for `bt`.
+`tourney project agreement`, `compare-judges`, `fragility`, `bias` and `calibration`.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from commands.cli.project.bt_options import require_temperature
 from commands.cli.shared import options
-from commands.cli.shared.imported_set import (
-    human_set,
-    outdated_note,
-    read_outcomes,
-    read_set,
-    require_no_tournament,
-    votes_of,
-    votes_on_record,
+from commands.cli.shared.reading import outdated_note, read_outcomes, read_verdicts
+from commands.cli.shared.selection import (
+    BATTLES,
+    BY_RULE,
+    JUDGED,
+    OF_TOURNAMENT,
+    WRITTEN,
+    selecting,
 )
-from commands.cli.shared.ledger import DEFAULT_CONFIG
-from commands.cli.shared.output import Writer
-from commands.cli.shared.reading import Selection, SetSelection, notes_of, pinned, read_verdicts
-from commands.cli.shared.views import (
-    show,
-    view_of,
-    with_source,
-)
+from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables.judge_comparison import ComparisonTable, comparison_table
 from commands.cli.tables.reliability import (
     agreement_table,
     bias_table,
     calibration_table,
     fragility_table,
-    temperature_table,
 )
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError, counted
 from commands.importing.imported_set import SelectedSet, imported_set
@@ -46,9 +35,7 @@ from commands.reading.resolve import on_dimension, unknown
 from commands.reading.results import bias_rows, fragility_rows
 from ledger.identity import Dimension
 from ledger.store import Ledger
-from projections.battles import settled
 from projections.battles.ballots import current_votes
-from projections.battles.soft_scores import TEMPERATURE
 from projections.ratings.gate import MARGIN
 from projections.ratings.judge_comparison import (
     AgreementWithPeople,
@@ -63,40 +50,24 @@ from projections.reliability.calibration import against_gold, against_verdicts
 from projections.reliability.jurors import jury_agreement, jury_tests, votes_by_annotator
 from projections.tournament.rewording import judge_versions
 from projections.tournament.settlement import Settlement, by_dimension, settle
-from projections.verdicts.policies import CONCATENATE, DEFAULT_POLICY, MAJORITY, RECORDED
+from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
-_FIT: Final = "--fit-temperature"  # of `tourney project bt`
 _Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
 
 
+@selecting(*BATTLES, *WRITTEN)
 def agreement(
+    ctx: typer.Context,
     truth: Annotated[
         str | None, options.of_set("Compare the judges with the human votes of this imported set.")
     ] = None,
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Show how consistent judges are and whether they agree.
 
     Example: tourney project agreement --json
     """
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
     table_of = view_of(read_outcomes, partial(_agreement, truth=truth))
-    show(table_of, selection, Writer(output_format, as_json))
+    show(ctx, table_of)
 
 
 def _agreement(source: JudgedTournament | SelectedSet, truth: str | None) -> Table:
@@ -158,7 +129,9 @@ def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterato
             yield f"{counted(n, 'vote')} of {name!r} left out: {why}."
 
 
+@selecting(*OF_TOURNAMENT, *WRITTEN)
 def compare_judges(
+    ctx: typer.Context,
     a: Annotated[str, typer.Argument(metavar="A", help="A judge, or a version of it: opus@1.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The judge to compare it with.")],
     margin: Annotated[
@@ -173,13 +146,7 @@ def compare_judges(
     truth: Annotated[
         str | None, options.of_set("Compare both with the human votes of this imported set.")
     ] = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
     dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Show how far ratings move under another judge or wording.
 
@@ -189,8 +156,7 @@ def compare_judges(
     compared = partial(
         _compared, names=(a, b), dimension=dimension, margin=margin, truth=truth, kind=kind
     )
-    selection = Selection(config, ledger, tournament, as_of)
-    show(view_of(read_verdicts, compared), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_verdicts, compared))
 
 
 def _compared(
@@ -228,30 +194,15 @@ def _pair_of(settlement: Settlement) -> tuple[Dimension, Hashable, frozenset[str
     return settlement.dimension, settlement.prompt_id, settlement.pairing.entrants
 
 
+@selecting(*BATTLES, *WRITTEN)
 def fragility(
-    name: options.SetName = None,
-    where: options.Where = None,
-    unread: options.UnreadRule = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Show how few prompts decide who is ahead.
 
     Example: tourney project fragility --json
     """
-    imported = SetSelection(name, where, unread)
-    selection = Selection(
-        config, ledger, tournament, as_of, judge, dimension, policy, parser, imported
-    )
-    show(view_of(read_outcomes, _fragility), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_outcomes, _fragility))
 
 
 def _fragility(source: OutcomeSource) -> Table:
@@ -260,53 +211,37 @@ def _fragility(source: OutcomeSource) -> Table:
     )
 
 
+@selecting(*JUDGED, *WRITTEN)
 def bias(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Show the judges' biases: slot, style, own family.
 
     Example: tourney project bias --judge reference
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension)
-    show(view_of(read_verdicts, _bias), selection, Writer(output_format, as_json))
+    show(ctx, view_of(read_verdicts, _bias))
 
 
 def _bias(source: JudgedTournament) -> Table:
     return bias_table(bias_rows(source))
 
 
+@selecting(*BY_RULE, *WRITTEN)
 def calibration(
+    ctx: typer.Context,
     against: Annotated[
         Literal["gold", "judged"],
         typer.Option(
             help="What is correct. gold: containing the gold answer; judged: the share of wins."
         ),
     ] = "gold",
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    tournament: options.Tournament = None,
-    as_of: options.AsOf = None,
-    judge: options.Judge = None,
-    dimension: options.Dimension = None,
-    policy: options.Policy = DEFAULT_POLICY,
-    parser: options.Parser = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Compare each p_correct with actual correctness.
 
     Example: tourney project calibration --against judged
     """
-    selection = Selection(config, ledger, tournament, as_of, judge, dimension, policy, parser)
     table_of = view_of(read_verdicts, partial(_calibration, against=against))
-    show(table_of, selection, Writer(output_format, as_json))
+    show(ctx, table_of)
 
 
 def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -> Table:
@@ -318,41 +253,3 @@ def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -
             ["--judge, --dimension, --policy and --parser need --against judged"]
         )
     return calibration_table(against_gold(source.state))
-
-
-def fitted_temperature(selection: Selection, against: str, made_at: float | None) -> Table:
-    """Fit the temperature of a judge's scores: of an imported set, else of the tournament's."""
-    require_temperature("--made-at", made_at)
-    selection = pinned(selection)
-    chosen, where = selection.imported, selection.imported.kept
-    if chosen.name is None:
-        return _of_tournament(selection, against)
-    require_no_tournament(selection)
-    made_at = TEMPERATURE if made_at is None else made_at
-    judged = read_set(selection, chosen.name, where, chosen.unread)
-    marked = settled.scored_preferences(judged.battles, made_at=made_at)
-    return temperature_table(
-        [settled.calibrate_judge(judged.name, marked, votes_of(selection, against, _FIT))],
-        notes=[
-            *judged.selected_by,
-            f"{judged.name}: preferences are taken as made at temperature {made_at:g} (--made-at).",
-        ],
-        facts={**judged.facts, "against": against, "made_at": made_at},
-    )
-
-
-def _of_tournament(selection: Selection, against: str) -> Table:
-    source = read_verdicts(selection._replace(**settled.BY_SCORES._asdict()))
-    votes = votes_on_record(source, human_set(selection, against, _FIT), _FIT)
-    found = [
-        settled.calibrate_judge(
-            dimension,
-            settled.scored_orders(source.state, group),
-            votes.battles(dimension),
-            source.state.same_texts,
-        )
-        for dimension, group in source.settlements.items()
-    ]
-    notes = [*notes_of(source), *votes.notes]
-    facts = {"judge": source.judge_id, "against": against}
-    return with_source(temperature_table(found, notes=notes, facts=facts), source)

@@ -6,9 +6,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.auditing.query import Answer, ask
-from commands.cli.shared import options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.cli.shared.output import Writer
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from ledger.identity import Json
@@ -21,15 +19,13 @@ _LONG: Final = 200  # characters of a text that a table shows
 _CUT: Final = "Long texts are cut: --json and --format csv have all of them."
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def sql(
+    ctx: typer.Context,
     query: Annotated[
         str | None,
         typer.Argument(metavar="QUERY", help="One SELECT. Without it, all tables are listed."),
     ] = None,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Query the ledger with SQL.
 
@@ -38,11 +34,12 @@ def sql(
 
     Example: tourney sql "select winner, count(*) from outcomes group by winner"
     """
-    writer = Writer(output_format, as_json)
+    selection: Selection = ctx.obj
+    writer = selection.writer
     if query is None:
         writer.write(views_table())
         return
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    with Ledger.read_only(selection.path) as opened:
         answer = ask(opened, query)
     writer.write(answer_table(answer, is_cut=writer.chosen is Format.TABLE))
 

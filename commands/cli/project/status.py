@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from commands.cli.shared import options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
-from commands.cli.shared.output import Writer
-from commands.cli.tables.render import Format
+import typer
+
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.tables.status import status_table
 from commands.cli.tables.table import Table
 from ledger.counts import counts_of
@@ -17,20 +16,18 @@ from projections.fold import fold
 from projections.tournament.batches import BATCH_EVENTS, open_batches
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def status(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Show what is on record for every tournament.
 
     Example: tourney status
     """
-    writer = Writer(output_format, as_json)
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
+    selection: Selection = ctx.obj
+    with Ledger.read_only(selection.path) as opened:
         table = _on_record(opened)
-    writer.write(table)
+    selection.writer.write(table)
 
 
 def _on_record(ledger: Ledger) -> Table:

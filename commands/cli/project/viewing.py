@@ -5,9 +5,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 from commands.cli.shared import completion, options
-from commands.cli.shared.imported_set import set_name
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament, stream_of
 from commands.cli.shared.output import say, write_lines
+from commands.cli.shared.reading import set_name
 from commands.cli.shared.workspace import ledger_to_change
 from commands.errors import ConfigurationError, counted
 from commands.importing.votes import open_ballot_box

@@ -1,117 +1,23 @@
-"""The selection that shared options make, and how it is read from a ledger."""
+"""Read what the shared options select: a tournament, an imported set of battles, human votes."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from commands.cli.shared.ledger import (
-    DEFAULT_CONFIG,
-    head_at,
-    ledger_path,
-    position_of,
-    read_tournament,
-)
-from commands.cli.tables.table import judged_by
-from commands.errors import ConfigurationError
-from commands.reading.judged_tournament import (
-    JudgedTournament,
-    OutcomeSource,
-    Perspective,
-    judged_tournament,
-)
-from commands.reading.resolve import rule_of
+from commands.cli.shared.ledger import head_at, position_of, read_tournament
+from commands.cli.shared.selection import Selection
+from commands.errors import ConfigurationError, counted
+from commands.importing.imported_set import SelectedSet, imported_set
+from commands.reading.judged_tournament import JudgedTournament, Perspective, judged_tournament
+from ledger.events.imports import BattlesImported
+from ledger.identity import Dimension
 from ledger.store import Ledger
-from projections.battles.selection import Unread, Where
-from projections.tournament.compared import Account
-from projections.verdicts import policies
+from projections.battles.ballots import current_votes
+from projections.battles.columns import Battles
+from projections.battles.imported import BattlesOfSet, battles_of_set
 
-
-class SetSelection(NamedTuple):
-    """The imported set of battles that is read instead of a tournament; no name: none."""
-
-    name: str | None = None
-    where: Sequence[str] | None = None
-    unread: Unread | None = None
-
-    @property
-    def kept(self) -> Where:
-        """By column the values that are kept.
-
-        Raises:
-            ConfigurationError: There is no set to select from, or no column in an option.
-        """
-        if self.unread is not None and self.name is None:
-            raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
-        if self.where and self.name is None:
-            raise ConfigurationError(["--where selects battles of an imported set: add --name"])
-        kept: dict[str, list[str]] = {}
-        for condition in self.where or ():
-            column, is_given, value = condition.partition("=")
-            if not is_given:
-                raise ConfigurationError([f"--where {condition!r}: write it as category=math"])
-            kept.setdefault(column, []).append(value)
-        return kept
-
-
-class Selection(NamedTuple):
-    """What the shared options select."""
-
-    config: Path = DEFAULT_CONFIG
-    ledger: Path | None = None
-    tournament: str | None = None
-    as_of: str | None = None
-    judge: str | None = None
-    dimension: str | None = None
-    policy: str = policies.DEFAULT_POLICY
-    parser: str | None = None
-    imported: SetSelection = SetSelection()
-
-    @property
-    def path(self) -> Path:
-        """The path of the ledger."""
-        return ledger_path(self.ledger, self.config)
-
-    @property
-    def rule(self) -> policies.Rule:
-        """How replies become outcomes."""
-        return rule_of(self.policy, self.parser)
-
-
-def note_of(rule: policies.Rule) -> str:
-    """Return the note on outcomes by another rule than the recorded one."""
-    replies = "the recorded verdicts" if rule.parser is None else f"replies read by {rule.parser}"
-    counted = "; each order is a separate game" if rule.policy == policies.CONCATENATE else ""
-    return f"Outcomes by {rule.policy} from {replies}{counted}. They are not recorded."
-
-
-def notes_of(source: OutcomeSource) -> tuple[str, ...]:
-    """Return the notes on who judged, and on how many pairs or battles have which outcome."""
-    judged = [judged_by(source.judges)] if source.judges else []
-    return (*judged, *source.accounts, *_doubts(source))
-
-
-_TOO_MANY: Final = 0.2  # of the judged pairs are inconsistent
-
-
-def _doubts(source: OutcomeSource) -> Iterator[str]:
-    """Yield how inconsistent pairs count, and warn where the verdicts hardly rank anybody."""
-    for dimension, battles in source.columns.items():
-        account = battles.account
-        if account.inconsistent:
-            warning = "WARNING: " if account.inconsistent_share > _TOO_MANY else ""
-            yield f"{warning}{dimension}: {_disagreement(account, len(source.judges))}"
-        if account.tie == account.decided + account.tie + account.inconsistent > 0:
-            tied = f"all {account.tie} {account.counted} with an outcome are ties"
-            yield f"WARNING: {dimension}: {tied}, so there is no ranking."
-
-
-def _disagreement(account: Account, n_judges: int) -> str:
-    """Say how many pairs are inconsistent, and how they count."""
-    if n_judges > 1:
-        share = f"{account.inconsistent_share:.0%}"
-        return f"on {share} of the judged pairs no outcome has a majority; they do not count."
-    counted = "ratings and shares of wins count each verdict by itself"
-    return f"{account.disagreement()}; {counted}. `tourney project bias` shows more."
+_NAME: Final = re.compile(r"[\w.-]+")
 
 
 def read_verdicts(selection: Selection, *, settles_only: bool = False) -> JudgedTournament:
@@ -135,7 +41,118 @@ def read_verdicts(selection: Selection, *, settles_only: bool = False) -> Judged
     return judged_tournament(state, selection.path, until, perspective)
 
 
+def read_outcomes(
+    selection: Selection, *, settles_only: bool = False
+) -> JudgedTournament | SelectedSet:
+    """Read the chosen set of battles, or without one the tournament as `read_verdicts` does.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: An option names something unknown, or contradicts another.
+        NothingRecorded: There is no such tournament.
+    """
+    if selection.is_of_set:
+        return chosen_set(selection)
+    return read_verdicts(selection, settles_only=settles_only)
+
+
+def read_settled(selection: Selection) -> JudgedTournament | SelectedSet:
+    """Read as `read_outcomes`, for what asks for no verdict: of recorded outcomes, none is read."""
+    return read_outcomes(selection, settles_only=True)
+
+
+def chosen_set(selection: Selection) -> SelectedSet:
+    """Read the chosen battles of the imported set that --name names.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: There is no such set, or no such battle in it, or an option is of a
+            tournament.
+    """
+    kept = selection.kept
+    selection.require_no_tournament()
+    with Ledger.read_only(selection.path) as opened:
+        as_of = head_at(opened, selection.as_of).position
+        name, unread = selection.name or "", selection.unread or "drop"
+        return imported_set(opened, name, as_of, kept, unread=unread)
+
+
+def read_set(selection: Selection, name: str) -> SelectedSet:
+    """Read a whole imported set of battles beside what is selected.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: There is no such set.
+    """
+    with Ledger.read_only(selection.path) as opened:
+        return imported_set(opened, name, head_at(opened, selection.as_of).position)
+
+
 def pinned(selection: Selection) -> Selection:
     """Return the selection as of a fixed position, so that several reads see the same events."""
     with Ledger.read_only(selection.path) as opened:
-        return selection._replace(as_of=str(head_at(opened, selection.as_of).position))
+        return replace(selection, as_of=str(head_at(opened, selection.as_of).position))
+
+
+def human_set(selection: Selection, name: str, option: str) -> SelectedSet:
+    """Return an imported set with human votes, at least one.
+
+    Whoever names a set as human votes says what those of unknown source are.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+        ConfigurationError: There is no such set, or it has no human votes.
+    """
+    found = read_set(selection, name)
+    if not found.battles.is_human.any():
+        raise ConfigurationError([f"{option} {name!r} has no human votes: its source is llm-judge"])
+    return found
+
+
+def by_people(battles: BattlesOfSet) -> Battles:
+    """Return the human votes among imported battles."""
+    return battles.take(battles.is_human).rated(soft=False)
+
+
+class VotesOnRecord(NamedTuple):
+    """Human votes on a tournament's responses, by dimension, and a note on those left out."""
+
+    on: Mapping[Dimension, Sequence[BattlesImported]]
+    notes: tuple[str, ...]
+
+    def battles(self, dimension: Dimension) -> Battles:
+        """Return the votes on a dimension as battles."""
+        return by_people(battles_of_set(self.on[dimension]))
+
+
+def votes_on_record(source: JudgedTournament, votes: SelectedSet, option: str) -> VotesOnRecord:
+    """Return the human votes of a set on responses that compete in a tournament, at least one.
+
+    Raises:
+        ConfigurationError: On one of the tournament's dimensions there is none.
+    """
+    current = current_votes(source.state, votes.name, votes.events)
+    on = [dimension for dimension, events in current.on.items() if events]
+    if not set(source.settlements) <= set(on):
+        if on:
+            named = " or ".join(f"--dimension {dimension}" for dimension in on)
+            why = f"has votes on {' and '.join(on)}: add {named}"
+        else:
+            why = "has no vote on responses that compete now; `tourney annotate` collects some"
+        raise ConfigurationError([f"{option} {votes.name!r} {why}"])
+    return VotesOnRecord(current.on, outdated_note(votes.name, current.n_outdated))
+
+
+def outdated_note(name: str, n_votes: int) -> tuple[str, ...]:
+    """Say that votes were left out since an entrant or a prompt was changed; nothing if none."""
+    why = "the responses, or the entrants' names, changed since"
+    return (f"{counted(n_votes, 'vote')} of {name!r} left out: {why}.",) if n_votes else ()
+
+
+def set_name(name: str) -> str:
+    """Return the name of a set, if it has only letters, digits, dots, dashes and underscores."""
+    if _NAME.fullmatch(name):
+        return name
+    raise ConfigurationError(
+        [f"--name {name!r}: use only letters, digits, dots, dashes and underscores"]
+    )

@@ -327,23 +327,25 @@ def among_note(name: str, among: AnchoredRatings) -> str:
 
 
 def truth_notes(
-    name: str, corrected: CorrectedRatings, sampling: VoteSampling, truth: str
+    corrected: Mapping[str, CorrectedRatings], sampled: Mapping[str, VoteSampling], truth: str
 ) -> Iterator[str]:
     """Yield notes on how votes correct a judge, whether they can, and whether the judge helps."""
-    yield from _sampling_notes(name, sampling)
-    battles = corrected.battles
-    unmatched = f" ({battles.n_unmatched:,} on other battles left out)" * bool(battles.n_unmatched)
-    yield (
-        f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}{unmatched} on"
-        f" {counted(battles.n_prompts, 'prompt')} correct"
-        f" {counted(len(battles.judged), 'battle')} of the judge, whose weight is"
-        f" {corrected.share:.2f}; correlation {battles.correlation:.2f}."
-    )
-    if not battles.correlation >= corrected.least_correlation:
+    for name, rated in corrected.items():
+        yield from _sampling_notes(name, sampled[name])
+        battles = rated.battles
+        unmatched = f" ({battles.n_unmatched:,} on other battles left out)"
         yield (
-            f"{name}: the judge agrees too little with people to help (correlation needed:"
-            f" {corrected.least_correlation:.2f}): the votes alone are as good."
+            f"{name}: {counted(battles.n_votes, 'vote')} of {truth!r}"
+            f"{unmatched if battles.n_unmatched else ''} on"
+            f" {counted(battles.n_prompts, 'prompt')} correct"
+            f" {counted(len(battles.judged), 'battle')} of the judge, whose weight is"
+            f" {rated.share:.2f}; correlation {battles.correlation:.2f}."
         )
+        if not battles.correlation >= rated.least_correlation:
+            yield (
+                f"{name}: the judge agrees too little with people to help (correlation needed:"
+                f" {rated.least_correlation:.2f}): the votes alone are as good."
+            )
 
 
 def _sampling_notes(name: str, sampling: VoteSampling) -> Iterator[str]:

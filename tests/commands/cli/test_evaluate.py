@@ -10,7 +10,6 @@ import pytest
 
 from commands.cli import evaluate as module
 from commands.cli.evaluate import evaluate
-from commands.cli.project.metrics import metrics, samples
 from commands.entrants.chats import ChatForm
 from commands.errors import ConfigurationError, EvaluationFault
 from commands.evaluating.samples import Inference
@@ -19,6 +18,7 @@ from ledger.errors import NetworkFileSystem, TourneyError
 from ledger.events.evaluations import EvaluationPlanned, WayOfAsking
 from ledger.events.registration import Entrant
 from tests.support.builders.evaluating import answering
+from tests.support.command_line.launching import launch
 from tests.support.scripted import ScriptedGenerator
 from tests.support.weights.headers import write_headers
 
@@ -183,28 +183,26 @@ def test_a_system_prompt_is_on_record_whole() -> None:
     ]
 
 
-def test_weights_that_are_asked_in_another_way_stand_beside_the_first(
-    backend: Answering, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_that_are_asked_in_another_way_stand_beside_the_first(backend: Answering) -> None:
     """The second would replace the first, and nobody could tell which is which."""
     ways = ("Be brief.", "You are a pirate.\n" * 9, "You are a pirate.\n" * 8)
     for system in (*ways, None):
         chat: ChatForm | None = "turns" if system else None
         evaluate(weights=Path("a"), uses=["mine.py:Doses"], chat=chat, system=system)
-    capsys.readouterr()
+    of = ("--ledger", "evaluations.db")
 
-    metrics(ledger=Path("evaluations.db"), as_json=True)
-    entrants = {row["entrant"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    found = json.loads(launch(Path.cwd(), "project", "metrics", *of, "--json").stdout)["rows"]
+    entrants = {row["entrant"] for row in found}
 
     assert len(entrants) == 4
     assert entrants > {"a", "a [turns: Be brief.]"}
     assert backend.n_asked == 4 * 5
 
-    metrics(ledger=Path("evaluations.db"))
-    said = capsys.readouterr().out
+    said = launch(Path.cwd(), "project", "metrics", *of).stdout
     assert "a [turns: Be brief.] on doses: asked with the system prompt 'Be brief.'" in said
-    samples(ledger=Path("evaluations.db"), as_json=True, entrants=["a [turns: Be brief.]"])
-    assert {row["system"] for row in json.loads(capsys.readouterr().out)["rows"]} == {"Be brief."}
+    one = ("--entrant", "a [turns: Be brief.]", "--json")
+    asked = json.loads(launch(Path.cwd(), "project", "samples", *of, *one).stdout)["rows"]
+    assert {row["system"] for row in asked} == {"Be brief."}
 
 
 @pytest.mark.parametrize("uses", ["doses_alone:Doses", "my doses (2).py:Doses"])

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.imports import merge
-from commands.cli.project.bradley_terry import bt
-from commands.cli.project.reliability import agreement
 from commands.cli.project.viewing import annotate, view
 from commands.errors import ConfigurationError, NothingRecorded
 from commands.importing.votes import open_ballot_box
@@ -24,6 +21,7 @@ from projections.fold import fold
 from projections.tournament.folding import tournament_of
 from tests.support.builders.events import STREAM, entrant, key, known, opened, prompt, responses
 from tests.support.builders.worlds import RUBRICS, Fate, become, history, matches_of
+from tests.support.command_line.launching import launch
 
 OPENING = opened(
     prompts=[prompt(f"p{n:02}") for n in range(12)],
@@ -62,17 +60,19 @@ def vote(
             box.cast(number, "a", n_before=0)
 
 
-def test_votes_are_taken_at_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def project(place: Path, *words: str) -> str:
+    """Return what a projection prints, or why it does not."""
+    done = launch(place, "project", *words)
+    return done.stdout or done.stderr
+
+
+def test_votes_are_taken_at_once(place: Path) -> None:
     """Agreement and corrected ratings need no further step."""
     vote(place, "votes")
-    ledger = place / "tournament.db"
 
-    agreement(ledger=ledger, truth="votes")
-    agreed = capsys.readouterr().out
-    agreement(ledger=ledger, name="votes")
-    own = capsys.readouterr().out
-    bt(ledger=ledger, truth="votes", dimension="utility")
-    rated = capsys.readouterr().out
+    agreed = project(place, "agreement", "--truth", "votes")
+    own = project(place, "agreement", "--name", "votes")
+    rated = project(place, "bt", "--truth", "votes", "--dimension", "utility")
 
     on_factuality, _, on_utility = agreed.partition("utility")
     assert "ann" not in on_factuality
@@ -82,9 +82,7 @@ def test_votes_are_taken_at_once(place: Path, capsys: pytest.CaptureFixture[str]
     assert "utility: 12 votes of 'votes' on 12 prompts" in rated
 
 
-def test_votes_that_are_compared_with_no_judge_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_votes_that_are_compared_with_no_judge_are_counted(tmp_path: Path) -> None:
     """Five of 29 were dropped without a word: letter-identical pairs, which no judge is asked."""
     opening = opened(
         prompts=[prompt(f"p{n}") for n in range(4)], entrants=[entrant("zoe"), entrant("amy")]
@@ -102,9 +100,8 @@ def test_votes_that_are_compared_with_no_judge_are_counted(
         ledger.append(STREAM, [*events, *become(third, "a")])
         ledger.append(battles_stream("votes"), [imported])
 
-    agreement(ledger=tmp_path / "tournament.db", truth="votes")
+    said = " ".join(project(tmp_path, "agreement", "--truth", "votes").split())
 
-    said = " ".join(capsys.readouterr().out.split())
     assert "2 votes of 'votes' left out: both responses are identical." in said
     assert "2 votes of 'votes' left out: no judge has an outcome there." in said
 
@@ -113,16 +110,16 @@ def test_votes_correct_what_they_are_on_and_were_drawn_for(place: Path) -> None:
     """Else the correction would be none."""
     vote(place, "votes")
     vote(place, "hard", "disagreement")
-    ledger = place / "tournament.db"
 
-    with pytest.raises(ConfigurationError, match="votes on utility: add --dimension utility"):
-        bt(ledger=ledger, truth="votes")
-    with pytest.raises(ConfigurationError, match="draw at random: `tourney annotate` without"):
-        bt(ledger=ledger, truth="hard", dimension="utility")
+    other = project(place, "bt", "--truth", "votes")
+    drawn = project(place, "bt", "--truth", "hard", "--dimension", "utility")
+
+    assert "votes on utility: add --dimension utility" in other
+    assert "draw at random: `tourney annotate` without" in drawn
 
 
 def test_votes_on_two_dimensions_that_a_merge_brings_together_stay_apart(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: Path, tmp_path: Path
 ) -> None:
     """Two people at two machines, each with a copy, and one name of the set by default."""
     there = tmp_path / "there"
@@ -130,13 +127,10 @@ def test_votes_on_two_dimensions_that_a_merge_brings_together_stay_apart(
     shutil.copy(place / "tournament.db", there)
     vote(place, "votes")
     vote(there, "votes", dimension="factuality")
-    ledger = place / "tournament.db"
 
-    merge(other=there / "tournament.db", ledger=ledger)
-    capsys.readouterr()
-    bt(ledger=ledger, truth="votes")
+    launch(place, "merge", str(there / "tournament.db"))
+    rated = project(place, "bt", "--truth", "votes")
 
-    rated = capsys.readouterr().out
     assert "factuality: 12 votes of 'votes' on 12 prompts" in rated
     assert "utility: 12 votes of 'votes' on 12 prompts" in rated
 
@@ -144,14 +138,14 @@ def test_votes_on_two_dimensions_that_a_merge_brings_together_stay_apart(
 def test_votes_on_an_entrant_that_was_changed_since_are_left_out(place: Path) -> None:
     """Its new responses are other texts, on which nobody has voted."""
     vote(place, "votes")
-    ledger = place / "tournament.db"
-    with Ledger.open(ledger) as held:
+    with Ledger.open(place / "tournament.db") as held:
         held.append(STREAM, history(CHANGED, *FATES)[: 2 * len(FATES)])
 
-    with pytest.raises(ConfigurationError, match="no vote on responses that compete now"):
-        bt(ledger=ledger, truth="votes", dimension="utility")
-    with pytest.raises(ConfigurationError, match="12 votes of 'votes' left out"):
-        agreement(ledger=ledger, truth="votes")
+    rated = project(place, "bt", "--truth", "votes", "--dimension", "utility")
+    agreed = project(place, "agreement", "--truth", "votes")
+
+    assert "no vote on responses that compete now" in rated
+    assert "12 votes of 'votes' left out" in agreed
 
 
 def test_what_cannot_be_shown_is_told(place: Path) -> None:
@@ -165,5 +159,5 @@ def test_what_cannot_be_shown_is_told(place: Path) -> None:
     with pytest.raises(NothingRecorded, match="holds no tournament 'cup'"):
         view(ledger=ledger, tournament="cup")
     vote(place, "votes")
-    with pytest.raises(ConfigurationError, match="--truth compares a tournament's judges"):
-        agreement(ledger=ledger, name="votes", truth="votes")
+    both = project(place, "agreement", "--name", "votes", "--truth", "votes")
+    assert "--truth compares a tournament's judges" in both

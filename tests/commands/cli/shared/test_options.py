@@ -6,7 +6,7 @@ import pytest
 from typer import BadParameter
 
 from commands.cli.app import command_line
-from commands.cli.project.bt_options import ModelOptions, weights_of
+from commands.cli.project.bradley_terry import parameters_of, weights_of
 from commands.cli.project.elo import numbers_of
 from commands.errors import ConfigurationError
 from commands.reading.parameters import bradley_terry_parameters, elo_parameters
@@ -74,7 +74,7 @@ def test_as_many_resamples_as_a_level_takes_are_enough() -> None:
 def test_an_anchor_is_at_a_rating_that_can_be() -> None:
     """The option is --anchor: there is no --anchor-rating to be corrected."""
     with pytest.raises(ConfigurationError, match=r"--anchor 'base=1e308': .* 1,000,000"):
-        ModelOptions(anchor="base=1e308").parameters({})
+        parameters_of({}, None, "base=1e308")
 
 
 def test_weights_have_a_sum() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.shared.reading import notes_of
+from commands.cli.shared.views import notes_of
 from commands.reading.judged_tournament import Perspective, judged_tournament
 from projections.verdicts.policies import MAJORITY, Rule
 from tests.support.builders.events import entrant, known, opened, prompt, responses

@@ -5,11 +5,9 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from commands.cli.project.bt_options import PairOptions
 from commands.cli.tables.bradley_terry import bt_table, coefficient_note, pairs_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import difference_table
-from commands.errors import ConfigurationError
 from ledger.events.ratings import BradleyTerryParameters
 from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.bradley_terry.leaderboard import leaderboard
@@ -228,12 +226,3 @@ def test_json_has_the_matrices_of_all_pairs() -> None:
     assert sum(fit["covariance"][0][:3]) == pytest.approx(0, abs=1e-6)  # the mean is held
     assert fit["p_better"][0][1] + fit["p_better"][1][0] == pytest.approx(1)
     assert fit["p_better"][0][0] is None
-
-
-def test_an_adjustment_is_one_of_pairs() -> None:
-    """It would change nothing in the table of ratings."""
-    assert PairOptions().adjustment is None
-    assert PairOptions(pairs=True).adjustment == "max-t"
-    assert PairOptions(pairs=True, adjust="holm").adjustment == "holm"
-    with pytest.raises(ConfigurationError, match="--adjust needs --pairs"):
-        assert PairOptions(adjust="holm").adjustment is None

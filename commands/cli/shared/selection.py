@@ -1,0 +1,131 @@
+"""The options that reading commands share, each declared once, and what they select."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+from typer.core import TyperCommand
+from typer.main import get_params_convertors_ctx_param_name_from_function
+
+from commands.cli.shared import options
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
+from commands.cli.shared.output import Writer
+from commands.cli.tables.render import Format
+from commands.errors import ConfigurationError
+from commands.reading.resolve import rule_of
+from projections.battles.selection import Where
+from projections.verdicts.policies import DEFAULT_POLICY, RECORDED, Rule
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the shared options select. Each field is an option, of the commands that name it."""
+
+    name: options.SetName = None  # of an imported set, which is read instead of a tournament
+    where: options.Where = None
+    unread: options.UnreadRule = None
+    config: options.Config = DEFAULT_CONFIG
+    ledger: options.Ledger = None
+    tournament: options.Tournament = None
+    as_of: options.AsOf = None
+    judge: options.Judge = None
+    dimension: options.Dimension = None
+    policy: options.Policy = DEFAULT_POLICY
+    parser: options.Parser = None
+    output_format: options.OutputFormat = Format.TABLE
+    as_json: options.AsJson = False
+
+    @property
+    def path(self) -> Path:
+        """The path of the ledger."""
+        return ledger_path(self.ledger, self.config)
+
+    @property
+    def rule(self) -> Rule:
+        """How replies become outcomes."""
+        return rule_of(self.policy, self.parser)
+
+    @property
+    def writer(self) -> Writer:
+        """How the result is written."""
+        return Writer(self.output_format, self.as_json)
+
+    @property
+    def is_of_set(self) -> bool:
+        """Whether an imported set is read instead of a tournament.
+
+        Raises:
+            ConfigurationError: It is not, and yet an option selects battles of one.
+        """
+        if self.unread is not None and self.name is None:
+            raise ConfigurationError(["--unread is for battles of an imported set: add --name"])
+        if self.where and self.name is None:
+            raise ConfigurationError(["--where selects battles of an imported set: add --name"])
+        return self.name is not None
+
+    @property
+    def kept(self) -> Where:
+        """By column the values of an imported set's battles that are kept.
+
+        Raises:
+            ConfigurationError: There is no column in an option.
+        """
+        kept: dict[str, list[str]] = {}
+        for condition in self.where or ():
+            column, is_given, value = condition.partition("=")
+            if not is_given:
+                raise ConfigurationError([f"--where {condition!r}: write it as category=math"])
+            kept.setdefault(column, []).append(value)
+        return kept
+
+    def require_no_tournament(self) -> None:
+        """Refuse options that do not apply to imported battles.
+
+        Raises:
+            ConfigurationError: One of them is given.
+        """
+        if self.tournament or self.judge or self.dimension or self.rule != RECORDED:
+            several = "--tournament, --judge, --dimension, --policy and --parser"
+            why = f"{several} apply to a tournament's battles: leave out --name"
+            instead = "; a set's judge is chosen by --where judge=NAME" if self.judge else ""
+            raise ConfigurationError([why + instead])
+
+
+OF_LEDGER: Final = ("config", "ledger")
+OF_TOURNAMENT: Final = (*OF_LEDGER, "tournament", "as_of")
+JUDGED: Final = (*OF_TOURNAMENT, "judge", "dimension")
+BY_RULE: Final = (*JUDGED, "policy", "parser")
+BATTLES: Final = ("name", "where", "unread", *BY_RULE)
+WRITTEN: Final = ("output_format", "as_json")
+
+
+def selecting(*fields: str) -> Callable[[Command], Command]:
+    """Give a command the options of some fields of a selection, which it finds in `ctx.obj`."""
+
+    def with_options(command: Command) -> Command:
+        vars(command)["selects"] = fields
+        return command
+
+    return with_options
+
+
+class SelectingCommand(TyperCommand):
+    """A command with its own options, and after them those of its selection."""
+
+    def __init__(self, *given: object, **named: object) -> None:
+        super().__init__(*given, **named)  # type: ignore[arg-type]  # as typer calls it
+        shared, self._convertors, _ = get_params_convertors_ctx_param_name_from_function(Selection)
+        self._fields: tuple[str, ...] = getattr(self.callback, "selects", ())
+        self.params += [param for param in shared if param.name in self._fields]
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Call the command with its own options, and with the selection in the context."""
+        values = {name: ctx.params.pop(name) for name in self._fields}
+        for name in self._convertors.keys() & values.keys():
+            values[name] = self._convertors[name](values[name])
+        ctx.obj = Selection(**values)
+        return super().invoke(ctx)
