@@ -85,7 +85,7 @@ def _of_group(board: Leaderboard, members: Sequence[BradleyTerryRow]) -> LeadFin
         return LeadFinding(
             "open", leaders, f"{named} {has}, but it is unknown how sure that is ({why})."
         )
-    found = [each for each in pairs(board.ratings, "max-t") if each.entrant_a == best.entrant]
+    found = [each for each in pairs(board.ratings) if each.entrant_a == best.entrant]
     surely_worse = {each.entrant_b for each in found if each.low is not None and each.low > 0}
     gaps = {each.entrant_b: each for each in found}
     alike = tuple(each.entrant for each in others if each.entrant not in surely_worse)

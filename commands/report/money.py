@@ -164,7 +164,7 @@ def _best_value(ratings: BradleyTerryRatings, costs: Mapping[str, float]) -> dic
     yes: it is significantly better than all that are as cheap or cheaper; no: one of those is
     significantly better than it; not shown: neither.
     """
-    found = pairs(ratings, "max-t")
+    found = pairs(ratings)
     shown = {(each.entrant_a, each.entrant_b) for each in found if each.low and each.low > 0}
 
     def verdict(name: str) -> str:

@@ -221,11 +221,11 @@ def test_what_is_appended_between_two_reads_stays_out(folder: Path, tourney: Tou
     selection = pinned(now)
     source = read_verdicts(selection)
 
-    before = with_imported(source, selection, "people", PLAIN, SOFT).table(None)
+    before = with_imported(source, selection, "people", PLAIN, SOFT).table()
     tourney("import", "battles", "more.csv", "--name", "people")
 
-    assert with_imported(source, selection, "people", PLAIN, SOFT).table(None) == before
-    after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table(None)
+    assert with_imported(source, selection, "people", PLAIN, SOFT).table() == before
+    after = with_imported(source, pinned(now), "people", PLAIN, SOFT).table()
     assert after.rows != before.rows
 
 

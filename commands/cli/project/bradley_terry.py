@@ -14,7 +14,6 @@ import typer
 
 from commands.cli.project.bt_ratings import (
     Prefs,
-    RatedBoards,
     by_dimension,
     controlled,
     corrected,
@@ -31,6 +30,7 @@ from commands.cli.shared import options
 from commands.cli.shared.reading import chosen_set, pinned, read_verdicts
 from commands.cli.shared.selection import BATTLES, WRITTEN, Selection, selecting
 from commands.cli.shared.views import show, with_source
+from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
@@ -39,7 +39,6 @@ from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.values import MAX_POINTS
 from projections.battles.settled import BY_SCORES
 from projections.battles.soft_scores import TEMPERATURE
-from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.tournament import FEATURES
 from projections.verdicts.policies import RECORDED
 
@@ -59,7 +58,7 @@ class _RatingOptions(NamedTuple):
     prefs: Prefs | None
     temperature: float | None
     made_at: float | None
-    adjust: Adjustment | None  # of the differences of pairs
+    pairs: bool
 
     def require_consistent(self, name: str | None) -> None:
         """Refuse options of several tables, and options for imported battles without any.
@@ -127,10 +126,6 @@ def bt(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Show the difference of each pair, with adjusted p.")
     ] = False,
-    adjust: Annotated[
-        Adjustment | None,
-        typer.Option(help="How --pairs adjusts p for the number of pairs. Default: max-t."),
-    ] = None,
     diff: options.Diff = None,
 ) -> None:
     """Compute Bradley-Terry ratings. Options override the recorded settings.
@@ -139,34 +134,30 @@ def bt(
     """
     selection: Selection = ctx.obj
     chosen = _RatingOptions(
-        ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at, adjust
+        ties, anchor, overall_by, control, with_set, truth, prefs, temperature, made_at, pairs
     )
     chosen.require_consistent(selection.name)
     if fit_temperature is not None:
         others = (*chosen._replace(made_at=None), diff)
         is_ruled = selection.rule not in {RECORDED, BY_SCORES}
-        if pairs or is_ruled or any(value is not None for value in others):
+        if is_ruled or any(value not in {None, False} for value in others):
             fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
             raise ConfigurationError([f"{fault} and those that choose what is read"])
         show(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
         return
-    if adjust is not None and not pairs:
-        raise ConfigurationError(["--adjust needs --pairs"])
-    if pairs:
-        chosen = chosen._replace(adjust=adjust or "max-t")
     show(ctx, partial(_ratings, chosen=chosen), diff)
 
 
 def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:
     """Return the chosen ratings, of a tournament or of an imported set."""
     if selection.is_of_set:
-        return _ratings_of_set(selection, chosen).table(chosen.adjust)
+        return _ratings_of_set(selection, chosen).table(pairs=chosen.pairs)
     if chosen.temperature is not None:
         _require_scores(selection, is_plain=chosen.overall is None and chosen.control is None)
     selection = pinned(selection)
     source = read_verdicts(selection, settles_only=chosen.temperature is None)
     rated = _ratings_of_tournament(source, selection, chosen)
-    return with_source(rated.table(chosen.adjust), source)
+    return with_source(rated.table(pairs=chosen.pairs), source)
 
 
 def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards:

@@ -18,6 +18,7 @@ from commands.cli.shared.reading import (
 from commands.cli.shared.selection import Selection
 from commands.cli.shared.views import notes_of, with_source
 from commands.cli.tables import bradley_terry as said
+from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.reliability import temperature_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -35,9 +36,7 @@ from projections.battles.vote_sampling import VoteSampling, sampling_of
 from projections.battles.voted import judged_battles, with_votes
 from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
-from projections.ratings.bradley_terry.comparisons import Adjustment
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
-from projections.ratings.bradley_terry.rate import Zero
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
 from projections.tournament.compared import account_of
 from projections.tournament.settlement import Settlement
@@ -99,32 +98,6 @@ def require_temperature(option: str, temperature: float | None) -> None:
     """
     if temperature is not None and not 0 < temperature < inf:
         raise ConfigurationError([f"{option} {temperature:g}: a temperature must be above 0"])
-
-
-class RatedBoards(NamedTuple):
-    """Leaderboards with their notes."""
-
-    boards: Sequence[Leaderboard]
-    parameters: BradleyTerryParameters
-    notes: Iterable[str]
-    facts: Mapping[str, Json]
-    sources: Mapping[str, str] | None = None  # who judged each entrant's battles
-    zeros: Sequence[Sequence[Zero]] | None = None  # the reference of each rating
-
-    def table(self, adjustment: Adjustment | None) -> Table:
-        """Return the table of ratings, or of all pairs by an adjustment of p."""
-        if adjustment is None:
-            return said.bt_table(
-                self.boards,
-                self.parameters,
-                notes=self.notes,
-                facts=self.facts,
-                sources=self.sources,
-                zeros=self.zeros,
-            )
-        return said.pairs_table(
-            self.boards, self.parameters, adjustment, notes=self.notes, facts=self.facts
-        )
 
 
 def by_dimension(

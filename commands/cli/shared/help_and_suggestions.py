@@ -30,6 +30,7 @@ _BOOTSTRAP: Final = (
 _BT: Final[Mapping[str, str]] = {
     "--prior-sd": _OF_BRADLEY_TERRY.format(key="prior_sd"),
     "--level": _OF_BRADLEY_TERRY.format(key="level"),
+    "--adjust": "p is adjusted by max-t; --pairs --json has the covariance for another method",
     **dict.fromkeys(("--interval", "--unit", "--bootstraps", "--seed"), _BOOTSTRAP),
 }
 WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import exp
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from projections.battles.imported import BattlesOfSet
 from projections.battles.vote_sampling import Doubt, VoteSampling
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
-from projections.ratings.bradley_terry.comparisons import Adjustment, p_better, pairs
+from projections.ratings.bradley_terry.comparisons import p_better, pairs
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.overall import OverallRatings
@@ -75,67 +75,65 @@ _WHY: Final[Mapping[str, str]] = {
 }
 
 
-def bt_table(
-    boards: Iterable[Leaderboard],
-    parameters: BradleyTerryParameters,
-    *,
-    notes: Iterable[str] = (),
-    facts: Mapping[str, Json] | None = None,
-    sources: Mapping[str, str] | None = None,
-    zeros: Iterable[Sequence[Zero]] | None = None,
-) -> Table:
-    """Return a row for each entrant of each leaderboard, best first.
+class RatedBoards(NamedTuple):
+    """Leaderboards with what is told above the notes on intervals, and further fields of JSON."""
 
-    Args:
-        boards: The leaderboards.
-        parameters: Of the model and its intervals.
-        notes: What is told above the notes on intervals.
-        facts: Further fields of JSON.
-        sources: Who judged each entrant's battles; None: no such column.
-        zeros: The reference of each rating (anchor or group mean); None: as the leaderboards say.
-    """
-    boards = tuple(boards)
-    zero_of = _zeros(boards, zeros)
-    percent = f"{100 * parameters.level:g} %"
+    boards: Sequence[Leaderboard]
+    parameters: BradleyTerryParameters
+    notes: Iterable[str] = ()
+    facts: Mapping[str, Json] = {}
+    sources: Mapping[str, str] | None = None  # who judged each entrant's battles; None: no column
+    zeros: Sequence[Sequence[Zero]] | None = None
+    """The reference of each rating (anchor or group mean); None: as the leaderboards say."""
+
+    def table(self, *, pairs: bool = False) -> Table:
+        """Return the table of ratings, or of the differences of all pairs."""
+        return _pairs_table(self) if pairs else _ratings_table(self)
+
+
+def _ratings_table(rated: RatedBoards) -> Table:
+    """Return a row for each entrant of each leaderboard, best first."""
+    boards, parameters, zero_of = rated.boards, rated.parameters, _zeros(rated)
+    rows = [place for board in boards for place in board.rows]
     is_divided = any(
         len({place.group for place in board.rows if place.rating is not None}) > 1
         for board in boards
     )
-    rows = [place for board in boards for place in board.rows]
+    sources = rated.sources or {}
+    source = MoreColumn(Column("Source", key="source"), [sources.get(row.entrant) for row in rows])
     table = table_of(
         BradleyTerryRow,
         rows,
         "tourney/bt@1",
         f"Bradley-Terry, {_model(parameters)}",
-        more=[
-            MoreColumn(Column("Source", key="source"), [sources[place.entrant] for place in rows])
-        ]
-        if sources
-        else (),
+        more=[source] if sources else (),
         hidden=() if is_divided else {"group"},
-        headings={"low": f"{percent} low", "high": f"{percent} high"},
+        headings=_bounds(parameters),
         notes=(
-            *notes,
+            *rated.notes,
             _interval(parameters),
-            *(note for each in boards for note in _notes(each, parameters, zero_of)),
+            *(note for board in boards for note in _notes(board, parameters, zero_of)),
         ),
         facts={
             "parameters": parameters.fields,
             "fits": {board.name: _fit(board) for board in boards},
-            **(facts or {}),
+            **rated.facts,
         },
     )
     return replace(table, zeros={"rating": zero_of})
 
 
-def _zeros(
-    boards: Sequence[Leaderboard], zeros: Iterable[Sequence[Zero]] | None
-) -> dict[tuple[Json, ...], Zero]:
+def _bounds(parameters: BradleyTerryParameters) -> Mapping[str, str]:
+    percent = f"{100 * parameters.level:g} %"
+    return {"low": f"{percent} low", "high": f"{percent} high"}
+
+
+def _zeros(rated: RatedBoards) -> dict[tuple[Json, ...], Zero]:
     """Return the reference of each rating, by dimension and entrant."""
-    own = (tuple((zero,) for zero in board.ratings.zeros()) for board in boards)
+    own = (tuple((zero,) for zero in board.ratings.zeros()) for board in rated.boards)
     return {
         (board.name, entrant): zero
-        for board, references in zip(boards, zeros or own, strict=True)
+        for board, references in zip(rated.boards, rated.zeros or own, strict=True)
         for entrant, zero in zip(board.ratings.entrants, references, strict=True)
     }
 
@@ -195,35 +193,26 @@ def _fit(board: Leaderboard) -> Json:
     }
 
 
-_TOGETHER: Final = "Low, high and p hold for all pairs at once"
-_METHOD: Final[Mapping[Adjustment, str]] = {
-    "max-t": "single-step max-t, simulated from the covariance of all ratings with seed {seed}",
-    "holm": "p by Holm's step-down method, intervals by Bonferroni's",
-}
-
-
-def pairs_table(
-    boards: Iterable[Leaderboard],
-    parameters: BradleyTerryParameters,
-    adjustment: Adjustment,
-    *,
-    notes: Iterable[str] = (),
-    facts: Mapping[str, Json] | None = None,
-) -> Table:
+def _pairs_table(rated: RatedBoards) -> Table:
     """Return a row for each pair of entrants of a group, the largest difference first."""
-    boards, percent = tuple(boards), f"{100 * parameters.level:g} %"
     return table_of(
         BradleyTerryPair,
-        (pair for board in boards for pair in pairs(board.ratings, adjustment, board.name)),
+        (pair for board in rated.boards for pair in pairs(board.ratings, board.name)),
         "tourney/bt-pairs@1",
         "Bradley-Terry, differences of all pairs",
-        headings={"low": f"{percent} low", "high": f"{percent} high"},
-        notes=(*notes, f"{_TOGETHER}: {_METHOD[adjustment].format(seed=parameters.seed)}."),
+        headings=_bounds(rated.parameters),
+        notes=(
+            *rated.notes,
+            (
+                "Low, high and p hold for all pairs at once: single-step max-t, simulated from the"
+                f" covariance of all ratings with seed {rated.parameters.seed}."
+            ),
+        ),
         facts={
-            "parameters": parameters.fields,
-            "adjustment": adjustment,
-            "fits": {board.name: _matrices(board.ratings) for board in boards},
-            **(facts or {}),
+            "parameters": rated.parameters.fields,
+            "adjustment": "max-t",
+            "fits": {board.name: _matrices(board.ratings) for board in rated.boards},
+            **rated.facts,
         },
     )
 

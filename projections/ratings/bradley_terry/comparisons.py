@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.ratings.bradley_terry.uncertainty import NO_SPREAD
 from projections.results.ratings import BradleyTerryPair
 from projections.student import critical_value, two_sided_p
-
-Adjustment: TypeAlias = Literal["max-t", "holm"]
 
 _DECIMALS: Final = 6  # of Elo points: what differs by less is equal but for rounding
 _MOST_DRAWS: Final = 9_999
@@ -98,30 +96,19 @@ def ranks(ratings: BradleyTerryRatings) -> Ranks:
     return Ranks(low, high)
 
 
-def pairs(
-    ratings: BradleyTerryRatings, adjustment: Adjustment, dimension: str = ""
-) -> tuple[BradleyTerryPair, ...]:
-    """Compare all pairs of each component, from the largest difference down.
+def pairs(ratings: BradleyTerryRatings, dimension: str = "") -> tuple[BradleyTerryPair, ...]:
+    """Compare all pairs of each component at once, from the largest difference down.
 
     Bounds and p are lacking where one has no interval, or no two clusters differ about both.
-
-    Args:
-        ratings: The ratings.
-        adjustment: max-t: the largest difference of all; holm: step-down (Holm 1979), with the
-            intervals of Bonferroni, which hold whatever the correlation.
-        dimension: What was rated.
     """
     found, alpha = differences(ratings), 1 - ratings.parameters.level
     adjusted, reach = np.full((2, *found.points.shape), np.nan)
     for members in _ranked(ratings):
         inside = np.ix_(members, members)
-        p = found.p()[inside]
-        if adjustment == "max-t":
-            chance = _simulated(ratings, found, members)
-            adjusted[inside], each = chance.of(p), chance.of_one(alpha)
-        else:
-            adjusted[inside], each = _holm(p), alpha / max(1, np.isfinite(p).sum() // 2)
-        reach[inside] = critical_value(1 - each, found.freedom[inside]) * found.error[inside]
+        chance = _simulated(ratings, found, members)
+        adjusted[inside] = chance.of(found.p()[inside])
+        critical = critical_value(1 - chance.of_one(alpha), found.freedom[inside])
+        reach[inside] = critical * found.error[inside]
     rows = _rows(dimension, ratings, found, adjusted, reach)
     return tuple(sorted(rows, key=lambda row: -row.difference))
 
@@ -155,18 +142,6 @@ def _ranked(ratings: BradleyTerryRatings) -> Iterator[NDArray[np.intp]]:
         members = np.flatnonzero((ratings.components.label == number) & has_covariance)
         if len(members) > 1:
             yield members
-
-
-def _holm(p: Floats) -> Floats:
-    """Adjust p, (n, n) symmetric with NaN where unknown, by Holm's step-down method (1979)."""
-    upper = np.triu(np.isfinite(p), k=1)
-    order = np.argsort(p[upper])
-    steps = p[upper][order] * np.arange(len(order), 0, -1)
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    found = np.full(p.shape, np.nan)
-    found[upper] = adjusted
-    return np.where(upper.T, found.T, found)
 
 
 @dataclass(frozen=True)

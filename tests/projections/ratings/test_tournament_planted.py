@@ -71,7 +71,7 @@ def rated(seed: int, preference: float, n_prompts: int) -> BradleyTerryPair:
     ]
     columns = {Dimension("factuality"): battles_of(group)}
     [board] = by_dimension(columns, BradleyTerryParameters(), ())
-    [found] = pairs(board.ratings, "holm")  # of one pair: Student's t, as by max-t
+    [found] = pairs(board.ratings)
     return found
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from commands.auditing.replay import Difference, Replayed
 from commands.auditing.verify import Verification
-from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
     checkpoint_table,
@@ -194,8 +194,8 @@ def _readings(state: Tournament) -> dict[str, Table]:
     return {
         "elo": elo_table(rated, ELO, JUDGE),
         "elo_diff": difference_table(_as_of(4, elo_table(early, ELO, JUDGE)), now),
-        "bt": bt_table([STRENGTHS], STRENGTHS.ratings.parameters),
-        "bt_early": bt_table(by_strength(columns, BT, roster), BT, notes=accounts),
+        "bt": RatedBoards([STRENGTHS], STRENGTHS.ratings.parameters).table(),
+        "bt_early": RatedBoards(by_strength(columns, BT, roster), BT, accounts).table(),
         "winrates": winrates_table(win_rates(columns)),
         "matches": matches_table(settled),
         "responses": responses_table(state),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from commands.cli.tables.battle import battle_screen
-from commands.cli.tables.bradley_terry import bt_table
+from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import log_table
 from commands.cli.tables.outcomes import winrates_table
@@ -132,7 +132,7 @@ def _readings(state: Tournament) -> dict[str, Table]:
     return {
         "elo": elo_table(rated, ELO, judge),
         "elo_on_one_dimension": elo_table(one, replace(ELO, k_sweep=()), judge),
-        "bt": bt_table(strengths, BradleyTerryParameters()),
+        "bt": RatedBoards(strengths, BradleyTerryParameters()).table(),
         "winrates": winrates_table(win_rates(columns)),
         "plan_judge": missing_verdicts_table(count_missing_verdicts(state, prompts, judge, rules)),
     }

@@ -87,7 +87,7 @@ def test_two_of_which_no_prompt_differs_are_no_better_than_each_other() -> None:
     ratings = rate(in_columns(rows), BradleyTerryParameters())
 
     assert np.isnan(p_better(ratings)[0, 1])
-    found = {(pair.entrant_a, pair.entrant_b): pair.p for pair in pairs(ratings, "max-t")}
+    found = {(pair.entrant_a, pair.entrant_b): pair.p for pair in pairs(ratings)}
     assert found["a", "b"] is None
     assert found["a", "c"] is not None
 
@@ -127,15 +127,15 @@ def test_among_equals_somebody_is_ranked_in_one_board_of_twenty(
 def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
     """The table of pairs and the ranks say the same."""
     for board in equal_boards(10, 6, 30):
-        sure = sum((pair.p or 1.0) <= 0.05 for pair in pairs(board, "max-t"))
-        beyond = sum((pair.low or 0.0) > 0 for pair in pairs(board, "max-t"))
+        sure = sum((pair.p or 1.0) <= 0.05 for pair in pairs(board))
+        beyond = sum((pair.low or 0.0) > 0 for pair in pairs(board))
 
         assert sure == beyond == (ranks(board).low - 1).sum()
 
 
 def test_pairs_without_a_link_are_no_pairs() -> None:
     """Nobody knows their difference."""
-    found = pairs(fought(ab=(9, 6), cd=(9, 6)), "max-t")
+    found = pairs(fought(ab=(9, 6), cd=(9, 6)))
 
     assert [(each.entrant_a, each.entrant_b) for each in found] == [("a", "b"), ("c", "d")]
 
@@ -149,7 +149,7 @@ def test_the_largest_of_many_equals_is_that_of_tukey() -> None:
         tournaments(1, n_prompts=4000, strengths=np.zeros(10))[0], BradleyTerryParameters()
     )
 
-    found = pairs(ratings, "max-t")
+    found = pairs(ratings)
 
     margins = [(pair.high or 0.0) - pair.difference for pair in found]
     errors = differences(ratings).error
@@ -157,24 +157,12 @@ def test_the_largest_of_many_equals_is_that_of_tukey() -> None:
     assert np.mean(margins) / typical == pytest.approx(4.474 / np.sqrt(2), rel=0.02)
 
 
-def test_holm_multiplies_the_smallest_p_by_how_many_are_left() -> None:
-    """Worked by hand (Holm 1979): the k-th of m smallest by m - k + 1, never less than before."""
-    ratings = fought(ab=(60, 40), bc=(55, 45), ac=(70, 30))
-    alone = differences(ratings).p()[np.triu_indices(3, k=1)]
-
-    found = [pair.p for pair in pairs(ratings, "holm")]
-
-    first, second, third = sorted(alone)
-    expected = [3 * first, max(3 * first, 2 * second), max(3 * first, 2 * second, third)]
-    assert found == pytest.approx(expected)
-
-
 def test_more_draws_of_the_same_seed_are_the_same() -> None:
     """A rank must not change from one look to the next."""
     ratings = fought(ab=(60, 40), bc=(55, 45), ac=(70, 30))
     other = replace(ratings.parameters, seed=1)
 
-    first, second = pairs(ratings, "max-t"), pairs(ratings, "max-t")
+    first, second = pairs(ratings), pairs(ratings)
 
     assert first == second
-    assert first != pairs(dataclass_replace(ratings, parameters=other), "max-t")
+    assert first != pairs(dataclass_replace(ratings, parameters=other))
