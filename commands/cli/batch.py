@@ -14,13 +14,11 @@ from commands.cli.shared.terminal import console
 from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
 from commands.cli.tables.status import batches_table
-from commands.cli.tables.table import Table
 from commands.errors import NotFound
 from commands.judging import session
 from commands.judging.batch_recovery import adopt_named, forget_batch, port_for
 from commands.judging.unreadable import tell_unreadable
 from commands.ports import BatchJudgeOf
-from commands.reading.judged_tournament import JudgedTournament
 from commands.runs.workspace import Workspace
 from ledger.store import Ledger
 from projections.tournament.batches import Batch
@@ -45,11 +43,10 @@ def list_(
 
     Example: tourney batch list --json
     """
-    show(ctx, view_of(read_verdicts, _batches))
-
-
-def _batches(source: JudgedTournament) -> Table:
-    return batches_table(source.state, source.named_judge)
+    show(
+        ctx,
+        view_of(read_verdicts, lambda source: batches_table(source.state, source.named_judge)),
+    )
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """`tourney plan` and `prices`: what remains to be done and what it costs. Nothing is written."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -33,7 +33,7 @@ from commands.entrants.generate import with_recorded_answers
 from commands.errors import joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
-from commands.judging.preview import RequestPreview, preview_requests
+from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.judging.unreadable import tell_without_gold
@@ -129,7 +129,8 @@ def judge(
     chosen = chosen_judge(state, settings, JudgingOptions(mode, judge))
     if show_prompt is not None:
         build = make_request_builder(settings, chosen)
-        _show(preview_requests(state, show_prompt, chosen, build), writer)
+        previews = preview_requests(state, show_prompt, chosen, build)
+        writer.write_text(requests_text(previews), requests_table(previews))
         return
     rules = asking_rules(settings.judge)
     rows = count_missing_verdicts(state, prompts, chosen, rules)
@@ -169,10 +170,6 @@ def _tell_of_kin(state: Tournament, judge: JudgeSettings) -> None:
             f"judge {judge.judge_id} is of the family {family}, as {joined_names(kin)}:"
             " it may prefer its own; `tourney project bias` measures that"
         )
-
-
-def _show(previews: Sequence[RequestPreview], writer: Writer) -> None:
-    writer.write_text(requests_text(previews), requests_table(previews))
 
 
 def _warn_of_old_prices(pricing: TokenPricing) -> None:

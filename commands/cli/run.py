@@ -158,12 +158,10 @@ def demo(
     weights: Annotated[
         bool, typer.Option("--weights", help="Generate the answers here, by tiny shipped weights.")
     ] = False,
-    shows: Annotated[
-        bool,
-        typer.Option("--open/--no-open", help="Open the report in the browser, at a desktop."),
-    ] = True,
 ) -> None:
     """Run a whole tournament, offline. Recorded answers are judged, rated and reported.
+
+    At a desktop the report opens in the browser, unless CI is set.
 
     Example: tourney demo
     """
@@ -177,7 +175,7 @@ def demo(
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
     say(f"  tourney show recall_001 {at}         the events of one prompt")
-    if shows and has_browser():
+    if has_browser():
         newest = max((folder / "runs").glob("*/report.html"))
         webbrowser.open(newest.resolve().as_uri())
 

@@ -81,10 +81,10 @@ def data_of(row: NamedTuple) -> "dict[str, Json]":
     }
 
 
-def csv_of(keys: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+def csv_of(keys: Iterable[str], rows: Iterable[Iterable[Any]], line_end: str = "\n") -> str:
     """Return cells as CSV below the names of their columns."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, lineterminator=line_end)
     writer.writerow(keys)
     writer.writerows(rows)
     return stream.getvalue()

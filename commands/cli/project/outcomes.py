@@ -11,7 +11,12 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.reading import read_outcomes, read_settled, read_verdicts
 from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, selecting
 from commands.cli.shared.views import notes_of, show, view_of
-from commands.cli.tables import outcomes as tables
+from commands.cli.tables.outcomes import (
+    matches_table,
+    progress_table,
+    responses_table,
+    winrates_table,
+)
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
@@ -53,7 +58,7 @@ def matches(
         every = chain.from_iterable(source.compared.values())
         listed = chosen_matches(every, prompt=prompt, entrants=entrant or (), outcome=outcome)
         facts: dict[str, Json] = {"judge": source.judge_id}
-        return tables.matches_table(listed, notes=notes_of(source), facts=facts)
+        return matches_table(listed, notes=notes_of(source), facts=facts)
 
     show(ctx, view_of(read_outcomes, table_of))
 
@@ -100,7 +105,7 @@ def winrates(
 
 def _winrates(source: OutcomeSource) -> Table:
     kinds = (battles.counted for battles in source.columns.values() if len(battles))
-    return tables.winrates_table(
+    return winrates_table(
         win_rates(source.columns),
         counted=next(kinds, "pairs"),
         notes=notes_of(source),
@@ -116,11 +121,7 @@ def responses(
 
     Example: tourney project responses --format jsonl
     """
-    show(ctx, view_of(read_verdicts, _responses))
-
-
-def _responses(source: JudgedTournament) -> Table:
-    return tables.responses_table(source.state)
+    show(ctx, view_of(read_verdicts, lambda source: responses_table(source.state)))
 
 
 @selecting(*BY_RULE, *WRITTEN)
@@ -142,7 +143,7 @@ def _progress(source: JudgedTournament) -> Table:
     if source.rule != RECORDED:
         accounts = ((name, account_of(group)) for name, group in source.settlements.items())
         found = replace(found, accounts=tuple(accounts))
-    return tables.progress_table(found, source.judge)
+    return progress_table(found, source.judge)
 
 
 @selecting(*JUDGED, *WRITTEN)

@@ -219,11 +219,7 @@ def bias(
 
     Example: tourney project bias --judge reference
     """
-    show(ctx, view_of(read_verdicts, _bias))
-
-
-def _bias(source: JudgedTournament) -> Table:
-    return bias_table(bias_rows(source))
+    show(ctx, view_of(read_verdicts, lambda source: bias_table(bias_rows(source))))
 
 
 @selecting(*BY_RULE, *WRITTEN)

@@ -1,7 +1,5 @@
 """Write records to a file as its suffix says: CSV, JSON lines or Parquet."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
@@ -13,6 +11,7 @@ from commands.errors import ConfigurationError
 from commands.importing.formats.rows import Fields
 from ledger.storage.files import write_whole
 from projections.artifacts.escaping import guarded
+from projections.results.columns import csv_of
 
 Columns: TypeAlias = Mapping[str, type]
 """The columns of a table by name, each with the type of its cells."""
@@ -60,7 +59,9 @@ def write_records(
     """
     match output and output.suffix:
         case ".csv":
-            write(_csv_lines(columns, map(row_of, records)), output)
+            # As RFC 4180 has it: a line ends in CR LF, so that either is quoted in a cell.
+            rows = (_csv_cells(columns, row_of(record)) for record in records)
+            write([csv_of(columns, rows, "\r\n").encode()], output)
         case ".parquet":
             # Imported here: no other file needs what wiring imports.
             wiring = import_module("commands.backends.wiring")
@@ -83,19 +84,6 @@ def _json_lines(records: Iterable[Fields]) -> Iterator[bytes]:
         yield f"{json.dumps(record, allow_nan=False)}\n".encode()
 
 
-def _csv_lines(columns: Columns, rows: Iterable[Fields]) -> Iterator[bytes]:
-    """Yield rows as RFC 4180 has them: a line ends in CR LF, so that either is quoted in a cell."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    for cells in _csv_cells(columns, rows):
-        writer.writerow(cells)
-        yield buffer.getvalue().encode()
-        buffer.seek(0)
-        buffer.truncate()
-
-
-def _csv_cells(columns: Columns, rows: Iterable[Fields]) -> Iterator[list[object]]:
-    yield list(columns)
-    for row in rows:
-        cells = (row.get(name) for name in columns)
-        yield [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
+def _csv_cells(columns: Columns, row: Fields) -> list[object]:
+    cells = (row.get(name) for name in columns)
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in cells]

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.errors import ConfigurationError
 from commands.reading.parameters import elo_parameters, settings_of
 from ledger.events.registration import TournamentOpened
 from ledger.events.registry import Event
@@ -42,12 +41,6 @@ def test_what_is_chosen_goes_before_what_is_recorded() -> None:
     )
 
     assert (found.bootstraps, found.k, found.k_sweep) == (0, 24.0, (1.0, 4.0))
-
-
-def test_an_option_out_of_range_is_named() -> None:
-    """The user wrote an option, not a field of an event."""
-    with pytest.raises(ConfigurationError, match=r"--bootstraps -1: must be 0 or more"):
-        elo_parameters(settings_of(configured("{}"), "elo"), {"bootstraps": -1})
 
 
 def test_settings_that_no_run_recorded_yet_change_no_rating(

@@ -86,28 +86,6 @@ def test_arguments_are_explained() -> None:
     assert "  [A B]      The two entrants; not needed with an ID" in shown
 
 
-def test_elo_is_the_first_of_the_results() -> None:
-    """The rest follows in the order in which one asks."""
-    listed = said("project", "--help").stdout.partition("Commands:\n")[2].splitlines()
-
-    assert [line.split()[0] for line in listed[:13]] == [
-        "elo",
-        "bt",
-        "winrates",
-        "matches",
-        "responses",
-        "progress",
-        "agreement",
-        "compare-judges",
-        "fragility",
-        "bias",
-        "calibration",
-        "spend",
-        "metrics",
-    ]
-    assert not [line for line in listed if line.endswith("...")]
-
-
 @pytest.mark.parametrize("words", [(), ("project",), ("project", "elo"), ("batch", "wait")])
 def test_help_has_a_short_spelling(words: tuple[str, ...]) -> None:
     """Of the program, of its groups, and of each command."""
@@ -224,6 +202,7 @@ def options(command: click.Command) -> Iterator[click.Option]:
         ("project bt --level 0.9", "set [bradley_terry] level and record it by `tourney run`"),
         ("project bt --unit prompts", "intervals are cluster-robust, with prompts as clusters"),
         ("project bt --pairs --adjust holm", "p is adjusted by max-t; --pairs --json has the"),
+        ("demo --no-open", "at a desktop the report opens in the browser, unless CI is set"),
         ("project elo --permutations 9", "set [elo] permutations and record it by `tourney run`"),
         ("export elo-ratings --seed 3", "intervals are cluster-robust, with prompts as clusters"),
     ],

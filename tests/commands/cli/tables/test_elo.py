@@ -33,13 +33,6 @@ def test_an_entrant_without_a_match_is_named_and_not_rated() -> None:
     assert "base has no rating on factuality: no decided battles." in table.notes
 
 
-def test_each_other_k_is_a_column_of_its_own() -> None:
-    """How far a ranking depends on K is seen at one glance."""
-    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
-
-    assert [column.heading for column in table.columns][-2:] == ["K=4", "K=0.5"]
-
-
 def test_groups_that_never_met_are_told() -> None:
     """One list of ratings reads as one ranking."""
     battles = [
@@ -56,13 +49,6 @@ def test_groups_that_never_met_are_told() -> None:
     assert f"{said}w1, w2; s1, s2." in table.notes
     assert table.facts["groups"] == {"set": [["w1", "w2"], ["s1", "s2"]]}
     assert "never met" not in "".join(elo_table([linked], EloParameters()).notes)
-
-
-def test_the_account_stands_beside_the_ratings() -> None:
-    """What is pending or failed is part of every claim."""
-    table = elo_table([NOBODY_PLAYED], EloParameters(permutations=2), JUDGE)
-
-    assert table.notes[1].startswith("factuality: 1 pair = 0 decided")
 
 
 def test_whoever_judged_stands_beside_the_ratings() -> None:

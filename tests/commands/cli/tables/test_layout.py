@@ -33,15 +33,6 @@ def lines(fit: Fitted | None) -> list[str]:
     return [*heading_lines(fit), *row_lines(fit, 0), *row_lines(fit, 1)]
 
 
-def test_where_there_is_room_nothing_wraps() -> None:
-    """Numbers stand right, names stand left."""
-    assert lines(fitted([NAME, ELO, LOW], 80)) == [
-        "Entrant       Elo  95 % low",
-        "full_poe   1564.4    1506.5",
-        "base_olmo  1167.6    1113.9",
-    ]
-
-
 def test_headings_wrap_before_a_column_goes() -> None:
     """A number is worth more than a line."""
     fit = fitted([NAME, ELO, LOW], 25)
@@ -85,16 +76,6 @@ def test_columns_of_one_group_go_together() -> None:
     assert fit is not None
     assert [each.column.key for each in fit.cells] == ["entrant", "elo"]
     assert fit.hidden == ["95 % low", "95 % low"]
-
-
-def test_prose_wraps_between_words() -> None:
-    """A reason may take two lines."""
-    assert lines(fitted([NAME, WHY], 36)) == [
-        "Entrant    Why                      ",
-        "full_poe   its reference was another",
-        "           then                     ",
-        "base_olmo  new                      ",
-    ]
 
 
 def test_what_does_not_fit_at_all_is_stacked() -> None:
@@ -143,13 +124,6 @@ OF = ("low", "rating", "high")
 def row(low: float | None, rating: float | None, high: float | None) -> dict[str, float | None]:
     """Return a row of a table."""
     return {"low": low, "rating": rating, "high": high}
-
-
-def test_all_bars_have_one_scale() -> None:
-    """From the lowest bound of all to the highest."""
-    found = bars([row(100, 110, 119), row(100, 100, 119), row(None, 119, None)], OF, 20)
-
-    assert found == ["──────────●─────────", "●───────────────────", "                   ●"]
 
 
 def test_what_has_no_value_has_no_bar() -> None:

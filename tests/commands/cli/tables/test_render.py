@@ -1,12 +1,10 @@
 """Results as text: goldens of every format and table, safe to show whatever others wrote."""
 
-import csv
 import io
 import json
 from dataclasses import replace
 from io import BytesIO
 
-import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it has no types
 from rich.console import Console
 
@@ -14,7 +12,7 @@ from commands.backends.wiring import parquet_content
 from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
 from commands.cli.tables.table import Table
 from projections.results.columns import Column
-from tests.support.goldens.screens import ENDINGS, SAMPLE, SCREENS, rendered, screens
+from tests.support.goldens.screens import rendered
 
 TABLE = Table(
     "tourney/x@1", "X", (Column("Text", key="text"), Column("Value", 2, key="value")), rows=()
@@ -24,66 +22,6 @@ TABLE = Table(
 def one_row(text: str | None, value: float | None = None) -> Table:
     """Return a table of one row."""
     return replace(TABLE, rows=({"text": text, "value": value},))
-
-
-@pytest.mark.parametrize(("name", "text"), screens().items(), ids=screens())
-def test_a_screen_is_what_was_agreed_on(name: str, text: str) -> None:
-    """Users and their scripts read these; `python -m tests.support.goldens.screens` writes them."""
-    assert text == (SCREENS / name).read_bytes().decode()
-
-
-@pytest.mark.parametrize(
-    "text", ["[/INST]", "[red]now[/red]", "[link=https://evil]x[/link]", ":pill:"]
-)
-def test_markup_in_a_response_is_shown_as_it_is(text: str) -> None:
-    """Rich raised MarkupError on a reply that held "[/INST]"."""
-    assert text in rendered(one_row(text))
-
-
-@pytest.mark.parametrize("output_format", ENDINGS)
-def test_no_format_lets_an_escape_sequence_through(output_format: Format) -> None:
-    """Whatever the format, it may end up on a terminal."""
-    text = rendered(one_row("\x1b[31m\x9b2J\u202e"), output_format)
-
-    assert not {"\x1b", "\x9b", "\u202e"} & set(text)
-
-
-def test_json_keeps_full_precision_and_null() -> None:
-    """Tables round, data never does; a missing rating is null and not NaN."""
-    found = json.loads(rendered(SAMPLE, Format.JSON))
-
-    assert found["schema"] == "tourney/sample@1"
-    assert found["judge"] == "reference"
-    assert [row["rating"] for row in found["rows"]] == [1400 + 1 / 3, -0.05, None, 1e6]
-    assert found["rows"] == list(SAMPLE.rows)
-
-
-def test_a_line_of_jsonl_is_a_row() -> None:
-    """Programs read it line by line."""
-    lines = rendered(SAMPLE, Format.JSONL).splitlines()
-
-    assert [json.loads(line) for line in lines] == list(SAMPLE.rows)
-
-
-@pytest.mark.parametrize("output_format", [Format.JSON, Format.JSONL])
-def test_a_number_that_json_cannot_say_is_refused(output_format: Format) -> None:
-    """Python would write NaN, which other programs cannot read."""
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        rendered(one_row("x", float("nan")), output_format)
-
-
-def test_csv_is_read_back_with_its_values() -> None:
-    """Line breaks and quotation marks are the reader's business, formulas are not run."""
-    rows = list(csv.DictReader(io.StringIO(rendered(SAMPLE, Format.CSV))))
-
-    assert [row["entrant"] for row in rows] == ["base", "'=1+1", "none", "two\nlines"]
-    assert [row["rating"] for row in rows] == ["1400.3333333333333", "-0.05", "", "1000000.0"]
-
-
-@pytest.mark.parametrize("output_format", [Format.MD, Format.TABLE])
-def test_what_is_missing_is_a_dash_for_people(output_format: Format) -> None:
-    """An empty cell looks like an oversight, a zero like a result."""
-    assert "\N{EN DASH}" in rendered(one_row(None), output_format)
 
 
 def test_markdown_gets_no_markup_from_a_response() -> None:
