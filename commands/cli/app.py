@@ -7,12 +7,14 @@ never waits for what generating needs.
 import atexit
 import gc
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import chain
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Final, NamedTuple
 
@@ -27,107 +29,87 @@ INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-
 _FOLDING: Final = frozenset(
     {"project", "battle", "report", "view", "replay", "verify"}
 )  # commands that only read
+_MODULES: Final = {
+    "import": "imports",
+    "export": "exports",
+}  # of groups whose module has another name
 _MUCH: Final = 100_000  # objects
 _DIGITS: Final = 4  # of a terminal's size
 
 
 class Entry(NamedTuple):
-    """Where a command is, and its one line of help."""
+    """A command, and the module that has it as a function of that name."""
 
     module: str
     name: str
-    help: str
-    is_group: bool = False
+
+    @property
+    def function(self) -> str:
+        """The function's name."""
+        return self.name.replace("-", "_")
 
 
 class Group(NamedTuple):
-    """A group of commands; only the called one is imported."""
+    """A group of commands: of entries, of which only the called one is imported, or a module's."""
 
     name: str
     help: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()  # none: those of the module of that name
 
 
 _PROJECTIONS: Final = (
-    Entry("project.elo", "elo", "Compute Elo ratings."),
-    Entry("project.bradley_terry", "bt", "Compute Bradley-Terry ratings."),
-    Entry("project.outcomes", "winrates", "Count wins, losses and ties by pair of entrants."),
-    Entry("project.outcomes", "matches", "List every pair of responses with its outcome."),
-    Entry("project.outcomes", "responses", "List every response."),
-    Entry("project.outcomes", "progress", "Show what is done and what remains to be done."),
-    Entry(
-        "project.reliability", "agreement", "Show how consistent judges are and whether they agree."
-    ),
-    Entry(
-        "project.reliability",
-        "compare-judges",
-        "Show how far ratings move under another judge or wording.",
-    ),
-    Entry(
-        "project.reliability",
-        "fragility",
-        "Show how few prompts decide who is ahead.",
-    ),
-    Entry("project.reliability", "bias", "Show the judges' biases: slot, style, own family."),
-    Entry("project.reliability", "calibration", "Compare each p_correct with actual correctness."),
-    Entry("project.outcomes", "spend", "Show what was spent, by judge, dimension and day."),
-    Entry("project.metrics", "metrics", "Show the results of evaluations."),
-    Entry(
-        "project.metrics",
-        "samples",
-        "List what evaluations asked, the answers, and the scores.",
-    ),
+    Entry("project.elo", "elo"),
+    Entry("project.bradley_terry", "bt"),
+    Entry("project.outcomes", "winrates"),
+    Entry("project.outcomes", "matches"),
+    Entry("project.outcomes", "responses"),
+    Entry("project.outcomes", "progress"),
+    Entry("project.reliability", "agreement"),
+    Entry("project.reliability", "compare-judges"),
+    Entry("project.reliability", "fragility"),
+    Entry("project.reliability", "bias"),
+    Entry("project.reliability", "calibration"),
+    Entry("project.outcomes", "spend"),
+    Entry("project.metrics", "metrics"),
+    Entry("project.metrics", "samples"),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
-        Entry("run", "init", "Write the files of a new tournament."),
-        Entry("run", "demo", "Run a whole tournament, offline."),
-        Entry("run", "run", "Run a tournament: generate, judge, rate, write artifacts."),
-        Entry(
-            "plan",
-            "plan",
-            "Show what remains to be done and what it costs (read-only).",
-            is_group=True,
-        ),
-        Entry("apply", "apply", "Do what remains to be done (may cost money).", is_group=True),
-        Entry("evaluate", "evaluate", "Evaluate weights without a tournament."),
-        Entry(
-            "project.viewing",
-            "annotate",
-            "Vote on anonymous pairs of responses in the browser.",
-        ),
+        Entry("run", "init"),
+        Entry("run", "demo"),
+        Entry("run", "run"),
+        Group("plan", "Show what remains to be done and what it costs (read-only)."),
+        Group("apply", "Do what remains to be done (may cost money)."),
+        Entry("evaluate", "evaluate"),
+        Entry("project.viewing", "annotate"),
     ),
     "Read": (
         Group("project", "Show results from the ledger, at no cost.", _PROJECTIONS),
-        Entry(
-            "project.battle",
-            "battle",
-            "Show one battle: both responses and the judge's replies.",
-        ),
-        Entry("project.status", "status", "Show what is on record for every tournament."),
-        Entry("gate", "gate", "Say whether a candidate is good enough beside a baseline."),
-        Entry("project.sql", "sql", "Query the ledger with SQL."),
-        Entry("exports", "report", "Write the report as one self-contained HTML file."),
-        Entry("project.viewing", "view", "Show a tournament in the browser, also during a run."),
-        Entry("audit", "log", "List events, the newest last."),
-        Entry("audit", "show", "Print the events of an id as JSON."),
+        Entry("project.battle", "battle"),
+        Entry("project.status", "status"),
+        Entry("gate", "gate"),
+        Entry("project.sql", "sql"),
+        Entry("exports", "report"),
+        Entry("project.viewing", "view"),
+        Entry("audit", "log"),
+        Entry("audit", "show"),
     ),
     "Money": (
-        Entry("batch", "batch", "Manage the batches at a provider.", is_group=True),
-        Entry("plan", "prices", "Show the price table and its date."),
+        Group("batch", "Manage the batches at a provider."),
+        Entry("plan", "prices"),
     ),
     "Audit": (
-        Entry("audit", "verify", "Check the ledger: hashes, events and published runs."),
-        Entry("audit", "replay", "Rebuild all runs from the events and compare them."),
-        Entry("audit", "checkpoint", "Print the ledger's current hash."),
-        Entry("audit", "backup", "Copy the ledger, even while a run is writing to it."),
-        Entry("audit", "redact", "Remove the texts of an event from the ledger for good."),
-        Entry("run", "doctor", "Check that everything is ready for a run."),
+        Entry("audit", "verify"),
+        Entry("audit", "replay"),
+        Entry("audit", "checkpoint"),
+        Entry("audit", "backup"),
+        Entry("audit", "redact"),
+        Entry("run", "doctor"),
     ),
     "Exchange": (
-        Entry("imports", "import", "Import data of other programs.", is_group=True),
-        Entry("exports", "export", "Write the ledger's contents to a file.", is_group=True),
-        Entry("imports", "merge", "Merge another ledger into this one."),
+        Group("import", "Import data of other programs."),
+        Group("export", "Write the ledger's contents to a file."),
+        Entry("imports", "merge"),
     ),
 }
 """The commands under the headings of their panels in help."""
@@ -237,31 +219,44 @@ def _add_all(
     words: Sequence[str] | None,
     panel: str | None = None,
 ) -> None:
+    """Add commands, importing the called one, or all; if none is called, they are listed."""
+    is_listed = words is not None and not {*words[:1]} & {entry.name for entry in entries}
     for entry in entries:
         if words is not None and entry.name not in words[:1]:
-            app.command(entry.name, help=entry.help, rich_help_panel=panel)(_not_imported)
-        elif isinstance(entry, Group) or entry.is_group:
+            line = _line_of_help(entry) if is_listed else None
+            app.command(entry.name, help=line, rich_help_panel=panel)(_not_imported)
+        elif isinstance(entry, Group):
             group = _group(entry, words and words[1:])
             app.add_typer(
                 group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel
             )
         else:
-            act = getattr(_module(entry), entry.name.replace("-", "_"))
-            kind = import_module("commands.cli.shared.selection").SelectingCommand
+            act = getattr(_module(entry.module), entry.function)
+            kind = _module("shared.selection").SelectingCommand
             app.command(entry.name, cls=kind, rich_help_panel=panel)(act)
 
 
-def _group(entry: Entry | Group, words: Sequence[str] | None) -> typer.Typer:
-    if isinstance(entry, Entry):
-        group: typer.Typer = _module(entry).app
+def _group(entry: Group, words: Sequence[str] | None) -> typer.Typer:
+    if not entry.entries:
+        group: typer.Typer = _module(_MODULES.get(entry.name, entry.name)).app
         return group
     group = typer.Typer(no_args_is_help=True)
     _add_all(group, entry.entries, words)
     return group
 
 
-def _module(entry: Entry) -> ModuleType:
-    return import_module(f"commands.cli.{entry.module}")
+def _module(name: str) -> ModuleType:
+    return import_module(f"commands.cli.{name}")
+
+
+def _line_of_help(entry: Entry | Group) -> str:
+    """Return a group's help, or how a command's begins: read as text, since imports take longer."""
+    if isinstance(entry, Group):
+        return entry.help
+    source = Path(__file__).parent.joinpath(*entry.module.split(".")).with_suffix(".py")
+    begin = rf'^def {entry.function}\(.*?^    """([^\n]*)'
+    (line,) = re.findall(begin, source.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return str(line)
 
 
 def _not_imported() -> None:

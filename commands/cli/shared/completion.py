@@ -61,18 +61,19 @@ tournaments: Final = _on_record(
     lambda line: (stream for stream in line.ledger.streams() if set_of(stream) is None)
 )
 imported_sets: Final = _on_record(lambda line: filter(None, map(set_of, line.ledger.streams())))
-dimensions: Final = _on_record(
-    lambda line: (rubric.label for opening in line.openings() for rubric in opening.rubrics)
-)
-prompts: Final = _on_record(
-    lambda line: (prompt.label for opening in line.openings() for prompt in opening.prompts)
-)
-entrants: Final = _on_record(
-    lambda line: (entrant.label for opening in line.openings() for entrant in opening.entrants)
-)
-judges: Final = _on_record(
-    lambda line: (judge.label for opening in line.openings() for judge in opening.judges)
-)
+
+
+def _registered(kind: str) -> Completion:
+    """Return a completion of the labels that tournaments were opened with."""
+    return _on_record(
+        lambda line: (each.label for opening in line.openings() for each in getattr(opening, kind))
+    )
+
+
+dimensions: Final = _registered("rubrics")
+prompts: Final = _registered("prompts")
+entrants: Final = _registered("entrants")
+judges: Final = _registered("judges")
 evaluations: Final = _on_record(
     lambda line: (plan.evaluation for plan in line.events(EvaluationPlanned))
 )

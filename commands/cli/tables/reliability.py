@@ -154,12 +154,7 @@ def _test_data(tested: JudgeTest) -> Json:
         "smallest_margin": test.smallest_margin,
         "annotators": [
             {
-                "annotator": each.annotator,
-                "n": each.n,
-                "n_prompts": each.n_prompts,
-                "judge_advantage": each.judge_advantage,
-                "annotator_advantage": each.annotator_advantage,
-                "standard_error": each.standard_error,
+                **each._asdict(),
                 "p": {f"{result.epsilon:g}": each.p(result.epsilon) for result in test.results},
             }
             for each in test.annotators

@@ -76,7 +76,8 @@ def test_commands_stand_under_the_headings_of_their_panels() -> None:
     for heading, entries in COMMANDS.items():
         first = lines.index(f"{heading}:") + 1
         shown = lines[first : first + len(entries)]
-        assert shown == [f"  {each.name:10}  {each.help}" for each in entries]
+        assert [line[2:12].rstrip() for line in shown] == [each.name for each in entries]
+        assert all(line.endswith(".") for line in shown)
 
 
 def test_arguments_are_explained() -> None:

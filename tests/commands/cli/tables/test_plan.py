@@ -11,7 +11,6 @@ from commands.cli.tables.plan import (
 from commands.decisions.recorder import MissingVerdicts
 from commands.judging.preview import RequestPreview
 from ledger.identity import Dimension
-from projections.tournament.rewording import Rewording
 from tests.support.builders.events import judge
 from tests.support.builders.money import OPUS_JUDGE, USED, cost_of, paid, put, world
 from tests.support.builders.worlds import matches_of
@@ -57,17 +56,6 @@ def test_replies_of_unknown_price_are_told_beside_what_is_spent() -> None:
     assert cost_fields(of_another)["n_unpriced"] == 0
 
 
-def test_a_plan_for_a_judge_without_a_price_says_where_to_add_one() -> None:
-    """A question mark without a remedy is half an answer."""
-    by = replace(OPUS_JUDGE, model="claude-nobody")
-    cost = cost_of(*world(by), by=by)
-    notes = [*cost_notes(cost)]
-
-    assert notes[0] == "one by one, no cache: $?, at worst $?"
-    assert notes[-1].startswith("claude-nobody has no price; to add one, set [judge]")
-    assert [way["expected_usd"] for way in cost_fields(cost)["ways"]] == [None] * 4  # type: ignore[union-attr, index, call-overload]  # JSON
-
-
 def test_a_plan_names_what_no_cache_will_keep() -> None:
     """It names dimension, tokens and limit, so that a rubric may be made longer."""
     by = replace(OPUS_JUDGE, model="claude-haiku-4-5")
@@ -107,28 +95,6 @@ def test_a_plan_shows_tokens_for_each_dimension() -> None:
 
     assert table.rows[0]["n_output"] == 6 * 400
     assert table.rows[1]["n_output"] == 0
-
-
-@pytest.mark.parametrize(
-    ("rewording", "said"),
-    [
-        (Rewording(True, None, 172), "the judge's instructions changed: 172 queries are asked ag"),
-        (Rewording(False, STYLE, 1), "the rubric of style changed: 1 query is asked again"),
-        (
-            Rewording(True, STYLE, 4),
-            "the judge's instructions and the rubric of style changed: 4 queries are asked again",
-        ),
-    ],
-)
-def test_a_plan_says_why_queries_are_asked_again(rewording: Rewording, said: str) -> None:
-    """Whoever corrected a comma did not expect a bill."""
-    row = MissingVerdicts(STYLE, n_pairs=100, n_queries=200, n_waiting=0)
-
-    table = missing_verdicts_table([row], None, [rewording])
-
-    assert table.notes[0] == "200 queries are open"
-    assert table.notes[1].startswith(said)
-    assert table.facts["asked_again"] == [rewording._asdict()]
 
 
 @pytest.mark.parametrize(("provider", "why"), [("hf", "chat template"), ("reference", "gold ans")])
