@@ -19,7 +19,6 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
-    EditedPrompts,
     missing_responses_table,
     missing_samples_table,
     missing_verdicts_table,
@@ -145,12 +144,9 @@ def judge(
         later = awaited_queries(state, prompts, chosen, rules)
         awaited = way_as_set(later, pricing) if later else None
         _warn_of_old_prices(pricing)
-    edited = EditedPrompts(
-        edited_texts(state, missing_responses(state, prompts)),
-        edited_answers(state, queries, chosen),
-    )
-    changed = rewordings(state, queries, chosen)
-    writer.write(missing_verdicts_table(rows, cost, changed, awaited, edited))
+    texts = edited_texts(state, missing_responses(state, prompts))
+    answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
+    writer.write(missing_verdicts_table(rows, cost, changed, awaited, texts, answers))
     tell_without_gold(state, prompts, say)
     _tell_of_kin(state, chosen)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):

@@ -92,20 +92,16 @@ def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
             yield no_price(cost.model)
 
 
-class EditedPrompts(NamedTuple):
-    """Prompts that changed since they were answered or judged."""
-
-    texts: Sequence[PromptId]
-    queries: Mapping[PromptId, int]  # by prompt with another gold answer: to be asked again
-
-    def notes(self) -> Iterator[str]:
-        """Yield which prompts changed, and what that means."""
-        if self.texts:
-            yield f"the text of {joined_names(self.texts)} changed: it is answered again"
-        if n := sum(self.queries.values()):
-            what = "the gold answer or expected behaviour"
-            again = counted(n, "query is", "queries are")
-            yield f"{what} of {joined_names([*self.queries])} changed: {again} asked again"
+def _edited_notes(
+    texts: Sequence[PromptId], answers: Mapping[PromptId, int] | None = None
+) -> Iterator[str]:
+    """Yield which prompts changed, and what that means."""
+    if texts:
+        yield f"the text of {joined_names(texts)} changed: it is answered again"
+    if answers:
+        again = counted(sum(answers.values()), "query is", "queries are")
+        names = joined_names([*answers])
+        yield f"the gold answer or expected behaviour of {names} changed: {again} asked again"
 
 
 def missing_responses_table(
@@ -129,7 +125,7 @@ def missing_responses_table(
         "Missing responses",
         notes=(
             f"{total} responses are missing" if total else "nothing remains to be generated",
-            *EditedPrompts(edited, {}).notes(),
+            *_edited_notes(edited),
             *endpoint_notes(costs),
         ),
         facts={
@@ -198,7 +194,8 @@ def missing_verdicts_table(
     cost: PlannedCost | None = None,
     rewordings: Sequence[Rewording] = (),
     awaited: SubmissionOption | None = None,
-    edited: EditedPrompts | None = None,
+    texts: Sequence[PromptId] = (),
+    answers: Mapping[PromptId, int] | None = None,
 ) -> Table:
     """Return a row for each dimension: its open queries.
 
@@ -207,9 +204,9 @@ def missing_verdicts_table(
         cost: Of the open queries; None: the judge is free.
         rewordings: Why some are asked again.
         awaited: The cost for pairs that wait for responses, if there are any.
-        edited: The prompts that changed since they were answered or judged.
+        texts: The prompts whose text changed since they were answered.
+        answers: By prompt with another gold answer, the queries that are asked again.
     """
-    edited = edited or EditedPrompts((), {})
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
     waiting = sum(row.n_waiting for row in rows)
@@ -231,7 +228,7 @@ def missing_verdicts_table(
         notes=(
             f"{total} queries are open" if total else "no query is open",
             *(each.sentence for each in rewordings),
-            *edited.notes(),
+            *_edited_notes(texts, answers),
             *((f"{waiting} pairs wait for responses{_later(awaited)}",) if waiting else ()),
             *(cost_notes(cost) if cost else ()),
         ),
@@ -239,7 +236,7 @@ def missing_verdicts_table(
             "n_owed": total,
             "n_waiting": waiting,
             "asked_again": [each._asdict() for each in rewordings],
-            "edited": [*edited.texts, *edited.queries],
+            "edited": [*texts, *(answers or ())],
             "cost": None if cost is None else cost_fields(cost),
             "awaited": None if awaited is None else dict(awaited._asdict()),
         },
