@@ -58,7 +58,7 @@ class _RatingOptions(NamedTuple):
     prefs: Prefs | None
     temperature: float | None
     made_at: float | None
-    pairs: bool
+    pairs: bool | None  # the table of their differences
 
     def require_consistent(self, name: str | None) -> None:
         """Refuse options of several tables, and options for imported battles without any.
@@ -138,9 +138,9 @@ def bt(
     )
     chosen.require_consistent(selection.name)
     if fit_temperature is not None:
-        others = (*chosen._replace(made_at=None), diff)
+        others = (*chosen._replace(made_at=None, pairs=None), diff)
         is_ruled = selection.rule not in {RECORDED, BY_SCORES}
-        if is_ruled or any(value not in {None, False} for value in others):
+        if pairs or is_ruled or any(value is not None for value in others):
             fault = "--fit-temperature rates nobody: leave out all other options, but for --made-at"
             raise ConfigurationError([f"{fault} and those that choose what is read"])
         show(ctx, partial(_fitted_temperature, against=fit_temperature, made_at=made_at))
@@ -151,13 +151,13 @@ def bt(
 def _ratings(selection: Selection, chosen: _RatingOptions) -> Table:
     """Return the chosen ratings, of a tournament or of an imported set."""
     if selection.is_of_set:
-        return _ratings_of_set(selection, chosen).table(pairs=chosen.pairs)
+        return _ratings_of_set(selection, chosen).table(pairs=bool(chosen.pairs))
     if chosen.temperature is not None:
         _require_scores(selection, is_plain=chosen.overall is None and chosen.control is None)
     selection = pinned(selection)
     source = read_verdicts(selection, settles_only=chosen.temperature is None)
     rated = _ratings_of_tournament(source, selection, chosen)
-    return with_source(rated.table(pairs=chosen.pairs), source)
+    return with_source(rated.table(pairs=bool(chosen.pairs)), source)
 
 
 def _ratings_of_set(selection: Selection, chosen: _RatingOptions) -> RatedBoards:
