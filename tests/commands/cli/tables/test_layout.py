@@ -33,18 +33,6 @@ def lines(fit: Fitted | None) -> list[str]:
     return [*heading_lines(fit), *row_lines(fit, 0), *row_lines(fit, 1)]
 
 
-def test_headings_wrap_before_a_column_goes() -> None:
-    """A number is worth more than a line."""
-    fit = fitted([NAME, ELO, LOW], 25)
-
-    assert lines(fit) == [
-        "                     95 %",
-        "Entrant       Elo     low",
-        "full_poe   1564.4  1506.5",
-        "base_olmo  1167.6  1113.9",
-    ]
-
-
 def test_the_least_important_column_goes_first() -> None:
     """Not simply the last one."""
     fit = fitted([NAME, SEM, ELO, LOW], 27)
