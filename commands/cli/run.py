@@ -158,10 +158,12 @@ def demo(
     weights: Annotated[
         bool, typer.Option("--weights", help="Generate the answers here, by tiny shipped weights.")
     ] = False,
+    shows: Annotated[
+        bool,
+        typer.Option("--open/--no-open", help="Open the report in the browser, at a desktop."),
+    ] = True,
 ) -> None:
     """Run a whole tournament, offline. Recorded answers are judged, rated and reported.
-
-    At a desktop the report opens in the browser, unless CI is set.
 
     Example: tourney demo
     """
@@ -175,9 +177,10 @@ def demo(
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
     say(f"  tourney show recall_001 {at}         the events of one prompt")
-    if has_browser():
-        newest = max((folder / "runs").glob("*/report.html"))
-        webbrowser.open(newest.resolve().as_uri())
+    report = max((folder / "runs").glob("*/report.html"))
+    say(f"The report: {report}")
+    if shows and has_browser():
+        webbrowser.open(report.resolve().as_uri())
 
 
 def _gaps(accounts: Iterable[Account]) -> Counter[str]:

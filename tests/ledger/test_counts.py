@@ -109,8 +109,11 @@ def test_a_stream_is_counted_by_kind_and_outcome() -> None:
     events: list[Event] = [
         *history(opening, "a", "b", "a", "tie", "inconsistent"),
         worlds.unanswerable(cell),
-        *(planned, *observed(planned, [answer()] * 2), unscorable(planned, 2)),
-        *(batch, sent(batch.batch_key)),
+        planned,
+        *observed(planned, [answer()] * 2),
+        unscorable(planned, 2),
+        batch,
+        sent(batch.batch_key),
     ]
 
     found = counts(*events)

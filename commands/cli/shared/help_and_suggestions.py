@@ -38,9 +38,6 @@ WITHDRAWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         f"--{key.replace('_', '-')}": _OF_ELO.format(key=key)
         for key in ("permutations", "initial_rating", "seed")
     },
-    "tourney demo": dict.fromkeys(
-        ("--open", "--no-open"), "at a desktop the report opens in the browser, unless CI is set"
-    ),
     "tourney project bt": _BT,
     "tourney export elo-ratings": _BT,
 }

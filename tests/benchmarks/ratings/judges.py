@@ -65,7 +65,7 @@ def _own(pairs: JudgedPairs) -> Bounded:
         for each in jury_figures(pairs, FAMILIES)["claude"]
         if each.measure == "self-preference"
     )
-    return Bounded(*figure[2:5])
+    return Bounded(figure.value, figure.ci95_low, figure.ci95_high)
 
 
 _PLANTED: Final[Mapping[str, _Planted]] = {

@@ -203,7 +203,6 @@ def options(command: click.Command) -> Iterator[click.Option]:
         ("project bt --level 0.9", "set [bradley_terry] level and record it by `tourney run`"),
         ("project bt --unit prompts", "intervals are cluster-robust, with prompts as clusters"),
         ("project bt --pairs --adjust holm", "p is adjusted by max-t; --pairs --json has the"),
-        ("demo --no-open", "at a desktop the report opens in the browser, unless CI is set"),
         ("project elo --permutations 9", "set [elo] permutations and record it by `tourney run`"),
         ("export elo-ratings --seed 3", "intervals are cluster-robust, with prompts as clusters"),
     ],
