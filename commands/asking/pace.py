@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from math import inf
 from threading import Lock
+from time import monotonic
 from typing import Final
 
 from ledger.store import utc_now
@@ -25,13 +26,22 @@ _OUTAGE: Final = timedelta(seconds=60)  # without an answer
 _CATCH_UP_S: Final = 0.1  # sending late by so much is made up for
 
 
+_BEGAN: Final = utc_now(), monotonic()
+
+
+def steady_now() -> datetime:
+    """Return the time by a clock that nobody sets: a wait is not cut short by it, nor drawn out."""
+    began_at, began_s = _BEGAN
+    return began_at + timedelta(seconds=monotonic() - began_s)
+
+
 class Pace:
     """When one server may be sent requests, and how many at a time; thread-safe."""
 
     def __init__(
         self,
         *,
-        now: Callable[[], datetime] = utc_now,
+        now: Callable[[], datetime] = steady_now,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         """Take a clock, and how to wait by it; None: until the run is stopped, at most."""

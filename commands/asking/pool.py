@@ -95,20 +95,23 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         self._done = SimpleQueue()
         self._again: list[tuple[datetime, int, Fate, _Sent[Request]]] = []  # a heap, by time, turn
         self._turns = count()
-        self._n_threads = self._n_under_way = self._n_sent = self._n_lost = 0
+        self._under_way: set[int] = set()  # the numbers of requests
+        self._n_threads = self._n_sent = self._n_lost = 0
         self._n_waiting = 0  # with the use case, and could be sent
         self._limited_since: datetime | None = None
         self._error: BaseException | None = None
 
     def __exit__(self, *_: object) -> None:
-        """Let the threads end, and wait for none."""
+        """Let the threads end, and wait for none; others may share the pace."""
+        for number in self._under_way:
+            self._pace.ended(number)
         for _thread in range(self._n_threads):
             self._todo.put(None)
 
     @property
     def is_busy(self) -> bool:
         """Whether requests are under way, or to be sent again."""
-        return bool(self._n_under_way or self._again)
+        return bool(self._under_way or self._again)
 
     @property
     def is_ending(self) -> bool:
@@ -131,8 +134,8 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             self._put(heappop(self._again)[-1])
             n_free -= 1
         n_free = min(n_free, n_waiting)
-        self._start_threads(self._n_under_way + n_free)
-        return min(n_free, self._n_threads - self._n_under_way)
+        self._start_threads(len(self._under_way) + n_free)
+        return min(n_free, self._n_threads - len(self._under_way))
 
     def send(self, requests: Sequence[Request]) -> None:
         """Send requests that are recorded as sent, at most as many as are free."""
@@ -174,11 +177,11 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
 
     @property
     def _n_free(self) -> int:
-        return self._pace.n_free(self._n_under_way, self._n_at_a_time)
+        return self._pace.n_free(len(self._under_way), self._n_at_a_time)
 
     def _put(self, sent: _Sent[Request]) -> None:
         self._n_sent = self._pace.sent()
-        self._n_under_way += 1
+        self._under_way.add(self._n_sent)
         self._notices.sent(self._n_sent)
         self._todo.put(sent._replace(number=self._n_sent))
 
@@ -206,7 +209,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
     def _came(self) -> Iterator[tuple[_Sent[Request], Answer | NoReply | BaseException]]:
         """Yield what came back, after waiting for the first."""
         wait_s = self._wait_s()
-        if not self._n_under_way:
+        if not self._under_way:
             if 0 < wait_s < inf:
                 self._sleep(wait_s)
             return
@@ -231,7 +234,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
     def _outcome(
         self, sent: _Sent[Request], result: Answer | NoReply | BaseException
     ) -> list[Settled[Request, Answer]]:
-        self._n_under_way -= 1
+        self._under_way.remove(sent.number)
         self._notices.ended(sent.number)
         self._pace.ended(sent.number)
         if isinstance(result, BaseException):

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from commands.asking.pace import Pace, back_off_s
+from commands.asking.pace import Pace, back_off_s, steady_now
 from tests.support.builders.anthropic import FakeTime
 
 N_AT_A_TIME: Final = 64
@@ -130,6 +130,14 @@ def test_what_a_server_asks_to_wait_is_waited() -> None:
 
     for rejected_s in simulation.rejected_s:
         assert not any(rejected_s < each < rejected_s + 7 for each in simulation.sent_s)
+
+
+def test_the_clock_that_is_waited_by_never_goes_back() -> None:
+    """One that is set while a server is waited for would hang the run, or hammer the server."""
+    times = [steady_now() for _ in range(100)]
+
+    assert times == sorted(times)
+    assert Pace().now is steady_now
 
 
 def test_the_wait_that_a_server_asks_for_is_kept_for_all() -> None:

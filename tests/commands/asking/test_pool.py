@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.asking.pace import Pace
 from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled
 from commands.asking.rejections import MOST_ALIKE, HeldRejections
 from commands.errors import ProviderError, SpendLimitReached
@@ -72,7 +73,12 @@ class Work:
         return taken
 
     def pool(
-        self, ask: Ask, *, n_at_a_time: int = 1, held: HeldRejections[int] | None = None
+        self,
+        ask: Ask,
+        *,
+        n_at_a_time: int = 1,
+        held: HeldRejections[int] | None = None,
+        pace: Pace | None = None,
     ) -> Pool[int, str]:
         """Return a pool whose waiting takes no time."""
         return Pool(
@@ -81,7 +87,7 @@ class Work:
             key_of,
             stops=self.stops,
             tell=self.told.append,
-            pace=self.clock.pace(),
+            pace=pace or self.clock.pace(),
             held=held,
         )
 
@@ -256,6 +262,19 @@ def test_who_stops_listening_waits_for_nothing() -> None:
     results.close()  # type: ignore[attr-defined]  # it is a generator
 
     assert THREAD_NAME in {each.name for each in set(threads()) - others}
+    late.set()
+
+
+def test_who_leaves_early_lets_the_next_pool_go_on_at_the_same_pace() -> None:
+    """Else the server that was just tried would be sent nothing more, by anybody."""
+    late, work = Event(), Work(2)
+    pace = work.clock.pace()
+    pace.rejected(pace.sent(), 0.0)
+    with work.pool(lambda _: str(late.wait(PATIENCE_S)), pace=pace) as pool:
+        pool.send(work.take(1))
+        assert not pace.n_free(0, 1)
+
+    assert pace.n_free(0, 1)
     late.set()
 
 
