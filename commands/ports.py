@@ -85,7 +85,7 @@ class Billing(Protocol):
         """What servers were found not to take."""
 
     def learn(self, refused: Sequence[ParameterRefused]) -> None:
-        """Record what a server was found not to take."""
+        """Record and tell what a server was found not to take."""
 
     def sending(self) -> AbstractContextManager[Event]:
         """Yield an event that is set once nothing more may be sent; raise the reason at the end."""
@@ -196,6 +196,8 @@ class NoReply:
     asked_s: float | None = field(default=None, compare=False)  # the wait that the server asks for
     is_certain: bool = field(default=True, compare=False)
     """False: a stop or a rejection whose cause may be a server that answers others."""
+    refused: Sequence[ParameterRefused] = field(default=(), compare=False)
+    """What the server was found not to take, if it is news."""
 
 
 Answer: TypeAlias = Reply | NoReply
@@ -390,5 +392,7 @@ class Backends(Protocol):
             refused: What servers were found not to take.
         """
 
-    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
-        """Return a judge that answers in batches; raise `NoCredentials` without a key."""
+    def batch_judge(
+        self, judge: JudgeSettings, refused: Sequence[ParameterRefused] = ()
+    ) -> BatchJudge:
+        """Return a judge that answers in batches, likewise."""

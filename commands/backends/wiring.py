@@ -102,14 +102,20 @@ class ConfiguredBackends:
             case _:
                 assert_never(judge.provider)
 
-    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
+    def batch_judge(
+        self, judge: JudgeSettings, refused: Sequence[ParameterRefused] = ()
+    ) -> BatchJudge:
         """Return a judge that works in batches, which continue without this process.
+
+        Args:
+            judge: Its settings.
+            refused: What servers were found not to take.
 
         Raises:
             NoCredentials: No key is set.
         """
         if judge.company == "endpoint":
-            return _openai_batches(self.settings, judge)
+            return _openai_batches(self.settings, judge, refused)
         from commands.backends.anthropic.batches import AnthropicBatches
         from commands.backends.anthropic.client import with_client
 
@@ -272,8 +278,7 @@ def make_request_builder(settings: Settings, judge: JudgeSettings) -> RequestBui
         case "endpoint" | "openai-batch":
             from commands.backends.endpoint.requests import ChatForm
 
-            name = section_of(settings, judge).key_of_max_tokens
-            return ChatForm(judge, max_tokens_key=name).body
+            return ChatForm(judge).body
         case "hf" | "reference":
             return None
         case _:
@@ -295,19 +300,19 @@ def _endpoint_judge(
 ) -> Judge:
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
-    section, n_at_a_time = section_of(settings, judge), settings.judge.concurrency
-    server, name = _server_of(settings, judge), section.key_of_max_tokens
+    n_at_a_time = settings.judge.concurrency
     return EndpointJudge(
-        judge, server, n_at_a_time=n_at_a_time, max_tokens_key=name, refused=refused
+        judge, _server_of(settings, judge), n_at_a_time=n_at_a_time, refused=refused
     )
 
 
-def _openai_batches(settings: Settings, judge: JudgeSettings) -> BatchJudge:
+def _openai_batches(
+    settings: Settings, judge: JudgeSettings, refused: Sequence[ParameterRefused]
+) -> BatchJudge:
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.batches import OpenAIBatches
-    section, server = section_of(settings, judge), _server_of(settings, judge)
-    require_key(judge, section)
-    return OpenAIBatches(judge, server, max_tokens_key=section.key_of_max_tokens)
+    require_key(judge, section_of(settings, judge))
+    return OpenAIBatches(judge, _server_of(settings, judge), refused=refused)
 
 
 def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":

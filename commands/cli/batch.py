@@ -129,4 +129,5 @@ def _ports(place: Workspace, state: Tournament) -> BatchJudgeOf:
     """Return the clients for the providers of the tournament's batches."""
     if not state.own_batches:
         raise NotFound("this tournament has sent no batch")
-    return session.batch_ports(place.settings, ConfiguredBackends(place.settings, place.folder))
+    backends = ConfiguredBackends(place.settings, place.folder)
+    return session.batch_ports(place.settings, backends, state)

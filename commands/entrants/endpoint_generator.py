@@ -12,7 +12,6 @@ from operator import attrgetter
 from threading import Event
 from typing import Final, TypeAlias
 
-from commands.asking.learnt import described
 from commands.asking.pace import Pace
 from commands.asking.pool import LONGEST_WAIT_S, Pool, settle_all
 from commands.asking.rejections import HeldRejections
@@ -142,8 +141,6 @@ class EndpointGenerator:
         for _, answer in answers:
             if isinstance(answer, GeneratedText) and answer.refused:
                 self.billing.learn(answer.refused)
-                for refused in answer.refused:
-                    self._say(described(refused))
         self.billing.settle(entrant, [_ending(task, answer) for task, answer in answers])
         brought: list[_Result] = []
         for task, answer in answers:

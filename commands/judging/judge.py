@@ -11,14 +11,8 @@ from operator import attrgetter
 from threading import Event
 from typing import NamedTuple
 
-from commands.asking.learnt import described
 from commands.asking.pool import Pool, settle_all
-from commands.decisions.commands import (
-    LearnParameter,
-    ReceiveAnswer,
-    ReconcilePair,
-    SubmitQuery,
-)
+from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable, Refused
 from commands.judging.abandoned import close_abandoned, is_lost
@@ -33,13 +27,13 @@ from commands.ports import (
     Reply,
     Tell,
 )
+from commands.spending.billing import learn_refused
 from commands.spending.budget import affordable_queries, at_risk_usd
 from commands.spending.credible_usage import CredibleUsage
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
 from ledger.events.registration import JudgeSettings
-from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest, PromptId
 from projections.tournament import remaining
 from projections.tournament.estimate import n_input_at_most
@@ -288,14 +282,10 @@ class Receipts:
         Args:
             answers: Each with its query, if it is known, and with what it costs at worst.
         """
-        commands, learnt = [], list[ParameterRefused]()
-        for answer, query, worst_usd in answers:
-            if isinstance(answer, Reply):
-                learnt += answer.refused
-            commands.append(self.receipt(answer, query, worst_usd))
-        self._recorder.record(*map(LearnParameter, learnt), *commands)
-        for refused in learnt:
-            self._tell(described(refused))
+        answers = tuple(answers)
+        if refused := [each for answer, *_ in answers for each in answer.refused]:
+            learn_refused(self._recorder, refused, self._tell)
+        self._recorder.record(*(self.receipt(*answer) for answer in answers))
 
     def receipt(
         self, answer: Answer, query: JudgeQuery | None, worst_usd: float | None

@@ -132,7 +132,6 @@ def _judge(
 def _server_parameters(section: JudgeSection) -> Parameters:
     """Return what the settings change in the usual request to a server."""
     changes = {
-        "temperature": "" if section.greedy else "omitted",
         "reasoning_effort": section.reasoning_effort or "",
         "extra_body": canonical_json(section.extra_body).decode() if section.extra_body else "",
     }

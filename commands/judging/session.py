@@ -262,12 +262,12 @@ def _with_retries(once_usd: float | None, rules: AskingRules) -> float | None:
     return None if once_usd is None else once_usd * (1 + rules.retries)
 
 
-def batch_ports(settings: Settings, backends: Backends) -> BatchJudgeOf:
+def batch_ports(settings: Settings, backends: Backends, state: Tournament) -> BatchJudgeOf:
     """Return the providers of batches, each made once and only if its API key is set."""
 
     def port_of(judge: JudgeSettings) -> BatchJudge:
         require_key(judge, section_of(settings, judge))
-        return backends.batch_judge(judge)
+        return backends.batch_judge(judge, state.refused_parameters)
 
     return cache(port_of)
 
@@ -287,7 +287,7 @@ def judge_with_consent(
         console.tell(message)
     approve = partial(_approve, recorder, plan, console)
     if plan.judge.is_batched:
-        port_of = batch_ports(plan.settings, backends)
+        port_of = batch_ports(plan.settings, backends, recorder.state)
         with attending_batches(recorder, plan.task.rules, console):
             return judge_in_batches(
                 recorder, plan.task, port_of, plan.batch_options, approve=approve
@@ -314,7 +314,8 @@ def wait_for_batches(
     book = pricing.price_book(settings, folder)
     how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
     with attending_batches(recorder, asking_rules(settings.judge), console):
-        BatchReceiver(recorder, batch_ports(settings, backends), how).receive_all()
+        ports = batch_ports(settings, backends, recorder.state)
+        BatchReceiver(recorder, ports, how).receive_all()
 
 
 @contextmanager

@@ -88,8 +88,6 @@ class RubricSection(Section):
 Effort: TypeAlias = Literal["none", "low", "medium", "high", "xhigh", "max"]
 CacheTtl: TypeAlias = Literal["5m", "1h", "off"]
 """How long a provider keeps the prefix that queries of a dimension share."""
-MaxTokensKey: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
-"""How a server calls the longest reply."""
 DEFAULT_MODEL: Final = "claude-opus-5-5"
 """The model that [judge] asks if it names none."""
 
@@ -130,16 +128,11 @@ class JudgeSection(Section):
     """Servers: the environment variable with the key, which only this server gets."""
     timeout_s: float = Field(default=600.0, gt=0)
     """Servers: longest wait for a part of an answer, in seconds."""
-    max_tokens_key: MaxTokensKey | None = None
-    """Servers: the name under which `max_tokens` is sent at first; `endpoint` learns another from
-    the server. Default: `max_completion_tokens` with `openai-batch`, else `max_tokens`."""
-    greedy: bool = True
-    """Servers: ask for temperature 0. `endpoint` learns from the server that it takes none; with
-    `openai-batch` set it to false for such models, as OpenAI's reasoning models."""
     reasoning_effort: str | None = Field(default=None, pattern=r"^\w+$")
     """Servers: how hard the model thinks, as the server calls it. Left out: its default."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
-    """Servers: further keys of each request, sent as they are."""
+    """Servers: further keys of each request, sent as they are. Without `temperature` it is 0, or
+    left out if the server takes none."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """`hf`: precision of the judge's weights."""
     revision: str | None = Field(default=None, min_length=1)
@@ -164,12 +157,6 @@ class JudgeSection(Section):
     others find the rubric cached."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """All judges by `anthropic` and `endpoint`: requests at a time."""
-
-    @property
-    def key_of_max_tokens(self) -> MaxTokensKey:
-        """The name under which `max_tokens` is sent."""
-        is_openai = self.provider == "openai-batch"
-        return self.max_tokens_key or ("max_completion_tokens" if is_openai else "max_tokens")
 
     @model_validator(mode="before")
     @classmethod
@@ -303,6 +290,11 @@ _RATED_OTHERWISE: Final = (
 WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("tournament", "network_ledger"): "export TOURNEY_NETWORK_LEDGER=true on that machine",
     ("generation", "cpu_threads"): "leave it out, or export OMP_NUM_THREADS on that machine",
+    ("judge", "max_tokens_key"): "leave it out: the name that a server takes is learnt from it",
+    ("judge", "greedy"): (
+        "leave it out: a server that takes no temperature is asked without one; for another than 0"
+        " set extra_body = { temperature = 1.0 }"
+    ),
     ("judge", "prewarm"): 'leave it out: the rubric is sent first, unless cache = "off"',
     ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",
     ("judge", "poll_s"): "leave it out: batches are polled less and less, at last each minute",

@@ -95,11 +95,10 @@ class EvaluationSection(EvaluationOptions):
 
 
 _LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
-_OF_THE_REQUEST: Final = frozenset(
-    {"model", "messages", "temperature"} | {"reasoning_effort", "response_format", "n", "stream"}
-)
-_OF_AN_ENTRANT: Final = _OF_THE_REQUEST - {"reasoning_effort", "response_format"} | {
-    *("prompt", "seed", "stop", "top_p", "top_k", "min_p", "repetition_penalty"),
+_OF_THE_REQUEST: Final = frozenset({"model", "messages", "n", "stream"})
+_OF_A_JUDGE: Final = _OF_THE_REQUEST | {"reasoning_effort", "response_format"}
+_OF_AN_ENTRANT: Final = _OF_THE_REQUEST | {
+    *("prompt", "temperature", "seed", "stop", "top_p", "top_k", "min_p", "repetition_penalty"),
     "chat_template_kwargs",
 }
 _OF_THE_TEMPLATE: Final = frozenset(
@@ -125,7 +124,7 @@ def _adds_only(
 
 def adds_to_query(body: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Check further keys of a judge's requests."""
-    return _adds_only(body, _OF_THE_REQUEST, "max_tokens")
+    return _adds_only(body, _OF_A_JUDGE, "max_tokens")
 
 
 def adds_to_prompt(body: dict[str, JsonValue]) -> dict[str, JsonValue]:

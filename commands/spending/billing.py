@@ -26,6 +26,17 @@ from ledger.identity import EntrantId
 from projections.tournament.requests import EntrantKey, RequestKey
 
 
+def learn_refused(recorder: Recorder, refused: Sequence[ParameterRefused], tell: Tell) -> None:
+    """Record what servers were found not to take, and tell what is sent in its place."""
+    recorder.record(*map(LearnParameter, refused))
+    for each in refused:
+        otherwise = f"{each.instead} is sent instead" if each.instead else "it is left out"
+        tell(
+            f"{each.model} at {each.base_url} does not take {each.parameter}: {otherwise}, in all"
+            " later requests, too"
+        )
+
+
 class LedgerBilling:
     """Records the requests of one command, and refuses those that might exceed the cap."""
 
@@ -51,8 +62,8 @@ class LedgerBilling:
         return self._recorder.state.refused_parameters
 
     def learn(self, refused: Sequence[ParameterRefused]) -> None:
-        """Record what a server was found not to take."""
-        self._recorder.record(*map(LearnParameter, refused))
+        """Record and tell what a server was found not to take."""
+        learn_refused(self._recorder, refused, self._tell)
 
     @contextmanager
     def sending(self) -> Iterator[Event]:

@@ -13,6 +13,7 @@ import pytest
 from commands.backends.anthropic._replies import answer_of, answers_in, page_of, state_of
 from commands.backends.endpoint._batch_replies import answer_in, query_key_in
 from commands.backends.endpoint._replies import reply_of, text_of
+from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.ratings import import_ratings
 from commands.settings.inputs import read_bank, read_rubric
@@ -129,7 +130,7 @@ def of_reply(path: Path) -> None:
         parse(body.decode(errors="replace"))
     [*answers_in(iter([body]))]
     query_key_in(body)
-    answer_in(body)
+    answer_in(body, LearntParameters("http://here", "m"))
     for read in (
         lambda: answer_of(KEY, body),
         lambda: reply_of(KEY, body),

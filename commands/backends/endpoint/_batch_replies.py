@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from commands.backends.endpoint._replies import reply_of
+from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.backends.endpoint.requests import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.batch_fields import count_in, text_of, time_of
@@ -42,6 +43,7 @@ class _Fault(msgspec.Struct, frozen=True):
     code: str | int | None = None
     message: str | None = None
     line: int | None = None
+    param: object = None
 
     @property
     def detail(self) -> str:
@@ -219,8 +221,11 @@ def query_key_in(line: bytes) -> Digest | None:
         return None
 
 
-def answer_in(line: bytes) -> Answer | None:
-    """Return the answer in a line of results; None if the line was cut off."""
+def answer_in(line: bytes, learnt: LearntParameters) -> Answer | None:
+    """Return the answer in a line of results; None if the line was cut off.
+
+    What the server does not take is learnt from its rejections.
+    """
     try:
         told = decode_json(line, _LINE)
     except msgspec.DecodeError:
@@ -232,7 +237,7 @@ def answer_in(line: bytes) -> Answer | None:
             return _not_asked(query_key, _fault_in(told.error))
         if response.status_code == HTTPStatus.OK:
             return reply_of(query_key, bytes(response.body))
-        return _failed(query_key, response)
+        return _failed(query_key, response, learnt)
     except msgspec.DecodeError as error:
         return undecodable(query_key, error)
 
@@ -253,11 +258,13 @@ def _not_asked(query_key: Digest, fault: _Fault) -> NoReply:
             return NoReply(query_key, "errored", fault.detail)
 
 
-def _failed(query_key: Digest, response: _Response) -> NoReply:
+def _failed(query_key: Digest, response: _Response, learnt: LearntParameters) -> NoReply:
     """Return why the model did not answer; a query is rejected for good only if it is at fault."""
     status, fault = response.status_code, _REFUSAL.decode(response.body).error
     detail = f"HTTP {status}: {fault.detail}"
-    remedy = remedy_of(detail)
+    if learnt.learn_told(fault.param, detail):
+        return NoReply(query_key, "errored", detail, refused=learnt.news())
+    remedy = remedy_of(detail, fault.param)
     if remedy is not None:
         return NoReply(query_key, "errored", f"{detail}; {remedy}", then="stop")
     is_of_all = status in _OF_ALL or is_out_of_credit(status, [fault.code], detail)

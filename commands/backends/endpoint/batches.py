@@ -18,6 +18,7 @@ import msgspec
 import openai
 
 from commands.backends.endpoint import _batch_replies as replies
+from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.backends.endpoint.requests import PATH, ChatForm
 from commands.backends.endpoint.server import Endpoint, kinds_of
 from commands.backends.remote.batch_fields import date_in, inflated
@@ -48,9 +49,9 @@ from commands.errors import (
     ResultsLost,
 )
 from commands.ports import Answer, BatchState
-from commands.settings.schema import MaxTokensKey
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
+from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest, Json, canonical_json
 from projections.verdicts.queries import JudgeQuery
 
@@ -71,10 +72,11 @@ class OpenAIBatches:
         judge: JudgeSettings,
         server: Endpoint,
         *,
-        max_tokens_key: MaxTokensKey = "max_completion_tokens",
+        refused: Sequence[ParameterRefused] = (),
     ) -> None:
-        self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
-        self._server = server
+        """Take the judge, its server, and what servers were found not to take."""
+        self._form, self._server = ChatForm(judge), server
+        self._learnt = LearntParameters(server.base_url, judge.model, refused)
         client = server.client()
         finalize(self, client.close)
         self._once = client.with_options(max_retries=0)
@@ -148,7 +150,7 @@ class OpenAIBatches:
         for file_id, n_least in batch.result_files.items():
             n_before, n_odd = len(told), 0
             for line in self._lines(batch, file_id):
-                if (answer := replies.answer_in(line)) is not None:
+                if (answer := replies.answer_in(line, self._learnt)) is not None:
                     told.add(answer.query_key)
                     yield answer
                 elif line.strip():
@@ -175,7 +177,7 @@ class OpenAIBatches:
             "custom_id": query.query_key,
             "method": "POST",
             "url": _ENDPOINT,
-            "body": self._form.body(query),
+            "body": self._learnt.adapted(self._form.body(query)),
         }
         return canonical_json(line) + b"\n"
 

@@ -7,14 +7,9 @@ from weakref import finalize
 
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.refused_parameters import LearntParameters
-from commands.backends.endpoint.requests import (
-    PATH,
-    ChatForm,
-    remedy_of,
-)
+from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint, post_by
 from commands.ports import Answer, Host, Reply
-from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
 from ledger.events.requests import ParameterRefused
 from projections.verdicts.queries import JudgeQuery
@@ -29,7 +24,6 @@ class EndpointJudge:
         server: Endpoint,
         *,
         n_at_a_time: int,
-        max_tokens_key: MaxTokensKey = "max_tokens",
         refused: Sequence[ParameterRefused] = (),
     ) -> None:
         """Take how queries are sent.
@@ -38,11 +32,10 @@ class EndpointJudge:
             judge: Its model is its name on the server.
             server: The server.
             n_at_a_time: Most requests under way.
-            max_tokens_key: What the server calls the limit of a reply.
             refused: What servers were found not to take.
         """
         self.host = Host(server.name, n_at_a_time, server.timeout_s)
-        self._form = ChatForm(judge, max_tokens_key=max_tokens_key)
+        self._form = ChatForm(judge)
         self._server = replace(server, remedy_of=remedy_of)
         self._learnt = LearntParameters(server.base_url, judge.model, refused)
         client = server.client()

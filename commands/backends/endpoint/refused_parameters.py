@@ -1,19 +1,28 @@
 """Learn from a server's rejections which parameters it does not take for a model.
 
 OpenAI's reasoning models want `max_completion_tokens` and no temperature, others know no seed: the
-first rejection says so, once for each server and model. It is believed once the request, sent again
-in the other form, is answered: a rejection may quote the request, and mean something else. Nothing
-is paid for it, and no key of a query or response changes; what was learnt is recorded beside them.
+first rejection says so, once for each server and model. It is believed once a request in the other
+form is answered: a rejection may quote the request, and mean something else. One that was perhaps
+billed is not sent again by itself: it is given back, to be recorded and sent as another. No key of
+a query or response changes; what was learnt is recorded beside them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
+from types import MappingProxyType
 from typing import Final
 
 import openai
 
 from commands.backends.endpoint.requests import INSTEAD, refused_parameter
-from commands.backends.endpoint.server import Post, details_of, error_message
+from commands.backends.endpoint.server import (
+    AskOtherwise,
+    Post,
+    details_of,
+    error_message,
+    kinds_of,
+)
+from commands.backends.remote.outcomes import fate_of
 from commands.settings.api_keys import redacted
 from ledger.events.requests import ParameterRefused
 from ledger.identity import Json
@@ -32,6 +41,7 @@ class LearntParameters:
             for each in known
             if (each.base_url, each.model) == (base_url, model)
         }
+        self._suspected: Mapping[str, ParameterRefused] = {}  # by rejections perhaps billed
         self._news: list[ParameterRefused] = []
         self._lock = Lock()
 
@@ -39,20 +49,40 @@ class LearntParameters:
         """Return what posts without what the server does not take, and learns from rejections."""
 
         def send(path: str, body: Mapping[str, Json]) -> bytes:
-            found: dict[str, ParameterRefused] = {}
+            found = dict(self._suspected)
             while True:
-                adapted = self._adapted(body, found)
+                adapted = self.adapted(body, found)
                 try:
                     answer = post(path, adapted)
                 except openai.APIStatusError as error:
-                    found |= self._found(error, adapted, found)
-                    if self._adapted(body, found) == adapted:
+                    if error.status_code not in _INVALID:
                         raise
+                    found |= self._found(error, adapted, found)
+                    if self.adapted(body, found) == adapted:
+                        self._suspected = {}
+                        raise
+                    if fate_of(error.status_code, kinds_of(error)) == "perhaps billed":
+                        self._suspected = found
+                        raise AskOtherwise(error) from None
                 else:
                     self._learn(found.values())
                     return answer
 
         return send
+
+    def learn_told(self, name: object, detail: str) -> bool:
+        """Learn of a parameter that a server names as one that it does not take, in no quotation.
+
+        Returns:
+            Whether a request can do without it, or say it by another name.
+        """
+        if not isinstance(name, str) or refused_parameter(detail, name) not in INSTEAD:
+            return False
+        known = self._known({})
+        if name not in known and INSTEAD[name] in known:  # it takes neither name
+            return False
+        self._learn([self._refusal(name, detail)])
+        return True
 
     def news(self) -> Sequence[ParameterRefused]:
         """Return what was learnt since the last time."""
@@ -60,9 +90,10 @@ class LearntParameters:
             news, self._news = self._news, []
         return news
 
-    def _adapted(
-        self, body: Mapping[str, Json], found: Mapping[str, ParameterRefused]
+    def adapted(
+        self, body: Mapping[str, Json], found: Mapping[str, ParameterRefused] = MappingProxyType({})
     ) -> Mapping[str, Json]:
+        """Return a body without what the server does not take."""
         known = self._known(found)
         names = {name: known.get(name, name) for name in body}
         return {name: body[old] for old, name in names.items() if name is not None}
@@ -79,23 +110,22 @@ class LearntParameters:
         found: Mapping[str, ParameterRefused],
     ) -> Mapping[str, ParameterRefused]:
         """Return the parameter that a rejection names, if the request can do without it."""
-        if error.status_code not in _INVALID:
-            return {}
         detail = redacted(error_message(error))
         name = refused_parameter(detail, details_of(error).get("param"))
         if name is None or name not in INSTEAD or name not in sent:
             return {}
-        instead = INSTEAD[name]
-        if instead in self._known(found):  # it takes neither name
+        if INSTEAD[name] in self._known(found):  # it takes neither name
             return {}
-        refused = ParameterRefused(
+        return {name: self._refusal(name, detail)}
+
+    def _refusal(self, name: str, detail: str) -> ParameterRefused:
+        return ParameterRefused(
             base_url=self._base_url,
             model=self._model,
             parameter=name,
-            instead=instead,
+            instead=INSTEAD[name],
             detail=detail,
         )
-        return {name: refused}
 
     def _learn(self, found: Iterable[ParameterRefused]) -> None:
         """Believe findings: the request was answered in their form."""

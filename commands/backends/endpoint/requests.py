@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from commands.settings.schema import MaxTokensKey
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Json
 from projections.verdicts.queries import JudgeQuery, PairQuery
@@ -18,15 +17,15 @@ PLAIN_PATH: Final = "/completions"
 class ChatForm:
     """The settings that all requests of one judge share."""
 
-    def __init__(self, judge: JudgeSettings, *, max_tokens_key: MaxTokensKey) -> None:
+    def __init__(self, judge: JudgeSettings) -> None:
         """Set the form of a judge's requests; judge.model is its name on the server."""
         parameters = dict(judge.parameters)
+        is_openai = judge.provider == "openai-batch"  # whose newer models take no max_tokens
         shared: dict[str, Json] = {
             "model": judge.model,
-            max_tokens_key: int(parameters["max_tokens"]),
+            "max_completion_tokens" if is_openai else "max_tokens": int(parameters["max_tokens"]),
+            "temperature": 0.0,
         }
-        if "temperature" not in parameters:  # the only value there is says that it is left out
-            shared["temperature"] = 0.0
         if "reasoning_effort" in parameters:
             shared["reasoning_effort"] = parameters["reasoning_effort"]
         self._shared = shared
@@ -51,9 +50,6 @@ class ChatForm:
 
 
 _REMEDIES: Final[Mapping[str, str]] = {
-    "max_tokens": 'set max_tokens_key = "max_completion_tokens"',
-    "max_completion_tokens": 'set max_tokens_key = "max_tokens"',
-    "temperature": "set greedy = false",
     "reasoning_effort": "change or remove reasoning_effort",
     "response_format": 'set protocol = "line"',
 }
@@ -73,8 +69,9 @@ _UNSUPPORTED: Final = re.compile(
 
 
 def remedy_of(message: str, told: object = None) -> str | None:
-    """Return which setting to change if a server does not know a key, or its value; else None."""
-    return _REMEDIES.get(refused_parameter(message, told) or "")
+    """Return what to change if a server does not know a key, or its value; else None."""
+    name = refused_parameter(message, told)
+    return None if name is None else _REMEDIES.get(name, "choose another model or server")
 
 
 def refused_parameter(message: str, told: object = None) -> str | None:

@@ -14,10 +14,7 @@ from weakref import finalize
 from commands.backends.endpoint._replies import text_of
 from commands.backends.endpoint.about import AboutServer, ask_about
 from commands.backends.endpoint.refused_parameters import LearntParameters
-from commands.backends.endpoint.requests import (
-    PATH,
-    PLAIN_PATH,
-)
+from commands.backends.endpoint.requests import PATH, PLAIN_PATH
 from commands.backends.endpoint.server import Endpoint, post_by
 from commands.entrants.chats import as_json, prompt_messages
 from commands.ports import (

@@ -65,6 +65,14 @@ class _OpenAIClient(GuardedClient, openai.DefaultHttpxClient):
     """Has the SDK's limits."""
 
 
+class AskOtherwise(Exception):  # it says what to do
+    """A rejection, perhaps billed, of a request that may be answered in another form."""
+
+    def __init__(self, rejection: openai.APIStatusError) -> None:
+        super().__init__(str(rejection))
+        self.rejection = rejection
+
+
 def post_by(client: openai.OpenAI) -> Post:
     """Return what posts to a client's server, in the client's name."""
     return lambda path, body: client.post(path, body=body, cast_to=httpx2.Response).content
@@ -142,7 +150,7 @@ class Endpoint:
 
         Args:
             key: Names the request.
-            send: Sends the request, and returns the answer's body.
+            send: Sends the request, and returns the answer's body; raises `AskOtherwise`, too.
             read: Decodes the body; raises msgspec.DecodeError if it is not such an answer.
         """
         try:
@@ -151,6 +159,9 @@ class Endpoint:
             return self._not_answered(key, error)
         except openai.APIStatusError as error:
             return self._failure(key, error)
+        except AskOtherwise as otherwise:
+            why = ProviderError(f"{self.base_url} replied {self.describe(otherwise.rejection)}")
+            return failed(key, why, "perhaps billed", "wait")
         try:
             return read(body)
         except msgspec.DecodeError as error:

@@ -125,7 +125,6 @@ def test_where_a_server_stands_makes_no_other_judge() -> None:
     [
         {"api_key_env": "MISTRAL_API_KEY"},
         {"timeout_s": 5},
-        {"max_tokens_key": "max_completion_tokens"},
     ],
 )
 def test_how_a_server_is_reached_makes_no_other_judge(elsewhere: Mapping[str, object]) -> None:
@@ -138,7 +137,7 @@ def test_how_a_server_is_reached_makes_no_other_judge(elsewhere: Mapping[str, ob
 def test_what_determines_a_servers_replies_makes_another_judge() -> None:
     """It is recorded with the judge, and a body's order of keys is no difference."""
     changes: list[dict[str, object]] = [
-        {"greedy": False},
+        {"extra_body": {"temperature": 1.0}},
         {"reasoning_effort": "low"},
         {"extra_body": {"b": {"y": 1, "x": 2}, "a": True}},
         {"extra_body": {"a": True, "b": {"x": 2, "y": 1}}},
@@ -149,7 +148,7 @@ def test_what_determines_a_servers_replies_makes_another_judge() -> None:
     )
 
     assert [each.parameters[2:] for each in changed] == [
-        (("temperature", "omitted"),),
+        (("extra_body", '{"temperature":1.0}'),),
         (("reasoning_effort", "low"),),
         (("extra_body", '{"a":true,"b":{"x":2,"y":1}}'),),
         (("extra_body", '{"a":true,"b":{"x":2,"y":1}}'),),

@@ -73,7 +73,11 @@ class Scripted(NamedTuple):
         """Return the judge that answers at once."""
         return self.direct
 
-    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:  # noqa: ARG002  # likewise
+    def batch_judge(
+        self,
+        judge: JudgeSettings,  # noqa: ARG002  # likewise
+        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
+    ) -> BatchJudge:
         """Return the judge that answers in batches."""
         return self.batched
 

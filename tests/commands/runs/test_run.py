@@ -66,7 +66,11 @@ class Scripted(NamedTuple):
         """Return the scripted judge, whoever is asked."""
         return self.judges
 
-    def batch_judge(self, judge: JudgeSettings) -> BatchJudge:
+    def batch_judge(
+        self,
+        judge: JudgeSettings,
+        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
+    ) -> BatchJudge:
         """Refuse: the judge of these runs answers at once."""
         raise AssertionError(judge)
 

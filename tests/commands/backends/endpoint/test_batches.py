@@ -45,7 +45,7 @@ def judge(fake: FakeOpenAIBatches) -> OpenAIBatches:
 
 def batching(url: str) -> OpenAIBatches:
     """Return a judge."""
-    parameters = (("max_tokens", 64.0), ("temperature", "omitted"))
+    parameters = (("max_tokens", 64.0),)
     settings = JudgeSettings(JudgeId("gpt"), "openai-batch", MODEL, parameters)
     return OpenAIBatches(settings, Endpoint(url, "judge", CANARY))
 
@@ -190,6 +190,7 @@ def test_a_query_is_asked_in_a_batch_as_it_is_asked_alone(
         "body": {
             "model": MODEL,
             "max_completion_tokens": 64,
+            "temperature": 0.0,
             "messages": [
                 {"role": "system", "content": query.system},
                 {"role": "user", "content": query.user},
@@ -256,10 +257,34 @@ def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpen
 
     told = {each.query_key: each for each in answers if isinstance(each, NoReply)}
     assert [told[query.query_key].reason for query in asked[:3]] == ["rejected", *["errored"] * 2]
-    assert told[asked[1].query_key].detail.endswith("; set greedy = false")
+    assert told[asked[1].query_key].detail.endswith("; choose another model or server")
     assert sum(isinstance(each, Reply) for each in answers) == state.n_succeeded == 2
     assert sorted(fake.service.billed) == sorted(query.query_key for query in asked[3:])
     assert state.n_errored == 3
+
+
+def test_a_parameter_that_a_model_does_not_take_is_left_out_of_the_next_batch(
+    judge: OpenAIBatches, fake: FakeOpenAIBatches
+) -> None:
+    """The queries stay open and were not billed; a later command begins with what was learnt."""
+    asked = queries(2)
+    told: Json = {"message": "Unsupported value: 'temperature'", "param": "temperature"}
+    fake.service.refused = {query.query_key: (400, {"error": told}) for query in asked}
+
+    failures = [*judge.results(ended(judge, fake, 2))]
+    judge.create(asked)
+
+    assert {
+        (each.reason, each.fate, each.then) for each in failures if isinstance(each, NoReply)
+    } == {("errored", "refused", "go on")}
+    (refused,) = (each for failure in failures for each in failure.refused)
+    *_, content = fake.service.files.values()
+    assert b"temperature" not in content
+    settings = JudgeSettings(JudgeId("gpt"), "openai-batch", MODEL, (("max_tokens", 64.0),))
+    later = OpenAIBatches(settings, Endpoint(fake.url, "judge", CANARY), refused=[refused])
+    later.create(asked)
+    *_, content = fake.service.files.values()
+    assert b"temperature" not in content
 
 
 def test_a_refusal_is_a_reply_that_is_paid_for() -> None:

@@ -16,10 +16,8 @@ from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.judging.judge import JudgeTask, judge_open
-from commands.judging.panel import Parameters
 from commands.ports import Answer, Judge, NoReply, Reply, no_progress
 from commands.settings import api_keys
-from commands.settings.schema import MaxTokensKey
 from commands.spending.budget import BudgetReached, PriceUnknown, at_risk_usd
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
@@ -62,15 +60,6 @@ def served(
     given = {"api_key": None, "model": f"judge {model!r}", **fields}
     server = Endpoint(url, **given)  # type: ignore[arg-type]  # as each test needs
     return EndpointJudge(judge, server, n_at_a_time=n_at_a_time)
-
-
-def thinking(url: str, *, max_tokens_key: MaxTokensKey, greedy: bool) -> Judge:
-    """Return a judge on a server of reasoning models."""
-    temperature = () if greedy else (("temperature", "omitted"),)
-    parameters: Parameters = (("max_tokens", 64.0), *temperature)
-    judge = JudgeSettings(JudgeId("steady"), "endpoint", MODEL, parameters)
-    server = Endpoint(url, "judge 'steady'", api_key=None)
-    return EndpointJudge(judge, server, n_at_a_time=1, max_tokens_key=max_tokens_key)
 
 
 def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = (QUERY,)) -> list[Answer]:
@@ -121,35 +110,6 @@ def test_the_protocol_schema_asks_for_an_object_of_that_shape(fake: FakeOpenAI) 
         "type": "json_schema",
         "json_schema": wanted,
     }
-
-
-def test_a_reasoning_model_is_asked_in_its_own_words(fake: FakeOpenAI) -> None:
-    """It takes no temperature, and calls the longest reply by another name."""
-    fake.traffic.thinks = True
-
-    (reply,) = answers_of(thinking(fake.url, max_tokens_key="max_completion_tokens", greedy=False))
-
-    assert isinstance(reply, Reply)
-    assert {"temperature", "max_tokens"}.isdisjoint(fake.traffic.asked[0])
-    assert fake.traffic.asked[0]["max_completion_tokens"] == 64
-
-
-@pytest.mark.parametrize(
-    ("max_tokens_key", "greedy"), [("max_tokens", False), ("max_completion_tokens", True)]
-)
-def test_a_setting_that_the_model_does_not_take_is_learnt(
-    fake: FakeOpenAI, ledger: Ledger, max_tokens_key: MaxTokensKey, greedy: bool
-) -> None:
-    """The settings of yesterday keep working, and need not be right."""
-    fake.traffic.thinks = True
-    recorder, task = recorder_of(ledger, 1)
-    judge = thinking(fake.url, max_tokens_key=max_tokens_key, greedy=greedy)
-
-    done = judge_open(recorder, task, lambda *_: judge, on_progress=no_progress)
-
-    assert done.n_verdicts == len(fake.traffic.asked) - 1 == 2
-    assert len(recorder.state.refused_parameters) == 1
-    assert failures_in(ledger) == []
 
 
 def test_a_reply_is_kept_with_its_tokens_and_the_name_that_the_server_gave() -> None:

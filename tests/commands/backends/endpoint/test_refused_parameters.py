@@ -19,7 +19,7 @@ from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import no_progress
 from commands.spending.billing import LedgerBilling
 from commands.spending.price_table import price_table
-from ledger.events.requests import ParameterRefused
+from ledger.events.requests import ParameterRefused, RequestsSubmitted
 from ledger.identity import EntrantId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
@@ -148,6 +148,31 @@ def test_a_reasoning_model_judges_without_a_setting(ledger: Ledger) -> None:
     assert state.lost_usd == 0.0
 
 
+def untold(n: int, body: Json) -> Sent:
+    """Answer likewise through a gateway that hides whether the API itself refused."""
+    sent = reasoning(n, body)
+    if sent.status == 200:
+        return sent
+    words = WANTS_ANOTHER_NAME if "max_tokens" in body else DOES_NOT_SAMPLE
+    return Sent(400, {"error": {"message": words["message"], "param": words["param"]}})
+
+
+def test_a_rejection_that_was_perhaps_billed_is_recorded_before_another_is_sent(
+    ledger: Ledger,
+) -> None:
+    """Each request to the server has a record and a share of the cap of its own."""
+    with Gateway(untold) as gateway:
+        state = judge(gateway, ledger)
+        assert types_of(ledger).count("JudgeQuerySubmitted") == len(gateway.asked) == 8 + 2
+        assert state.lost_usd == 2.0
+        state, _ = generate(gateway, ledger, model="another")
+
+    assert len(state.verdicts) == 8
+    assert learnt(state) == NAMES * 2
+    sent = [each.event for each in ledger.read() if isinstance(each.event, RequestsSubmitted)]
+    assert sum(len(each.requests) for each in sent) == len(gateway.asked) - 10 == 4 + 2
+
+
 def test_what_is_learnt_is_recorded_before_the_first_answer(ledger: Ledger) -> None:
     """Whatever changes a request is on the ledger, with the server's words."""
     with Gateway(reasoning) as gateway:
@@ -202,7 +227,7 @@ def test_a_server_that_takes_neither_name_is_not_asked_for_ever(ledger: Ledger) 
 
     with (
         Gateway(neither) as gateway,
-        pytest.raises(ConfigurationError, match="set max_tokens_key"),
+        pytest.raises(ConfigurationError, match="choose another model or server"),
     ):
         judge(gateway, ledger)
 
