@@ -28,7 +28,7 @@ from commands.ports import (
     Tell,
 )
 from commands.spending.billing import learn_refused
-from commands.spending.budget import affordable_queries, at_risk_usd
+from commands.spending.budget import PriceUnknown, at_risk_usd, n_affordable
 from commands.spending.credible_usage import CredibleUsage
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.signals import stopping_gently
@@ -293,7 +293,7 @@ class Receipts:
         """Return the command that records an answer; tokens that cannot be are left out."""
         if not isinstance(answer, Reply) or answer.usage is None:
             return ReceiveAnswer(self._judge, answer, None, worst_usd)
-        n_input = None if query is None else n_input_at_most(query)
+        n_input = None if query is None else n_input_at_most(query, self._judge)
         if not self._credible.is_credible(answer.usage, n_input, self._judge.max_tokens):
             unpriced = replace(answer, usage=None)
             return ReceiveAnswer(self._judge, unpriced, None, worst_usd)
@@ -332,7 +332,11 @@ def affordable(
         return queries
     state = recorder.state
     bound_usd = state.spent_usd + task.spent_elsewhere_usd + at_risk_usd(state)
-    return affordable_queries(queries, task.pricing, cap_usd=task.max_usd, bound_usd=bound_usd)
+    worst_usd = [task.pricing.worst_usd([query.asked]) for query in queries]
+    known_usd = [usd for usd in worst_usd if usd is not None]
+    if len(known_usd) < len(worst_usd):
+        raise PriceUnknown(task.judge.model)
+    return queries[: n_affordable(known_usd, cap_usd=task.max_usd, bound_usd=bound_usd)]
 
 
 def reconcile_open(recorder: Recorder, task: JudgeTask) -> int:

@@ -21,6 +21,8 @@ from commands.judging.session import (
     JudgingPlan,
     asking_rules,
     judge_with_consent,
+    needs_consent,
+    offer_of_queries,
     plan_task,
     require_cap_can_be_kept,
 )
@@ -29,7 +31,6 @@ from commands.ports import Backends, Console
 from commands.settings.schema import Settings
 from commands.spending.consent import require_someone
 from commands.spending.forecast import PlannedCost, plan_cost
-from commands.spending.offer import PAID_PROVIDERS
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationPlanned
@@ -140,8 +141,9 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
         if task.judge in judges or task.open_in(recorder.state):
             plan = scoring.priced(recorder, task)
             require_key(task.judge, section_of(scoring.settings, task.judge))
-            if task.judge.provider in PAID_PROVIDERS:
-                require_someone(task.judge.model, scoring.options.spending, scoring.console)
+            if needs_consent(plan, []):
+                offer = offer_of_queries(recorder.state, plan.task, [])
+                require_someone(offer, scoring.options.spending, scoring.console)
             require_cap_can_be_kept(plan)
 
 

@@ -33,6 +33,7 @@ from commands.judging.waiting import (
 )
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
+from commands.settings.servers import is_on_own_network
 from commands.spending import budget, consent, pricing
 from commands.spending.endpoints import Request
 from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions, dollars
@@ -178,7 +179,7 @@ def require_cap_can_be_kept(plan: JudgingPlan) -> None:
         PriceUnknown: It has none.
     """
     if plan.task.max_usd is not None and plan.task.pricing.worst_usd([]) is None:
-        raise budget.PriceUnknown
+        raise budget.PriceUnknown(plan.judge.model)
 
 
 def agreed_to_all(
@@ -201,20 +202,15 @@ def agreed_to_all(
     if task.pricing is pricing.FREE_OF_CHARGE:
         return plan.options
     short, long = (_all_queries(state, task, longest=longest) for longest in (False, True))
-    most_usd = task.pricing.expected_usd(long)
-    if not long or not _needs_consent(task.judge, most_usd):
+    if not long or not needs_consent(plan, long):
         return plan.options
-    judging = Offer(
-        n_queries=len(long),
-        model=task.judge.model,
-        expected_usd=task.pricing.expected_usd(short),
-        worst_usd=_with_retries(task.pricing.worst_usd(long), task.rules),
-        spent_usd=state.spent_usd + task.spent_elsewhere_usd,
-        cap_usd=task.max_usd,
+    most_usd = task.pricing.expected_usd(long)
+    judging = replace(
+        offer_of_queries(state, task, long), expected_usd=task.pricing.expected_usd(short)
     )
     generating = consent.offer_of_requests(recorder, requests, book, spending)
     both = judging if generating is None else judging.with_other(generating)
-    consent.require_someone(judging.model, spending, console)
+    consent.require_someone(judging, spending, console)
     consent.require_within_cap(judging)
     consent.require_within_cap(both)
     _require_first_can_be_sent(state, task, short, generating)
@@ -253,13 +249,28 @@ def _all_queries(state: Tournament, task: JudgeTask, *, longest: bool) -> Sequen
     return [each.asked for each in (*task.open_in(state), *later)]
 
 
-def _needs_consent(judge: JudgeSettings, expected_usd: float | None) -> bool:
-    """Say whether queries cost money, as far as is known."""
-    return judge.provider in PAID_PROVIDERS or bool(expected_usd)
+def needs_consent(plan: JudgingPlan, queries: Sequence[JudgeQuery]) -> bool:
+    """Say whether queries cost money; without a price they may, on a server of somebody else."""
+    if plan.judge.provider in PAID_PROVIDERS:
+        return True
+    expected_usd = plan.task.pricing.expected_usd(queries)
+    if expected_usd is not None:
+        return expected_usd > 0
+    return not is_on_own_network(section_of(plan.settings, plan.judge).base_url)
 
 
-def _with_retries(once_usd: float | None, rules: AskingRules) -> float | None:
-    return None if once_usd is None else once_usd * (1 + rules.retries)
+def offer_of_queries(state: Tournament, task: JudgeTask, queries: Sequence[JudgeQuery]) -> Offer:
+    """Return what queries to a judge cost, retries included."""
+    expected_usd, once_usd = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
+    return Offer(
+        n_queries=len(queries),
+        model=task.judge.model,
+        expected_usd=expected_usd,
+        worst_usd=None if once_usd is None else once_usd * (1 + task.rules.retries),
+        spent_usd=state.spent_usd + task.spent_elsewhere_usd,
+        cap_usd=task.max_usd,
+        unpriced=(task.judge.model,) if expected_usd is None else (),
+    )
 
 
 def batch_ports(settings: Settings, backends: Backends, state: Tournament) -> BatchJudgeOf:
@@ -368,17 +379,10 @@ def _ask(
     task, spending = plan.task, plan.options.spending
     if task.pricing is pricing.FREE_OF_CHARGE:
         return
-    expected, once = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
-    if not queries or not _needs_consent(task.judge, expected):
-        return  # an endpoint without a price asks for no consent
+    if not queries or not needs_consent(plan, queries):
+        return
     require_key(task.judge, section_of(plan.settings, task.judge))
-    consent.require_someone(task.judge.model, spending, console)
-    offer = Offer(
-        n_queries=len(queries),
-        model=task.judge.model,
-        expected_usd=expected,
-        worst_usd=_with_retries(once, task.rules),
-        spent_usd=recorder.state.spent_usd + task.spent_elsewhere_usd,
-        cap_usd=task.max_usd,
-    )
-    consent.approve(offer, spending, console)
+    offer = offer_of_queries(recorder.state, task, queries)
+    consent.require_someone(offer, spending, console)
+    consent.require_within_cap(offer)
+    consent.require_yes(offer, spending, console)

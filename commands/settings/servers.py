@@ -1,6 +1,8 @@
 """The servers at which judges and endpoint entrants are asked, as the settings name them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from ipaddress import ip_address
 from typing import Final, NamedTuple, TypeAlias
 
 from commands.settings.makers import key_variables
@@ -12,6 +14,21 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 """The address of OpenAI's API, where settings name no other."""
 _JURY: Final = "[[jury]]"
 _ENTRANTS: Final = "[[entrants]]"
+
+
+_HOST: Final = re.compile(r"https?://(?:\[([^\]]*)\]|([^/:]*))")
+_OWN_DOMAINS: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+
+
+def is_on_own_network(base_url: str | None) -> bool:
+    """Say whether a server is on this machine or its network by its address: nobody bills it."""
+    if base_url is None or (found := _HOST.match(base_url)) is None:
+        return False
+    host = found[1] or found[2]
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.lower().endswith(_OWN_DOMAINS)
 
 
 class Server(NamedTuple):

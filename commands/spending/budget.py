@@ -6,15 +6,10 @@ that are not settled.
 
 from collections.abc import Sequence
 from math import fsum
-from typing import TypeVar
 
 from commands.errors import Refused
 from commands.spending.offer import dollars
-from commands.spending.pricing import Pricing
-from projections.tournament.remaining import Unanswered
 from projections.tournament.state import Tournament
-
-Open = TypeVar("Open", bound=Unanswered)
 
 
 class BudgetReached(Refused):
@@ -30,34 +25,13 @@ class BudgetReached(Refused):
 
 
 class PriceUnknown(Refused):
-    """The cap cannot be kept: the judge has no price."""
+    """The cap cannot be kept: a model has no price."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
         super().__init__(
-            "a cap is set, and this judge has no price; add one with [judge] prices = FILE"
+            f"a cap is set, and {model} has no price, so it cannot be kept; add one with [judge]"
+            " prices = FILE"
         )
-
-
-def affordable_queries(
-    queries: Sequence[Open], pricing: Pricing, *, cap_usd: float, bound_usd: float
-) -> Sequence[Open]:
-    """Return as many of the first queries as cannot cost more than is left of the cap.
-
-    Args:
-        queries: The queries to send, in order.
-        pricing: The prices of the judge that is asked.
-        cap_usd: The cap in dollars.
-        bound_usd: Dollars spent, in flight or perhaps billed, at worst.
-
-    Raises:
-        BudgetReached: Not even the first is affordable.
-        PriceUnknown: The judge has no price.
-    """
-    worst_usd = [pricing.worst_usd([query.asked]) for query in queries]
-    known_usd = [usd for usd in worst_usd if usd is not None]
-    if len(known_usd) < len(worst_usd):
-        raise PriceUnknown
-    return queries[: n_affordable(known_usd, cap_usd=cap_usd, bound_usd=bound_usd)]
 
 
 def n_affordable(worst_usd: Sequence[float], *, cap_usd: float, bound_usd: float) -> int:

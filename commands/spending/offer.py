@@ -26,6 +26,7 @@ class Offer:
     worst_usd: float | None
     spent_usd: float
     cap_usd: float | None
+    unpriced: tuple[str, ...] = ()  # models without a price
 
     def with_other(self, other: "Offer") -> "Offer":
         """Return an offer of both, under the other's cap, and by what counts against that."""
@@ -37,6 +38,7 @@ class Offer:
             worst_usd=_sum(other.worst_usd, self.worst_usd),
             spent_usd=other.spent_usd,
             cap_usd=other.cap_usd,
+            unpriced=(*other.unpriced, *self.unpriced),
         )
 
     @property
@@ -48,9 +50,10 @@ class Offer:
     def question(self) -> str:
         """The question to the user."""
         cap = "" if self.cap_usd is None else f", cap {dollars(self.cap_usd)}"
+        unknown = f" The price of {', '.join(self.unpriced)} is unknown." if self.unpriced else ""
         return (
             f"Submit {self.requests} for about {dollars(self.expected_usd)}"
-            f" (at worst {dollars(self.worst_usd)}{cap})?"
+            f" (at worst {dollars(self.worst_usd)}{cap})?{unknown}"
         )
 
 

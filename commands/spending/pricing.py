@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from commands.settings.schema import CacheTtl, Settings
+from commands.settings.sections import EndpointSection
+from commands.settings.servers import is_on_own_network
 from commands.spending.price_table import PricedModel, PriceTable, price_table
 from ledger.events.money import Price, Usage, cost_usd
 from ledger.events.registration import JudgeSettings
+from ledger.identity import EntrantId
 from projections.tournament.estimate import CountedQuery, TokenModel, n_input_at_most, token_model
 from projections.tournament.spend import is_free
 from projections.tournament.state import Tournament
@@ -120,7 +123,7 @@ class TokenPricing:
 
     def _worst(self, model: PricedModel, query: JudgeQuery, max_tokens: int) -> float:
         """Return the cost if every byte were a token, at the dearest input price."""
-        n_input = n_input_at_most(query)
+        n_input = n_input_at_most(query, self.judge)
         plain = Usage(n_input=n_input, n_output=max_tokens)
         written = self._written(n_input, n_input=0, n_output=max_tokens)
         if model.row.caches_unasked:
@@ -148,6 +151,7 @@ class PriceBook:
     own: Path | None  # the user's price table, before the shipped one
     cache: CacheTtl
     retries: int
+    hosted: frozenset[EntrantId] = frozenset()  # on servers that may bill what has no price here
 
     @cached_property
     def table(self) -> PriceTable:
@@ -193,4 +197,9 @@ def price_book(settings: Settings, folder: Path) -> PriceBook:
     """Return the price book of the settings; relative paths start from the folder."""
     asked = settings.judge
     own = None if asked.prices is None else folder / asked.prices
-    return PriceBook(own, asked.cache, asked.retries)
+    hosted = frozenset(
+        EntrantId(section.id)
+        for section in settings.entrants
+        if isinstance(section, EndpointSection) and not is_on_own_network(section.base_url)
+    )
+    return PriceBook(own, asked.cache, asked.retries, hosted)

@@ -107,9 +107,13 @@ def n_bytes_of(query: JudgeQuery) -> int:
     return n_bytes(query.system) + n_bytes(query.user)
 
 
-def n_input_at_most(query: JudgeQuery) -> int:
-    """Return an upper bound on a prompt's tokens: a token has at least one byte."""
-    return n_bytes_of(query) + FRAME_TOKENS
+def n_input_at_most(query: JudgeQuery, judge: JudgeSettings) -> int:
+    """Return an upper bound on a prompt's tokens: a token has at least one byte.
+
+    What a judge's settings add to the request may become tokens, too.
+    """
+    further = str(dict(judge.parameters).get("extra_body", ""))
+    return n_bytes_of(query) + n_bytes(further) + FRAME_TOKENS
 
 
 def may_have_used(usage: Usage, n_input: int | None, n_output: int | None) -> bool:

@@ -159,7 +159,7 @@ def test_a_judge_without_a_price_is_found_out_before_a_capped_run_generates(
     done = tourney(priced_folder, "run", "--yes", "--max-usd", "100", url=waiting_fake.url)
 
     assert done.code == 5, done.err
-    assert "a cap is set, and this judge has no price; add one with [judge] prices" in done.err
+    assert "has no price, so it cannot be kept; add one with [judge] prices" in done.err
     assert not server.traffic.asked
 
 

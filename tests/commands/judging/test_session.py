@@ -242,18 +242,41 @@ def test_a_key_is_needed_by_paid_judges_only(
     require_key(gpt, section)
 
 
+def local_at(base_url: str) -> Settings:
+    """Return settings with the judge `local` on a server."""
+    served = {"id": "local", "provider": "endpoint", "model": "local", "base_url": base_url}
+    return settings(jury=[served])
+
+
 @pytest.mark.parametrize("named", ["reference", "local"])
-def test_a_judge_without_a_price_is_asked_without_consent(
+def test_a_judge_without_a_price_is_asked_without_consent_on_the_users_own_network(
     recorder: Recorder, batches: ScriptedBatchJudge, named: str
 ) -> None:
     """Nobody is asked to agree to nothing."""
     terminal, direct = Terminal(answer=False), preferring_tuned()
-    chosen = plan(recorder, terminal, JudgingOptions(judge=named))
+    own = local_at("http://10.0.0.7:8000/v1")
+    chosen = plan(recorder, terminal, JudgingOptions(judge=named), own)
 
     done = judge_with_consent(recorder, chosen, Scripted(direct, batches), terminal.console)
 
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert (len(direct.asked), terminal.asked) == (4, [])
+
+
+def test_a_judge_without_a_price_on_the_servers_of_others_needs_consent(
+    recorder: Recorder, batches: ScriptedBatchJudge
+) -> None:
+    """It may cost money; the question says that nobody knows how much."""
+    terminal, direct = Terminal(answer=False), preferring_tuned()
+    hosted = local_at("https://api.example.com/v1")
+    chosen = plan(recorder, terminal, JudgingOptions(judge="local"), hosted)
+
+    with pytest.raises(Refused, match="not confirmed"):
+        judge_with_consent(recorder, chosen, Scripted(direct, batches), terminal.console)
+
+    assert direct.asked == []
+    (question,) = terminal.asked
+    assert question.endswith("? The price of local is unknown.")
 
 
 def test_what_failed_for_good_is_asked_again_if_the_user_says_so(

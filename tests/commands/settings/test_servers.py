@@ -6,7 +6,7 @@ import pytest
 
 from commands.settings.api_keys import ANTHROPIC_KEYS
 from commands.settings.schema import DEFAULT_MODEL, JudgeSection
-from commands.settings.servers import Server, server_of_judge, servers_of
+from commands.settings.servers import Server, is_on_own_network, server_of_judge, servers_of
 from tests.support.builders.commands import MINIMAL, settings_in
 
 
@@ -83,3 +83,23 @@ model = "m"
 def test_settings_that_name_no_judge_have_the_offline_one(tmp_path: Path) -> None:
     """The quickstart must not be told to find a key."""
     assert servers_of(settings_in(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "is_own"),
+    [
+        ("http://localhost:8000/v1", True),
+        ("http://127.0.0.1:8000", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://10.1.2.3/v1", True),
+        ("https://vllm:8000/v1", True),
+        ("http://gpu.local/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("http://8.8.8.8/v1", False),
+        ("https://localhost.example.com/v1", False),
+        (None, False),
+    ],
+)
+def test_a_server_of_ones_own_is_told_by_its_address(base_url: str | None, is_own: bool) -> None:
+    """Others may bill what has no price here."""
+    assert is_on_own_network(base_url) is is_own

@@ -1,6 +1,6 @@
 """The cap on spending: nothing is sent that could go beyond it, nothing billed is left out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,49 +12,30 @@ from commands.decisions.recorder import Recorder
 from commands.errors import ProviderError, Refused
 from commands.judging.judge import JudgeTask, judge_open
 from commands.ports import Answer, NoReply, no_progress
-from commands.spending.budget import BudgetReached, affordable_queries, at_risk_usd
-from commands.spending.pricing import FREE_OF_CHARGE
+from commands.spending.budget import BudgetReached, at_risk_usd, n_affordable
 from ledger.events.judging import JudgeQueryFailed
 from ledger.events.money import Usage
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.fold import fold
-from projections.tournament.remaining import AskingRules, OpenQuery, open_queries
+from projections.tournament.remaining import AskingRules
 from projections.tournament.spend import Spend, spend_of
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import USED, ended, planned_batch, sent
 from tests.support.builders.commands import JUDGE, PowerCut, failed, record_answers, reply
-from tests.support.builders.events import STREAM, key, opened, prompt, responses, verdict
+from tests.support.builders.events import STREAM, key, opened, prompt, verdict
 from tests.support.builders.money import FlatRate
 from tests.support.scripted import ScriptedJudge
-from tests.support.specification import after
-
-FOUR_PROMPTS = [prompt(f"p{n}") for n in range(4)]
-OPENED = opened(prompts=FOUR_PROMPTS)
-QUERIES = open_queries(
-    after(*OPENED, *responses(after(*OPENED))),
-    [each.prompt_id for each in FOUR_PROMPTS],
-    JUDGE,
-    AskingRules(retries=0),
-)
 
 
-def affordable(
-    cap_usd: float, usd: float | None = 1.0, *, spent: float = 0.0, in_flight: float = 0.0
-) -> Sequence[OpenQuery]:
-    """Return what may be sent of eight queries."""
-    return affordable_queries(QUERIES, FlatRate(usd), cap_usd=cap_usd, bound_usd=spent + in_flight)
+def affordable(cap_usd: float, usd: float = 1.0, *, spent: float = 0.0) -> int:
+    """Return how many of eight requests may be sent."""
+    return n_affordable([usd] * 8, cap_usd=cap_usd, bound_usd=spent)
 
 
 def test_the_first_queries_that_fit_are_asked() -> None:
     """A portion that is paid for is better than none."""
-    assert affordable(3.5) == QUERIES[:3]
-    assert affordable(8.0) == QUERIES
-
-
-def test_what_is_spent_and_what_is_in_flight_is_not_there_any_more() -> None:
-    """A cap is of the tournament, not of the run; a batch on its way is as good as paid."""
-    assert affordable(8.0, spent=4.0, in_flight=2.0) == QUERIES[:2]
+    assert [affordable(3.5), affordable(8.0), affordable(8.0, spent=6.0)] == [3, 8, 2]
 
 
 def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
@@ -65,25 +46,10 @@ def test_a_cap_that_is_reached_stops_before_the_next_query() -> None:
     )
 
     with pytest.raises(BudgetReached, match=said) as caught:
-        affordable(3.0, spent=2.0, in_flight=0.5)
+        affordable(3.0, spent=2.5)
 
     assert (caught.value.cap_usd, caught.value.bound_usd) == (3.0, 2.5)
     assert caught.value.exit_code == 5
-
-
-def test_a_cap_on_an_unknown_price_refuses() -> None:
-    """Nothing is priced at nothing for want of a price."""
-    with pytest.raises(Refused, match="this judge has no price; add one with"):
-        affordable(100.0, usd=None)
-
-
-def test_a_judge_on_this_machine_is_never_refused() -> None:
-    """It costs nothing, so any cap holds."""
-    affordable = affordable_queries(QUERIES, FREE_OF_CHARGE, cap_usd=0.01, bound_usd=0.01)
-
-    assert affordable == QUERIES
-    assert FREE_OF_CHARGE.expected_usd([each.asked for each in QUERIES]) == 0.0
-    assert FREE_OF_CHARGE.price_of(Usage(n_input=1, n_output=1)) is None
 
 
 @given(
@@ -94,12 +60,12 @@ def test_a_judge_on_this_machine_is_never_refused() -> None:
 def test_what_is_affordable_never_exceeds_the_cap(cap: float, usd: float, spent: float) -> None:
     """Hard means hard; and as much as fits is asked."""
     try:
-        n = len(affordable(cap, usd, spent=spent))
+        n = affordable(cap, usd, spent=spent)
     except BudgetReached:
         n = 0
 
     assert n == 0 or spent + n * usd <= cap + 1e-9
-    assert n == len(QUERIES) or spent + (n + 1) * usd > cap - 1e-9
+    assert n == 8 or spent + (n + 1) * usd > cap - 1e-9
 
 
 EIGHT_PROMPTS = [prompt(f"p{n}") for n in range(8)]  # 16 queries

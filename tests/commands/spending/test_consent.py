@@ -1,11 +1,19 @@
 """Consent before money is spent: who is asked, about what, and when the answer is no."""
 
+from dataclasses import replace
+
 import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import Confirm, Console, no_progress
-from commands.spending.consent import approve, approve_requests, require_someone
+from commands.spending.budget import PriceUnknown
+from commands.spending.consent import (
+    approve_requests,
+    require_someone,
+    require_within_cap,
+    require_yes,
+)
 from commands.spending.endpoints import Request
 from commands.spending.offer import Offer, SpendingOptions, no_price
 from commands.spending.pricing import PriceBook
@@ -44,19 +52,19 @@ def offer(cap_usd: float | None = None) -> Offer:
 
 def test_without_a_terminal_consent_is_given_beforehand_or_not_at_all() -> None:
     """A job at night must fail before it generates anything, not when it comes to judging."""
-    require_someone("gpt", SpendingOptions(agreed=True), console(None))
-    require_someone("gpt", SpendingOptions(), console(Asked().confirm))
+    require_someone(offer(), SpendingOptions(agreed=True), console(None))
+    require_someone(offer(), SpendingOptions(), console(Asked().confirm))
 
-    why = r"^requests to gpt cost money, .* --yes --max-usd N; .* or `evaluate` shows the cost$"
+    why = r"^requests to claude-opus-5-5 cost money, .* --yes --max-usd N; .* shows the cost$"
     with pytest.raises(Refused, match=why):
-        require_someone("gpt", SpendingOptions(), console(None))
+        require_someone(offer(), SpendingOptions(), console(None))
 
 
 def test_an_offer_is_confirmed_with_its_dollars() -> None:
     """Nobody agrees to an amount that is not said."""
     asked = Asked()
 
-    approve(offer(), SpendingOptions(), console(asked.confirm))
+    require_yes(offer(), SpendingOptions(), console(asked.confirm))
 
     assert asked == [offer().question]
     assert "about $2.00 (at worst $3.00)" in asked[0]
@@ -65,17 +73,13 @@ def test_an_offer_is_confirmed_with_its_dollars() -> None:
 def test_a_no_sends_nothing() -> None:
     """It ends the command."""
     with pytest.raises(Refused, match=r"^not confirmed: nothing was sent$"):
-        approve(offer(), SpendingOptions(), console(Asked(answer=False).confirm))
+        require_yes(offer(), SpendingOptions(), console(Asked(answer=False).confirm))
 
 
 def test_an_offer_above_the_cap_is_refused_before_anybody_is_asked() -> None:
     """A yes would not help; what is spent counts against the cap."""
-    asked = Asked()
-
     with pytest.raises(Refused, match=r"^the cap is \$2\.50: \$1\.00 is spent, and 4 requests to"):
-        approve(offer(cap_usd=2.5), SpendingOptions(agreed=True), console(asked.confirm))
-
-    assert not asked
+        require_within_cap(offer(cap_usd=2.5))
 
 
 @pytest.mark.parametrize("who", [HERE, UNPRICED])
@@ -99,6 +103,30 @@ def test_a_model_without_a_price_is_told_where_there_is_a_cap(
 
     why = f"{no_price('org/mine')}; until then"
     assert told == [f"{why} --max-usd does not count it"] * n_told
+
+
+HOSTED = replace(BOOK, hosted=frozenset({UNPRICED.entrant_id}))
+
+
+def test_a_hosted_model_without_a_price_is_asked_only_with_consent(recorder: Recorder) -> None:
+    """Whoever runs the server may bill it; the question says that nobody knows how much."""
+    asked, requests = Asked(), [Request(who, "Why?") for who in (UNPRICED, PRICED)]
+
+    approve_requests(recorder, requests, HOSTED, SpendingOptions(), console(asked.confirm))
+
+    (question,) = asked
+    assert question.startswith("Submit 2 requests to org/mine, claude-opus-5-5 for about $? (at")
+    assert question.endswith("? The price of org/mine is unknown.")
+    with pytest.raises(Refused, match=r"\(org/mine has no price\), .* --yes, or add a price with"):
+        approve_requests(recorder, requests, HOSTED, SpendingOptions(), console(None))
+
+
+def test_a_cap_on_a_hosted_model_without_a_price_is_refused(recorder: Recorder) -> None:
+    """It could not be kept, and a yes to an unknown amount is none."""
+    spending = SpendingOptions(agreed=True, max_usd=9.0)
+
+    with pytest.raises(PriceUnknown, match=r"org/mine has no price, .* add one with \[judge\]"):
+        approve_requests(recorder, [Request(UNPRICED, "?")], HOSTED, spending, console(None))
 
 
 def test_requests_to_endpoints_are_offered_as_one(recorder: Recorder) -> None:

@@ -158,7 +158,7 @@ def test_no_reply_costs_more_than_the_worst(model: str, text: str, data: DataObj
     scale = data.draw(st.sampled_from((1, 2_000)))  # beyond 100,000 tokens, too
     asked = question(text)._replace(user=text * scale)
     each = pricing(model, in_batch=in_batch, cache=cache)
-    n_input = data.draw(st.integers(min_value=0, max_value=n_input_at_most(asked)))
+    n_input = data.draw(st.integers(min_value=0, max_value=n_input_at_most(asked, each.judge)))
     n_written, n_read = 0, 0
     if cache != "off":
         n_written = data.draw(st.integers(min_value=0, max_value=n_input))
@@ -285,7 +285,7 @@ def test_a_cache_that_nobody_asked_for_is_part_of_the_worst_case(tmp_path: Path)
         for each in (sol, mini)
     }
 
-    n_input = n_input_at_most(question())
+    n_input = n_input_at_most(question(), sol)
     assert worst["gpt-6.2-sol"] == pytest.approx((n_input * 2.0 * 1.25 + 9 * 10.0) / 1e6)
     assert worst["gpt-5-mini"] == pytest.approx((n_input * 0.25 + 9 * 2.0) / 1e6)
 

@@ -262,7 +262,11 @@ def test_no_prompt_takes_more_tokens_than_bytes_and_a_frame(system: str, user: s
     """Tokenizers fall back to single bytes, never to less: the worst case rests on it."""
     question = questions(known(*world()))[0]._replace(system=system, user=user)
 
-    assert n_input_at_most(question) == len((system + user).encode()) + FRAME_TOKENS
+    n_most = len((system + user).encode()) + FRAME_TOKENS
+    assert n_input_at_most(question, OPUS) == n_most
+    body = '{"thinking":true}'
+    thinking = judge(parameters=(("extra_body", body),))
+    assert n_input_at_most(question, thinking) == n_most + len(body)
 
 
 @pytest.mark.parametrize(
