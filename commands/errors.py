@@ -133,14 +133,6 @@ class DoneWithGaps(TourneyError):
     exit_code: ClassVar[int] = 6
 
 
-class NotReady(TourneyError):
-    """This machine or ledger is not ready for a run."""
-
-    def __init__(self, parts: Sequence[str]) -> None:
-        super().__init__(f"not ready: {', '.join(parts)}; see the findings above")
-        self.parts = parts
-
-
 class NoCredentials(TourneyError):
     """A provider needs an API key, and there is none, or a wrong one."""
 

@@ -20,9 +20,13 @@ from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
 from commands.evaluating.plan import evaluate_with_consent, plan_evaluations
-from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.scoring import Scoring, require_judges, score_with_consent
-from commands.judging.session import JudgingOptions, judge_with_consent, plan_judging
+from commands.judging.session import (
+    JudgingOptions,
+    judge_with_consent,
+    plan_judging,
+    require_none_in_flight,
+)
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.register import selected_prompts
 from commands.spending.offer import SpendingOptions

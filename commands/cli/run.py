@@ -22,7 +22,7 @@ from commands.cli.shared.workspace import workspace
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import table_of
-from commands.errors import ConfigurationError, DoneWithGaps, MissingExtra, NotReady, counted
+from commands.errors import ConfigurationError, DoneWithGaps, MissingExtra, counted
 from commands.importing.prompts import read_answers_table, read_prompts
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
@@ -36,6 +36,7 @@ from commands.settings.starting.new_tournament import (
     lay_out,
 )
 from commands.spending.offer import SpendingOptions
+from ledger.errors import TourneyError
 from ledger.store import utc_now
 from projections.tournament.compared import Account
 
@@ -228,4 +229,4 @@ def doctor(
     writer.write(table_of(Finding, findings, "tourney/doctor@1", "This machine"))
     bad = [finding.what for finding in findings if finding.grade == "bad"]
     if bad:
-        raise NotReady(bad)
+        raise TourneyError(f"not ready: {', '.join(bad)}; see the findings above")

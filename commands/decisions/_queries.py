@@ -16,7 +16,6 @@ from commands.decisions.commands import (
     ReceiveAnswer,
     ReopenBatch,
     ReopenQuery,
-    ShareScore,
     SubmitBatch,
     SubmitQuery,
 )
@@ -38,16 +37,8 @@ _NO_VERDICT: Final[Mapping[str, judging.FailureReason]] = {
 }
 
 
-class NeverSubmitted(TourneyError):
-    """A reply answers a query that this tournament did not submit."""
-
-    def __init__(self, query_key: Digest) -> None:
-        super().__init__(f"a reply came for query {query_key}, which was never submitted")
-        self.query_key = query_key
-
-
 def decide_on_query(
-    command: SubmitQuery | ReceiveAnswer | ReopenQuery | ShareScore, state: Tournament
+    command: SubmitQuery | ReceiveAnswer | ReopenQuery, state: Tournament
 ) -> tuple[Event, ...]:
     """Return the events that a command adds to a query."""
     match command:
@@ -57,8 +48,6 @@ def decide_on_query(
             return receive(command, state)
         case ReopenQuery(failure=failure):
             return reopen(failure, state)
-        case ShareScore(query_key=key, scoring=scoring, samples=samples):
-            return (judging.ScoreShared(query_key=key, scoring=scoring, samples=samples),)
 
 
 def submit(
@@ -122,7 +111,7 @@ def receive(command: ReceiveAnswer, state: Tournament) -> tuple[Event, ...]:
     if state.is_answered(key) and not is_awaited:  # perhaps another's, and never submitted here
         return ()
     if key not in state.attempts:
-        raise NeverSubmitted(key)
+        raise TourneyError(f"a reply came for query {key}, which was never submitted")
     event = _read(command, state.attempts[key], state.scales.get(key))
     # an attempt fails once; what was read is kept even after a failure of its attempt
     is_read = not isinstance(event, judging.JudgeQueryFailed)

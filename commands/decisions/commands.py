@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from commands.ports import Answer, BatchState, GeneratedText, GenerationFailure
 from ledger.events import registration
-from ledger.events.evaluations import SampleName
-from ledger.events.judging import JudgeQueryFailed
+from ledger.events.judging import JudgeQueryFailed, ScoreShared
 from ledger.events.money import Price
 from ledger.events.ratings import RatingsPublished
 from ledger.events.requests import Charge, ParameterRefused, ServerFacts
@@ -43,10 +42,14 @@ class RecordResponse:
 
 
 @dataclass(frozen=True)
-class ImportResponse:
-    """Record a response that was generated elsewhere."""
+class RecordFact:
+    """Record what was found elsewhere as it is, unless it is known.
 
-    response: ResponseGenerated
+    That is a response that was imported, a parameter that a server does not take, or further
+    samples with an answer that was sent to a judge before.
+    """
+
+    fact: ResponseGenerated | ParameterRefused | ScoreShared
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,6 @@ class SettleRequests:
     model: str
     charges: tuple[Charge, ...]
     price_table: str | None = None
-
-
-@dataclass(frozen=True)
-class LearnParameter:
-    """Record that a server does not take a parameter."""
-
-    refused: ParameterRefused
 
 
 @dataclass(frozen=True)
@@ -103,15 +99,6 @@ class ReopenQuery:
     """Ask a query again whose last attempt failed for good."""
 
     failure: JudgeQueryFailed
-
-
-@dataclass(frozen=True)
-class ShareScore:
-    """Record that further samples have an answer that was sent to a judge before."""
-
-    query_key: Digest
-    scoring: Digest
-    samples: tuple[SampleName, ...]
 
 
 @dataclass(frozen=True)
@@ -179,14 +166,12 @@ class PublishRatings:
 Command: TypeAlias = (
     OpenTournament
     | RecordResponse
-    | ImportResponse
+    | RecordFact
     | SubmitRequests
     | SettleRequests
-    | LearnParameter
     | SubmitQuery
     | ReceiveAnswer
     | ReopenQuery
-    | ShareScore
     | PlanBatch
     | SubmitBatch
     | DropBatch

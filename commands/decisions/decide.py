@@ -16,7 +16,7 @@ from commands.decisions._queries import decide_on_batch, decide_on_query
 from commands.ports import GeneratedText, GenerationFailure
 from ledger.events import judging, registration, responses
 from ledger.events.registry import Event
-from ledger.events.requests import RequestsSettled, RequestsSubmitted
+from ledger.events.requests import ParameterRefused, RequestsSettled, RequestsSubmitted
 from projections.tournament.matches import PlannedResponse
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import POLICIES
@@ -26,7 +26,7 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
     """Return the events that a command adds; none if they are recorded already.
 
     Raises:
-        NeverSubmitted: An answer came for a query that was not submitted.
+        TourneyError: An answer came for a query that was not submitted.
         KeyError: A policy is unknown, or a match to reconcile lacks a verdict.
     """
     match command:
@@ -34,16 +34,11 @@ def decide(command: commands.Command, state: Tournament) -> tuple[Event, ...]:
             return _open(command, state)
         case commands.RecordResponse():
             return _record(command, state)
-        case commands.ImportResponse(response=response):
-            return () if response.response_key in state.responses else (response,)
-        case commands.SubmitRequests() | commands.SettleRequests() | commands.LearnParameter():
-            return _step(command, state)
-        case (
-            commands.SubmitQuery()
-            | commands.ReceiveAnswer()
-            | commands.ReopenQuery()
-            | commands.ShareScore()
-        ):
+        case commands.RecordFact(fact=fact):
+            return () if _is_known(fact, state) else (fact,)
+        case commands.SubmitRequests() | commands.SettleRequests():
+            return (_requests(command, state),)
+        case commands.SubmitQuery() | commands.ReceiveAnswer() | commands.ReopenQuery():
             return decide_on_query(command, state)
         case (
             commands.PlanBatch()
@@ -82,6 +77,18 @@ def _knows(state: Tournament, event: registration.Registration) -> bool:
             return event.reference in state.judges
         case _:
             assert_never(event)
+
+
+def _is_known(
+    fact: responses.ResponseGenerated | ParameterRefused | judging.ScoreShared, state: Tournament
+) -> bool:
+    match fact:
+        case responses.ResponseGenerated():
+            return fact.response_key in state.responses
+        case ParameterRefused():
+            return any(each.natural_key == fact.natural_key for each in state.refused_parameters)
+        case judging.ScoreShared():
+            return False  # the evaluations know, and are not asked here
 
 
 def _record(command: commands.RecordResponse, state: Tournament) -> tuple[Event, ...]:
@@ -133,15 +140,11 @@ def _failed(cell: PlannedResponse, result: GenerationFailure) -> responses.Respo
     )
 
 
-def _step(
-    command: commands.SubmitRequests | commands.SettleRequests | commands.LearnParameter,
-    state: Tournament,
-) -> tuple[Event, ...]:
-    if isinstance(command, commands.LearnParameter):
-        known = {each.natural_key for each in state.refused_parameters}
-        return () if command.refused.natural_key in known else (command.refused,)
+def _requests(
+    command: commands.SubmitRequests | commands.SettleRequests, state: Tournament
+) -> Event:
     if isinstance(command, commands.SubmitRequests):
-        submitted = RequestsSubmitted(
+        return RequestsSubmitted(
             number=state.requests.n_submitted + 1,
             entrant=command.entrant,
             model=command.model,
@@ -149,15 +152,13 @@ def _step(
             worst_usd=tuple(command.worst_usd.values()),
             server=command.server or UNSET,
         )
-        return (submitted,)
-    settled = RequestsSettled(
+    return RequestsSettled(
         number=state.requests.n_settled + 1,
         entrant=command.entrant,
         model=command.model,
         charges=command.charges,
         price_table=command.price_table,
     )
-    return (settled,)
 
 
 def _reconcile(command: commands.ReconcilePair, state: Tournament) -> tuple[Event, ...]:

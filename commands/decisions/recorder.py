@@ -15,12 +15,11 @@ from commands.decisions.commands import (
     Command,
     DropBatch,
     EndBatch,
-    LearnParameter,
     ReceiveAnswer,
     ReconcilePair,
+    RecordFact,
     RecordResponse,
     SettleRequests,
-    ShareScore,
     SubmitBatch,
 )
 from commands.decisions.decide import decide
@@ -198,7 +197,7 @@ def count_missing_verdicts(
 _STILL_VALID: Final = (
     # these have happened
     *(RecordResponse, ReceiveAnswer, SettleRequests, SubmitBatch, DropBatch, EndBatch),
-    *(ReconcilePair, ShareScore, LearnParameter),  # more answers do not change it
+    *(ReconcilePair, RecordFact),  # more answers do not change it
 )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from commands.decisions.commands import ImportResponse, OpenTournament
+from commands.decisions.commands import OpenTournament, RecordFact
 from commands.decisions.decide import partial_response
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, counted, first_lines, place_and_fault
@@ -107,7 +107,7 @@ def import_responses(
         refused = f"{counted(len(imported.bad), 'line')} cannot be imported; nothing was imported"
         remedy = "correct them, or use --skip-bad to skip them"
         raise ConfigurationError([f"{refused}; {remedy}", *bad_lines(imported.bad)])
-    recorder.record(opening, *(ImportResponse(each.response) for each in imported.new))
+    recorder.record(opening, *(RecordFact(each.response) for each in imported.new))
     return imported
 
 

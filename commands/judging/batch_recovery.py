@@ -15,7 +15,7 @@ from commands.decisions.commands import DropBatch, EndBatch, ReopenBatch, Submit
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchGone, NotAnswering, NotFound, ResultsLost, counted
 from commands.judging.judge import JudgeTask
-from commands.judging.waiting import Polling
+from commands.judging.waiting import BatchOptions
 from commands.ports import BatchJudge, BatchJudgeOf, BatchState
 from ledger.errors import TourneyError
 from ledger.events.judging import JudgeBatchSubmitted
@@ -35,35 +35,14 @@ class FateUnknown(TourneyError):
     """Whether a planned batch is with the provider cannot be known yet."""
 
 
-class AnotherWorkspace(TourneyError):
-    """The API key does not see the batches that were sent before."""
-
-    def __init__(self, provider_batch_id: str) -> None:
-        super().__init__(
-            f"this API key does not see batch {provider_batch_id}, so it may not see a planned"
-            " batch, either; use the key of the workspace that sent it"
-        )
-        self.provider_batch_id = provider_batch_id
-
-
-class NotTheSameQuestions(TourneyError):
-    """A planned batch has queries that this version of tourney would not make."""
-
-    def __init__(self, batch: Batch, n_unknown: int) -> None:
-        super().__init__(
-            f"{n_unknown} queries of the batch planned at position {batch.recorded.position} are"
-            " unknown to this version of tourney; continue with the version that planned it"
-        )
-
-
 def port_for(state: Tournament, batch: Batch, port_of: BatchJudgeOf) -> BatchJudge:
     """Return the port of the judge that a batch was planned for."""
     return port_of(state.judges[batch.planned.judge])
 
 
-def now_at(port: BatchJudge, polling: Polling) -> datetime:
+def now_at(port: BatchJudge, options: BatchOptions) -> datetime:
     """Return the time by the provider's clock, or by ours if it does not tell the time."""
-    return port.now() or polling.now()
+    return port.now() or options.now()
 
 
 def resolve_batch(
@@ -88,7 +67,7 @@ def resolve_batch(
 
     Raises:
         FateUnknown: It cannot be known yet.
-        AnotherWorkspace: The API key does not see the batches that were sent before.
+        TourneyError: The API key does not see the batches that were sent before.
         NotAnswering: The provider does not answer at present.
     """
     port = port_for(recorder.state, batch, port_of)
@@ -124,7 +103,10 @@ def _require_same_workspace(state: Tournament, batch: Batch, port_of: BatchJudge
     try:
         port_for(state, newest, port_of).retrieve(newest.submitted.provider_batch_id)
     except BatchGone as error:
-        raise AnotherWorkspace(newest.submitted.provider_batch_id) from error
+        raise TourneyError(
+            f"this API key does not see batch {newest.submitted.provider_batch_id}, so it may not"
+            " see a planned batch, either; use the key of the workspace that sent it"
+        ) from error
 
 
 def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
@@ -138,8 +120,11 @@ def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
     open_before = _open_as_of(recorder, batch.recorded.position - 1, judge)
     asked = {each.asked.query_key: each for each in open_before}
     queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
-    if len(queries) < len(batch.planned.queries):
-        raise NotTheSameQuestions(batch, len(batch.planned.queries) - len(queries))
+    if (n_unknown := len(batch.planned.queries) - len(queries)) > 0:
+        raise TourneyError(
+            f"{n_unknown} queries of the batch planned at position {batch.recorded.position} are"
+            " unknown to this version of tourney; continue with the version that planned it"
+        )
     return queries
 
 

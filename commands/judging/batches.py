@@ -28,12 +28,12 @@ from commands.errors import (
     SpendLimitReached,
     counted,
 )
-from commands.judging.abandoned import close_abandoned
 from commands.judging.batch_recovery import SKEW, FateUnknown, now_at, sent_since
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
+    close_abandoned,
     reconcile_open,
     still_open,
 )
@@ -143,7 +143,7 @@ class _BatchJudging:
     ) -> None:
         self._recorder, self._task, self._port, self._options = recorder, task, port, options
         self._reception = reception
-        self._at_most = options.batch_queries
+        self._at_most = options.most_queries
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._uncertain: dict[Digest, BatchUncertain] = {}  # its batches that may not exist
         self._n_dropped = 0
@@ -151,7 +151,7 @@ class _BatchJudging:
     def judge(self, chosen: Sequence[Unanswered]) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
         stays_warm = self._options.stays_warm
-        if stays_warm is not None and self._options.polling.waits:
+        if stays_warm is not None and self._options.waits:
             self._send_now(self._prewarming(chosen, stays_warm))
             self._reception.receive_all()
         self._reception.receive_all(partial(self._send_now, chosen))
@@ -173,7 +173,7 @@ class _BatchJudging:
         A provider's cache belongs to a workspace, as its batches do: a key that does not see the
         batches of an earlier command does not find what they cached, either.
         """
-        since = now_at(self._port, self._options.polling) - stays_warm
+        since = now_at(self._port, self._options) - stays_warm
         return any(
             batch.planned.judge.label == self._task.judge.judge_id
             and batch.planned.planned_at > since
@@ -253,7 +253,7 @@ class _BatchJudging:
         asked = [query.asked for query in queries]
         expected, worst = task.pricing.expected_usd(asked), task.pricing.worst_usd(asked)
         told, version = self._port.now(), self._recorder.state.version
-        now = told or self._options.polling.now()
+        now = told or self._options.now()
         plan = PlanBatch(task.judge, tuple(queries), expected, worst, task.max_usd, planned_at=now)
         try:
             self._recorder.record(plan)
@@ -297,7 +297,7 @@ class _BatchJudging:
             BatchRefused: The provider does not take it, and does not have it.
             BatchUncertain: Whether the batch exists is not known.
         """
-        delays_s = islice(self._options.polling.delays_s(), _MOST_WAITS)
+        delays_s = islice(self._options.delays_s(), _MOST_WAITS)
         while True:
             try:
                 return self._port.create(asked)
@@ -314,7 +314,7 @@ class _BatchJudging:
             return False
         wait_s = delay_s if refusal.asked_s is None else refusal.asked_s
         if wait_s <= _LONGEST_WAIT_S:
-            self._options.polling.sleep(wait_s)
+            self._options.sleep(wait_s)
         return wait_s <= _LONGEST_WAIT_S
 
     def _taken(

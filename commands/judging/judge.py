@@ -15,7 +15,6 @@ from commands.asking.pool import Pool, settle_all
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable, Refused
-from commands.judging.abandoned import close_abandoned, is_lost
 from commands.judging.unreadable import ReadingBrake
 from commands.ports import (
     Answer,
@@ -33,6 +32,7 @@ from commands.spending.credible_usage import CredibleUsage
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError
+from ledger.events.judging import JudgeQueryFailed
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, PromptId
 from projections.tournament import remaining
@@ -136,6 +136,35 @@ def judge_open(
     n_reconciled = reconcile_open(recorder, task)
     n_verdicts = sum(recorder.state.is_answered(each.asked.query_key) for each in asked)
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
+
+
+def close_abandoned(recorder: Recorder) -> Mapping[Digest, int]:
+    """Record that requests of a process that died were perhaps billed.
+
+    Returns:
+        The queries of all requests that were perhaps billed, with the attempt: the command that
+        begins may send these again, and not what is lost from now on.
+    """
+    state, why = recorder.state, "the process ended before its answer"
+    judges = {judge.judge_id: judge for judge in state.judges.values()}
+    lost = (
+        ReceiveAnswer(
+            judges[sent.judge],
+            NoReply(query_key, "errored", why, "perhaps billed"),
+            worst_usd=sent.worst_usd,
+        )
+        for query_key, sent in state.under_way.items()
+    )
+    recorder.record(*lost)
+    failures = recorder.state.query_failures
+    return {key: failure.attempt for key, failure in failures.items() if is_lost(failure)}
+
+
+def is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None) -> bool:
+    """Say whether a request was perhaps billed, other than that of an earlier attempt."""
+    if failure is None or failure.fate != "perhaps billed":
+        return False
+    return failure.attempt != attempt_before
 
 
 class _DirectJudging:

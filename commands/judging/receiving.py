@@ -29,7 +29,7 @@ from commands.judging.batch_recovery import (
     resolve_batch,
 )
 from commands.judging.judge import Receipts
-from commands.judging.waiting import BatchOptions, Watch
+from commands.judging.waiting import SETTLE_S, BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
 from ledger.errors import TourneyError
 from ledger.events.registration import Reference
@@ -45,7 +45,7 @@ class BatchReceiver:
 
     def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
         self._recorder, self._port_of, self._options = recorder, port_of, options
-        self._watch = Watch(options.polling, options.tell)
+        self._watch = Watch(options)
         # batches of unknown fate, by the provider's clock and by ours, which either may stand
         self._sought_since: dict[Digest, tuple[datetime, datetime]] = {}
         self._received: Counter[Digest] = Counter()  # answers by batch
@@ -65,7 +65,7 @@ class BatchReceiver:
         Raises:
             ProviderError: A provider fails for good.
         """
-        if self._options.polling.waits:
+        if self._options.waits:
             self.receive_all()
         else:
             self._look()
@@ -91,10 +91,10 @@ class BatchReceiver:
         Raises:
             WorkInFlight: There is no such batch now, and the command does not wait.
         """
-        for delay_s in self._options.polling.delays_s():
+        for delay_s in self._options.delays_s():
             if self._look() or not self._recorder.state.open_batches:
                 return
-            if not self._options.polling.waits:
+            if not self._options.waits:
                 raise WorkInFlight(self._in_flight())
             self._watch.sleep(delay_s, self._standing)
 
@@ -136,20 +136,20 @@ class BatchReceiver:
 
     def _resolve(self, key: Digest) -> None:
         """Find out whether a planned batch exists, if that can be known already."""
-        polling, is_new = self._options.polling, key not in self._sought_since
+        options, is_new = self._options, key not in self._sought_since
         batch = self._recorder.state.batches[key]
-        now, ours = now_at(self._port(batch), polling), polling.now()
+        now, ours = now_at(self._port(batch), options), options.now()
         since, ours_since = self._sought_since.setdefault(key, (now, ours))
         # a plan from the future, made before the clock was set back, counts as made at `since`
         age = max(now - min(batch.planned.planned_at, since), ours - ours_since)
-        left_s = polling.settle_s - age.total_seconds()
+        left_s = SETTLE_S - age.total_seconds()
         try:
             told = resolve_batch(self._recorder, self._port_of, batch, left_s, now=now)
         except FateUnknown as error:
             if is_new:
-                self._options.tell(str(error))
+                options.tell(str(error))
         else:
-            self._options.tell(told)
+            options.tell(told)
 
     def _port(self, batch: Batch) -> BatchJudge:
         return port_for(self._recorder.state, batch, self._port_of)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from commands.decisions.commands import ShareScore
+from commands.decisions.commands import RecordFact
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
-from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgeTask
 from commands.judging.panel import require_key, section_of
 from commands.judging.session import (
@@ -25,6 +24,7 @@ from commands.judging.session import (
     offer_of_queries,
     plan_task,
     require_cap_can_be_kept,
+    require_none_in_flight,
 )
 from commands.judging.unreadable import tell_unscored
 from commands.ports import Backends, Console
@@ -34,6 +34,7 @@ from commands.spending.forecast import PlannedCost, plan_cost
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.errors import TourneyError
 from ledger.events.evaluations import EvaluationPlanned
+from ledger.events.judging import ScoreShared
 from ledger.identity import JudgeId
 from projections.evaluations.judged import Scorers, score_questions, unlinked
 from projections.evaluations.samples import Items
@@ -203,9 +204,11 @@ def _n_unscored(state: Tournament, task: JudgeTask) -> int:
     return sum(not state.is_answered(key) for key in {*task.keys_in(state)} - open_keys)
 
 
-def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[ShareScore]:
+def _shared(recorder: Recorder, task: JudgeTask) -> Iterator[RecordFact]:
     """Yield which samples have an answer that was sent on behalf of others."""
     known, _ = recorder.evaluations()
     for each in task.answers:
         if recorder.state.was_asked(each.asked.query_key) and (more := unlinked(known, each)):
-            yield ShareScore(each.asked.query_key, each.scoring, more)
+            yield RecordFact(
+                ScoreShared(query_key=each.asked.query_key, scoring=each.scoring, samples=more)
+            )

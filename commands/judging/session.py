@@ -12,9 +12,8 @@ from pathlib import Path
 
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
-from commands.errors import ConfigurationError, counted
+from commands.errors import ConfigurationError, WorkInFlight, counted
 from commands.judging.batches import judge_in_batches, reconciling
-from commands.judging.batches_in_flight import batches_not_received
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
@@ -23,14 +22,7 @@ from commands.judging.judge import (
 from commands.judging.panel import id_of_mode, require_key, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
-from commands.judging.waiting import (
-    KEPT,
-    LONGEST_POLL_S,
-    MOST_QUERIES,
-    SETTLE_S,
-    BatchOptions,
-    Polling,
-)
+from commands.judging.waiting import KEPT, BatchOptions
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.settings.servers import is_on_own_network
@@ -40,7 +32,7 @@ from commands.spending.offer import PAID_PROVIDERS, Offer, SpendingOptions, doll
 from ledger.events.judging import FailureReason
 from ledger.events.ratings import Mode
 from ledger.events.registration import JudgeSettings
-from ledger.identity import JudgeId, PromptId
+from ledger.identity import Digest, JudgeId, PromptId
 from projections.tournament.matches import pairings
 from projections.tournament.remaining import (
     AskingRules,
@@ -163,12 +155,11 @@ def batch_options(
 ) -> BatchOptions:
     """Return how batches are sent and received, by the settings and the options."""
     return BatchOptions(
-        batch_queries=MOST_QUERIES,
+        cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
+        console.tell,
+        console.on_progress,
+        waits=options.waits,
         stays_warm=KEPT.get(section.cache) if options.mode == "headline" else None,
-        polling=Polling(LONGEST_POLL_S, SETTLE_S, waits=options.waits),
-        pricing_of=cache(lambda judge: book.pricing(judge, recorder.state, scored=scored)),
-        tell=console.tell,
-        on_progress=console.on_progress,
     )
 
 
@@ -311,6 +302,46 @@ def judge_with_consent(
         tell=console.tell,
         approve=approve,
     )
+
+
+def batches_not_received(state: Tournament, judge: JudgeSettings) -> Iterator[str]:
+    """Yield a message for each batch in flight that this command does not receive."""
+    for batch in state.batches.values():
+        if batch.is_open and batch.stream != state.stream:
+            yield (
+                f"a batch of tournament {batch.stream!r} is in flight; its queries are not sent"
+                " again; receive it with that tournament's settings"
+            )
+        elif batch.is_open and not judge.is_batched:
+            yield (
+                f"a batch to {batch.planned.judge.label!r} is in flight; its queries are not sent"
+                " again; `tourney batch wait` receives it"
+            )
+
+
+def require_none_in_flight(state: Tournament, task: JudgeTask) -> None:
+    """Require that no batch in flight holds queries of a task without an answer.
+
+    Raises:
+        WorkInFlight: One does: it is another tournament's, or the judge's provider was changed.
+    """
+    asked = _in_flight(state, task)
+    for batch in state.batches.values():
+        if batch.is_open and not asked.isdisjoint(batch.planned.queries):
+            is_own = batch.stream == state.stream
+            settings = f"receive them with the settings of tournament {batch.stream!r}"
+            raise WorkInFlight(
+                f"{counted(len(asked), 'query', 'queries')} to {task.judge.judge_id!r} in batches"
+                f" with the provider;"
+                f" {'`tourney batch wait` receives them' if is_own else settings}"
+            )
+
+
+def _in_flight(state: Tournament, task: JudgeTask) -> frozenset[Digest]:
+    if not state.in_flight:
+        return frozenset()
+    asked = frozenset(task.keys_in(state)) & state.in_flight
+    return frozenset(key for key in asked if not state.is_answered(key))
 
 
 def wait_for_batches(

@@ -15,12 +15,9 @@ from ledger.store import utc_now
 
 _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
-LONGEST_POLL_S: Final = 60.0
-"""The longest time between two polls of a batch."""
+_LONGEST_POLL_S: Final = 60.0
 SETTLE_S: Final = 300.0
 """After so long a batch that was sent, and that the provider does not list, never arrived."""
-MOST_QUERIES: Final = 2000
-"""The most queries in one batch, unless the provider takes fewer."""
 _JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 _BETWEEN_LINES: Final = timedelta(minutes=1)
 KEPT: Final[Mapping[CacheTtl, timedelta]] = {
@@ -31,43 +28,34 @@ KEPT: Final[Mapping[CacheTtl, timedelta]] = {
 
 
 @dataclass(frozen=True)
-class Polling:
-    """How often to poll, how long to wait, and the clock to do it by."""
+class BatchOptions:
+    """How batches are sent, priced and polled, and the clock to do it by."""
 
-    poll_s: float  # longest time between two polls
-    settle_s: float  # after it, a batch that was sent must show at the provider
+    pricing_of: Callable[[JudgeSettings], Pricing]
+    tell: Tell
+    on_progress: OnProgress
     waits: bool = True  # False: poll once, and leave the rest to a later command
+    stays_warm: timedelta | None = None  # after a prewarm; None: there is none
+    most_queries: int = 2000  # in one batch; fewer where the provider takes fewer
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = utc_now
     rng: random.Random = field(default_factory=random.Random)  # no secret
 
     def delays_s(self) -> Iterator[float]:
-        """Yield the delays between polls: longer and longer, up to `poll_s`."""
-        delay_s = min(_FIRST_S, self.poll_s)
+        """Yield the delays between polls: longer and longer, up to a minute."""
+        delay_s = _FIRST_S
         while True:
             yield delay_s * self.rng.uniform(1 - _JITTER, 1 + _JITTER)
-            delay_s = min(delay_s * _GROWTH, self.poll_s)
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """How batches are sent and polled, by the settings and the command line."""
-
-    batch_queries: int  # in one batch, at most; fewer where the provider takes fewer
-    stays_warm: timedelta | None  # after a prewarm; None: there is none
-    polling: Polling
-    pricing_of: Callable[[JudgeSettings], Pricing]
-    tell: Tell
-    on_progress: OnProgress
+            delay_s = min(delay_s * _GROWTH, _LONGEST_POLL_S)
 
 
 class Watch:
     """Tells each minute where a wait stands, and since when a provider has not answered."""
 
-    def __init__(self, polling: Polling, tell: Tell) -> None:
-        self._polling, self._tell = polling, tell
+    def __init__(self, options: BatchOptions) -> None:
+        self._options, self._tell = options, options.tell
         self._began_at: datetime | None = None  # None: nobody has waited yet
-        self._told_at = polling.now()
+        self._told_at = options.now()
         self._silent_since: datetime | None = None
         self._why_silent: str | None = None
 
@@ -78,25 +66,25 @@ class Watch:
                 self._tell("the provider answers again")
             self._silent_since = None
         elif self._silent_since is None or why_silent != self._why_silent:
-            self._silent_since = self._silent_since or self._polling.now()
+            self._silent_since = self._silent_since or self._options.now()
             self._tell(f"the provider does not answer: {why_silent}")
         self._why_silent = why_silent
 
     def sleep(self, seconds: float, standing: Callable[[], str]) -> None:
         """Wait; once a minute, tell what has come so far."""
         if self._began_at is None:
-            self._began_at = self._told_at = self._polling.now()
+            self._began_at = self._told_at = self._options.now()
         while seconds > 0:
-            left = self._told_at + _BETWEEN_LINES - self._polling.now()
+            left = self._told_at + _BETWEEN_LINES - self._options.now()
             if left <= timedelta():
                 self._tell(self._line(self._began_at, standing()))
-                self._told_at, left = self._polling.now(), _BETWEEN_LINES
+                self._told_at, left = self._options.now(), _BETWEEN_LINES
             part_s = min(seconds, left.total_seconds())
-            self._polling.sleep(part_s)
+            self._options.sleep(part_s)
             seconds -= part_s
 
     def _line(self, began_at: datetime, standing: str) -> str:
-        waited = f"waiting for {_lasting(self._polling.now() - began_at)}: {standing}"
+        waited = f"waiting for {_lasting(self._options.now() - began_at)}: {standing}"
         if self._silent_since is None:
             return waited
         since = f"{self._silent_since.astimezone():%H:%M:%S}"

@@ -16,7 +16,6 @@ from commands.decisions.recorder import Recorder
 from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
 from commands.judging import session
-from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.judging.panel import require_key, section_of
 from commands.ports import Backends, Console
@@ -200,7 +199,7 @@ def run_tournament(
     )
     judging = plan(options=options)  # again: what was generated counts against the cap
     judged = session.judge_with_consent(recorder, judging, backends, console)
-    require_none_in_flight(recorder.state, judging.task)
+    session.require_none_in_flight(recorder.state, judging.task)
     terms = PublicationTerms(
         mode=options.mode,
         judge=judging.judge.judge_id,

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from commands.decisions.commands import LearnParameter, SettleRequests, SubmitRequests
+from commands.decisions.commands import RecordFact, SettleRequests, SubmitRequests
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
 from commands.ports import GenerationTask, Tell
@@ -28,7 +28,7 @@ from projections.tournament.requests import EntrantKey, RequestKey
 
 def learn_refused(recorder: Recorder, refused: Sequence[ParameterRefused], tell: Tell) -> None:
     """Record what servers were found not to take, and tell what is sent in its place."""
-    recorder.record(*map(LearnParameter, refused))
+    recorder.record(*map(RecordFact, refused))
     for each in refused:
         otherwise = f"{each.instead} is sent instead" if each.instead else "it is left out"
         tell(

@@ -6,19 +6,19 @@ from typing import Any, Literal, TypeAlias, get_args
 import pytest
 from msgspec import structs
 
-from commands.decisions._queries import NeverSubmitted
 from commands.decisions.commands import (
     Command,
-    ImportResponse,
     PublishRatings,
     ReceiveAnswer,
     ReconcilePair,
+    RecordFact,
     RecordResponse,
     ReopenQuery,
     SubmitQuery,
 )
 from commands.decisions.decide import decide
 from commands.ports import GeneratedText, GenerationFailure, NoReply
+from ledger.errors import TourneyError
 from ledger.events.judging import (
     Fate,
     JudgeQueryFailed,
@@ -171,8 +171,8 @@ def test_a_response_made_elsewhere_is_kept_where_there_is_none() -> None:
     """What was generated here is known to be the entrant's; a file's is only said to be."""
     imported = structs.replace(generated(), text="theirs", imported_from=key("a file"))
 
-    given(*OPENED).when(ImportResponse(imported)).then(imported)
-    given(*OPENED, generated()).when(ImportResponse(imported)).then()
+    given(*OPENED).when(RecordFact(imported)).then(imported)
+    given(*OPENED, generated()).when(RecordFact(imported)).then()
 
 
 def test_a_failure_to_answer_is_a_fact_of_its_own() -> None:
@@ -348,7 +348,7 @@ def test_a_verdict_that_was_asked_for_as_json_is_read_as_json() -> None:
 def test_a_reply_to_a_query_never_submitted_is_refused() -> None:
     """It belongs to somebody else's tournament, or a backend mixed up its keys."""
     given(*ANSWERED).when(ReceiveAnswer(JUDGE, reply(KEY))).then_raises(
-        NeverSubmitted, f"query {KEY}, which was never submitted"
+        TourneyError, f"query {KEY}, which was never submitted"
     )
 
 

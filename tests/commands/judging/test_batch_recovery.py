@@ -9,10 +9,11 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import BatchRefused, BatchUncertain, NotFound, WorkInFlight
-from commands.judging.batch_recovery import AnotherWorkspace, adopt_named, forget_batch
+from commands.judging.batch_recovery import adopt_named, forget_batch
 from commands.judging.waiting import BatchOptions
 from commands.ports import Answer, BatchState, NoReply
 from ledger.auditing.audit import audit
+from ledger.errors import TourneyError
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch
@@ -94,7 +95,7 @@ def test_a_batch_that_shows_late_is_taken_up(
 
     how = batching(clock)
     queries = open_now(recorder)
-    judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
+    judged(recorder, port, replace(how, sleep=sleep))
 
     assert statuses(recorder) == ["ended"]
 
@@ -185,7 +186,7 @@ def test_a_full_queue_is_waited_for(recorder: Recorder, clock: Clock) -> None:
     """A provider that takes no more now takes more when a batch has ended."""
     port = FullQueue(prefer_tuned, ends_at_once=False, now=clock.now)
 
-    done = judged(recorder, port, ending(port, batching(clock, batch_queries=1)), retries=0)
+    done = judged(recorder, port, ending(port, batching(clock, most_queries=1)), retries=0)
 
     assert done.n_verdicts == N_QUERIES
     assert statuses(recorder).count("ended") == N_QUERIES
@@ -201,7 +202,7 @@ def test_another_workspaces_key_gives_nothing_up(
         judged(again(recorder, ledger), port, batching(clock))
     stranger = ScriptedBatchJudge(prefer_tuned, now=clock.now)
 
-    with pytest.raises(AnotherWorkspace, match="batch_1"):
+    with pytest.raises(TourneyError, match="does not see batch batch_1"):
         judged(again(recorder, ledger), stranger, batching(clock))
 
     assert stranger.asked == []

@@ -95,7 +95,7 @@ def test_queries_are_split_into_batches_of_the_size_that_is_set(
     recorder: Recorder, port: ScriptedBatchJudge, clock: Clock
 ) -> None:
     """Small batches move the progress, and end one by one."""
-    judged(recorder, port, batching(clock, batch_queries=3))
+    judged(recorder, port, batching(clock, most_queries=3))
 
     sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
     assert sorted(sizes) == [1, 3]
@@ -282,7 +282,7 @@ def test_a_spend_limit_stops_at_once(
     port.fail_next(SpendLimitReached("monthly limit"), accepts=False)
 
     with pytest.raises(SpendLimitReached):
-        judged(recorder, port, batching(clock, batch_queries=1))
+        judged(recorder, port, batching(clock, most_queries=1))
 
     assert (port.asked, clock.slept_s) == ([], [])
 
@@ -455,7 +455,7 @@ def test_what_a_merge_answers_between_two_batches_is_not_sent(
             return super().create(queries)
 
     port = Merging(prefer_tuned, now=clock.now)
-    judged(recorder, port, batching(clock, batch_queries=2))
+    judged(recorder, port, batching(clock, most_queries=2))
 
     assert len(port.asked) == 2
 
@@ -478,7 +478,7 @@ def test_the_total_is_what_came_and_what_is_still_asked(
 ) -> None:
     """What is asked again is more to do; what has come stays counted."""
     told: list[tuple[int, int]] = []
-    how = batching(clock, batch_queries=3)
+    how = batching(clock, most_queries=3)
 
     judged(recorder, port, replace(how, on_progress=lambda _, *counts: told.append(counts)))
 
@@ -527,14 +527,14 @@ def of_twenty(ledger: Ledger) -> tuple[Recorder, JudgeTask]:
     return recorder, JudgeTask(JUDGE, [*map(PromptId, names)], AskingRules(retries=1))
 
 
-@pytest.mark.parametrize("batch_queries", [100, 15])
+@pytest.mark.parametrize("most_queries", [100, 15])
 def test_a_batch_without_a_readable_verdict_is_not_repeated(
-    ledger: Ledger, clock: Clock, batch_queries: int
+    ledger: Ledger, clock: Clock, most_queries: int
 ) -> None:
     """It is paid for as a whole; that it will be no better the next time is seen before."""
     recorder, task = of_twenty(ledger)
     port = ScriptedBatchJudge(lambda _: "Hm.", now=clock.now)
-    how = batching(clock, batch_queries=batch_queries)
+    how = batching(clock, most_queries=most_queries)
 
     with pytest.raises(NothingReadable, match="16 replies in a row"):
         judge_in_batches(recorder, task, lambda _: port, how)

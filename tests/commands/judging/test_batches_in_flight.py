@@ -4,8 +4,8 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
-from commands.judging.batches_in_flight import batches_not_received, require_none_in_flight
 from commands.judging.judge import JudgeTask
+from commands.judging.session import batches_not_received, require_none_in_flight
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger

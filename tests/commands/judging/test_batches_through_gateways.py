@@ -353,7 +353,7 @@ class DollarEach(FlatRate):
 
 def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
     """Run a command that judges what the cap allows, a query a batch."""
-    how = batching(clock, batch_queries=1, pricing=DollarEach(1.0))
+    how = batching(clock, most_queries=1, pricing=DollarEach(1.0))
     task = JudgeTask(maker.judge, [P1, P2], AskingRules(1), how.pricing_of, max_usd=CAP_USD)
     judge_in_batches(recorder, task, lambda _: maker.port, how)
 

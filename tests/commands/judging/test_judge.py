@@ -6,12 +6,12 @@ from threading import Event
 
 import pytest
 
-from commands.decisions._queries import NeverSubmitted
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.ports import LocalJudge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
+from ledger.errors import TourneyError
 from ledger.events.judging import PairReconciled
 from ledger.events.money import Usage
 from ledger.identity import Digest, PromptId, StreamId
@@ -221,7 +221,7 @@ def test_a_reply_under_an_unknown_key_stops_the_run(recorder: Recorder) -> None:
     """A backend that mixes up its keys would give verdicts to the wrong pairs."""
     port = ScriptedJudge(lambda query: reply(Digest(query.query_key[::-1])))
 
-    with pytest.raises(NeverSubmitted):
+    with pytest.raises(TourneyError, match="never submitted"):
         judged(recorder, port)
 
 

@@ -299,7 +299,7 @@ def test_a_batch_that_broke_off_is_not_blamed_on_the_next_one(
 
     told: list[str] = []
     port = Suspended(prefer_tuned, ends_at_once=False, now=clock.now)
-    how = replace(batching(clock, waits=False, tell=told.append), batch_queries=2)
+    how = replace(batching(clock, waits=False, tell=told.append), most_queries=2)
     with pytest.raises(WorkInFlight):
         judged(recorder, port, how)
     port.end()
@@ -452,7 +452,7 @@ def test_a_deleted_batch_does_not_keep_the_others_from_being_received(
     """And the error says how it is given up."""
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     with pytest.raises(WorkInFlight):
-        judged(recorder, port, batching(clock, waits=False, batch_queries=2))
+        judged(recorder, port, batching(clock, waits=False, most_queries=2))
     port.end()
     port.delete("batch_1")
 
@@ -549,7 +549,7 @@ def test_each_batch_is_received_where_it_was_sent(ledger: Ledger, clock: Clock) 
         task = JudgeTask(each, [P1, P2], AskingRules(1))
         with pytest.raises(WorkInFlight):
             judge_in_batches(
-                recorder, task, ports.__getitem__, batching(clock, waits=False, batch_queries=3)
+                recorder, task, ports.__getitem__, batching(clock, waits=False, most_queries=3)
             )
     for port in ports.values():
         port.end()
@@ -572,7 +572,7 @@ def test_a_batch_that_is_invalid_stops_the_command_and_costs_no_query_its_turn(
         port.find_invalid("model_not_found: no such model")
 
     with pytest.raises(BatchRefused, match="is not billed: model_not_found: no such model"):
-        judged(recorder, port, replace(how, polling=replace(how.polling, sleep=sleep)))
+        judged(recorder, port, replace(how, sleep=sleep))
 
     assert statuses(recorder) == ["ended"]
     assert len(port.asked) == N_QUERIES

@@ -9,7 +9,6 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
-from commands.judging.batches_in_flight import require_none_in_flight
 from commands.judging.judge import JudgingSummary
 from commands.judging.panel import require_key
 from commands.judging.session import (
@@ -19,6 +18,7 @@ from commands.judging.session import (
     judge_with_consent,
     plan_judging,
     require_cap_can_be_kept,
+    require_none_in_flight,
 )
 from commands.ports import BatchJudge, Billing, Console, Generator, LocalJudge, no_progress
 from commands.settings.api_keys import ANTHROPIC_KEYS

@@ -94,7 +94,7 @@ def while_waiting(
     how: BatchOptions, clock: Clock, at: dict[timedelta, Callable[[], None]]
 ) -> BatchOptions:
     """Return the same options, but that things happen so long after noon."""
-    return replace(how, polling=replace(how.polling, sleep=Later(clock, at).sleep))
+    return replace(how, sleep=Later(clock, at).sleep)
 
 
 def test_looking_is_repeated_with_growing_delays(
@@ -116,7 +116,7 @@ def test_each_minute_a_line_says_where_the_wait_stands(
 ) -> None:
     """A terminal that says nothing for hours looks as if it hung."""
     told: list[str] = []
-    how = batching(clock, batch_queries=3, tell=told.append)
+    how = batching(clock, most_queries=3, tell=told.append)
 
     judged(recorder, remote, while_waiting(how, clock, {timedelta(minutes=125): remote.end}))
 
@@ -136,7 +136,7 @@ def test_what_has_come_is_counted_in_that_line(
 ) -> None:
     """The wait goes on for what is asked again."""
     told: list[str] = []
-    how = batching(clock, batch_queries=3, tell=told.append)
+    how = batching(clock, most_queries=3, tell=told.append)
 
     def end_first() -> None:
         remote.cancel("batch_1")
@@ -250,12 +250,12 @@ def test_what_has_ended_is_received_before_the_rest_is_sent_and_nobody_waits(
 ) -> None:
     """Half of the first batch was canceled: it is owed, and work is in flight until it is here."""
     with pytest.raises(WorkInFlight):
-        judged(recorder, remote, batching(clock, waits=False, batch_queries=3), limit=3)
+        judged(recorder, remote, batching(clock, waits=False, most_queries=3), limit=3)
     remote.cancel("batch_1")
     later = again(recorder, ledger)
 
     with pytest.raises(WorkInFlight, match="4 queries in 2 batches"):
-        judged(later, remote, batching(clock, waits=False, batch_queries=3))
+        judged(later, remote, batching(clock, waits=False, most_queries=3))
 
     assert statuses(later) == ["ended", "in flight", "in flight"]
     assert clock.slept_s == []

@@ -10,7 +10,7 @@ import pytest
 from commands.decisions.recorder import Recorder
 from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
-from commands.judging.waiting import BatchOptions, Polling
+from commands.judging.waiting import BatchOptions
 from commands.ports import Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Price, Usage
@@ -80,7 +80,7 @@ def paid(query: JudgeQuery) -> Reply:
 def batching(
     clock: Clock,
     *,
-    batch_queries: int = 100,
+    most_queries: int = 100,
     waits: bool = True,
     stays_warm: timedelta | None = None,
     pricing: Pricing = FREE_OF_CHARGE,
@@ -88,18 +88,27 @@ def batching(
 ) -> BatchOptions:
     """Return how batches are handled, by that clock."""
     rng = random.Random(0)  # noqa: S311  # no secret
-    waiting = Polling(60.0, SETTLE_S, waits=waits, sleep=clock.sleep, now=clock.now, rng=rng)
-    return BatchOptions(batch_queries, stays_warm, waiting, lambda _: pricing, tell, no_progress)
+    return BatchOptions(
+        lambda _: pricing,
+        tell,
+        no_progress,
+        waits=waits,
+        stays_warm=stays_warm,
+        most_queries=most_queries,
+        sleep=clock.sleep,
+        now=clock.now,
+        rng=rng,
+    )
 
 
 def ending(port: ScriptedBatchJudge, how: BatchOptions) -> BatchOptions:
     """Return the same, but that sleeping lets the provider's batches end."""
 
     def sleep(seconds: float) -> None:
-        how.polling.sleep(seconds)
+        how.sleep(seconds)
         port.end()
 
-    return replace(how, polling=replace(how.polling, sleep=sleep))
+    return replace(how, sleep=sleep)
 
 
 def open_now(recorder: Recorder) -> list[JudgeQuery]:
