@@ -2,22 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from commands.backends._reference_judge import ReferenceJudge
-from commands.errors import BatchRefused, BatchUncertain, SpendLimitReached
-from commands.ports import GenerationFailure, GenerationTask, LocalJudge, NoReply, Reply
+from commands.ports import GenerationFailure, GenerationTask, LocalJudge
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import echo
-from tests.support.builders.events import key
 from tests.support.contracts import (
-    QUERIES,
-    TASKS,
     BatchJudgeContract,
     GeneratorContract,
     JudgeContract,
 )
-from tests.support.scripted import ScriptedBatchJudge, ScriptedGenerator, ScriptedJudge, answered
+from tests.support.scripted import ScriptedBatchJudge, ScriptedGenerator, ScriptedJudge
 
 
 class TestReferenceJudge(JudgeContract):
@@ -65,31 +59,6 @@ def base_only(task: GenerationTask) -> str | GenerationFailure:
     return GenerationFailure(task.response_key, "out_of_memory", "16 GiB were not enough")
 
 
-@pytest.mark.parametrize(("batch", "sizes"), [(1, [1] * 6), (4, [4, 2]), (10, [6])])
-def test_a_scripted_generator_yields_batches_of_its_size(batch: int, sizes: list[int]) -> None:
-    """A rehearsal of a kill needs to know what was in flight."""
-    generator = ScriptedGenerator(echo, batch=batch)
-
-    batches = list(generator.generate(TASKS))
-
-    assert [len(each) for each in batches] == sizes
-    assert generator.asked == list(TASKS)
-
-
-def test_a_scripted_judge_may_reply_whole_or_not_at_all() -> None:
-    """Refusals and silence are rehearsed as well as verdicts."""
-    refusal = Reply(key("refused"), "I cannot.", stop_reason="refusal", model="scripted")
-    replies = iter([refusal, None, "VERDICT: A", None])
-    judge = ScriptedJudge(lambda _: next(replies))
-
-    given = list(answered(judge, QUERIES))
-
-    assert given[0] == refusal
-    whole = [each for each in given if isinstance(each, Reply)]
-    assert [each.stop_reason for each in whole] == ["refusal", "end_turn"]
-    assert judge.asked == list(QUERIES)
-
-
 START = datetime(2026, 10, 1, tzinfo=UTC)
 
 
@@ -113,48 +82,3 @@ class TestScriptedBatchJudge(BatchJudgeContract):
     def lose(self, provider_batch_id: str, /) -> None:
         """Keep the results no longer."""
         self.judge.lose_results(provider_batch_id)
-
-
-def test_batches_may_end_at_once() -> None:
-    """Most tests need not wait."""
-    judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
-
-    created = judge.create(QUERIES)
-
-    assert judge.retrieve(created.provider_batch_id).has_ended
-    assert judge.asked == list(QUERIES)
-
-
-def test_a_scripted_batch_counts_what_failed() -> None:
-    """The counts are what an ended batch is recorded with."""
-    reasons = iter(["errored", "rejected", "expired", "canceled"])
-    judge = ScriptedBatchJudge(lambda query: NoReply(query.query_key, next(reasons), "scripted"))  # type: ignore[arg-type]  # each is one of the reasons
-
-    state = judge.retrieve(judge.create(QUERIES).provider_batch_id)
-
-    assert state.n_succeeded == 0
-    assert (state.n_errored, state.n_canceled, state.n_expired) == (2, 1, 1)
-
-
-def test_a_batch_may_be_accepted_and_nobody_told() -> None:
-    """The case that pays twice, were it sent again."""
-    judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
-    judge.fail_next(BatchUncertain("cut"), accepts=True)
-
-    with pytest.raises(BatchUncertain):
-        judge.create(QUERIES)
-
-    assert [state.n_queries for state in judge.created_since(START)] == [len(QUERIES)]
-
-
-@pytest.mark.parametrize("error", [BatchRefused("too large"), SpendLimitReached("of May")])
-def test_a_batch_may_be_refused(error: BatchRefused | SpendLimitReached) -> None:
-    """Then there is none, and the next goes well."""
-    judge = ScriptedBatchJudge(lambda _: "VERDICT: A")
-    judge.fail_next(error, accepts=False)
-
-    with pytest.raises(type(error)):
-        judge.create(QUERIES)
-
-    assert list(judge.created_since(START)) == []
-    assert judge.create(QUERIES).n_queries == len(QUERIES)

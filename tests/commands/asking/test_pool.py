@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.asking.pace import Pace
-from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled
+from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled, settle_all
 from commands.asking.rejections import MOST_ALIKE, HeldRejections
 from commands.errors import ProviderError, SpendLimitReached
 from commands.ports import Host, NoReply
@@ -58,17 +58,19 @@ def busy(number: int, asked_s: float | None = None) -> NoReply:
 class Work:
     """Numbers to ask about, and what became of each."""
 
-    def __init__(self, n: int, *, stops: Event | None = None) -> None:
-        self.left = deque(range(n))
-        self.stops = stops or Event()
+    def __init__(self, n: int, *, cap: int | None = None) -> None:
+        """Take how many there are, and how many may be sent."""
+        self.left, self.cap = deque(range(n)), cap
+        self.stops = Event()
         self.took: list[int] = []  # how many at a time
         self.settled: list[Settled[int, str]] = []
         self.told: list[str] = []
         self.clock = FakeTime()
 
     def take(self, n: int) -> Sequence[int]:
-        """Return the next numbers."""
-        taken = [self.left.popleft() for _ in range(min(n, len(self.left)))]
+        """Return the next numbers; none beyond the cap."""
+        left = n if self.cap is None else self.cap - sum(self.took)
+        taken = [self.left.popleft() for _ in range(min(n, left, len(self.left)))]
         self.took.append(len(taken))
         return taken
 
@@ -94,12 +96,7 @@ class Work:
     def groups(self, pool: Pool[int, str]) -> Iterator[Sequence[Settled[int, str]]]:
         """Yield what becomes of all of them, as a use case would record it."""
         with pool:
-            while pool.is_busy or (self.left and not pool.is_ending):
-                if n_free := pool.n_free(len(self.left)):
-                    pool.send(self.take(n_free))
-                yield pool.finished()
-            yield pool.last(is_cut_short=False)
-            pool.require_sound()
+            yield from settle_all(pool, self.left, self.take)
 
     def run(self, ask: Ask, **options: object) -> "Work":
         """Ask about all of them, and keep what became of each even after an error."""
@@ -169,12 +166,9 @@ def test_every_request_that_was_taken_is_settled_whatever_happens(
 
 def test_where_a_cap_lets_too_few_be_sent_no_rejection_is_final() -> None:
     """A server that is set up wrongly rejects them all, and two of them do not tell."""
-    work = Work(2)
-    with work.pool(lambda number: rejection(number, f"too odd: {number}"), n_at_a_time=2) as pool:
-        pool.send(work.take(pool.n_free(2)))
-        while pool.is_busy:
-            assert not pool.finished()
-        work.settled += pool.last(is_cut_short=True)
+    work = Work(3, cap=2)
+
+    work.run(lambda number: rejection(number, f"too odd: {number}"), n_at_a_time=2)
 
     assert work.reasons == ["errored", "errored"]
 

@@ -59,55 +59,32 @@ def found(*location: int | str, text: str = TEXT) -> str:
     return text.split("\n")[line_of(text, place) - 1].strip()
 
 
-def test_a_key_is_found_in_its_own_table() -> None:
-    """Several tables may have a key of the same name."""
-    assert found("tournament", "id") == 'id = "main"'
-    assert found("elo", "k") == "k = 2"
-
-
-def test_a_table_is_found_by_its_header() -> None:
-    """Where a key is missing, the table is the place to add it."""
-    assert found("elo") == "[elo]"
-    assert found("elo", "permutations") == "[elo]"
-
-
-def test_a_key_is_found_in_quotation_marks() -> None:
-    """TOML lets a key be quoted in two ways."""
-    assert found("tournament", "quoted") == '"quoted" = 1'
-    assert found("tournament", "literal") == "'literal' = 2"
-
-
-def test_the_table_of_an_array_is_found_by_its_number() -> None:
-    """The second entrant's fault is not on the first entrant's line."""
-    assert found("entrants", 0, "id") == 'id = "base"'
-    assert found("entrants", 1, "id") == 'id = "tuned"'
-    assert found("entrants", 1, "adapters") == "[[ entrants ]]"
-
-
-def test_a_number_inside_a_value_is_no_number_of_a_table() -> None:
-    """The second K of the sweep is a fault of the sweep."""
-    assert found("elo", "k_sweep", 1) == "k_sweep = ["
+@pytest.mark.parametrize(
+    ("location", "line"),
+    [
+        (("title",), 'title = "x"'),
+        (("tournament", "id"), 'id = "main"'),
+        (("tournament", "quoted"), '"quoted" = 1'),
+        (("tournament", "literal"), "'literal' = 2"),
+        (("elo", "k"), "k = 2"),
+        (("elo", "permutations"), "[elo]"),  # the table is the place to add it
+        (("elo", "k_sweep", 1), "k_sweep = ["),
+        (("entrants", 0, "id"), 'id = "base"'),
+        (("entrants", 1, "id"), 'id = "tuned"'),
+        (("entrants", 1, "adapters"), "[[ entrants ]]"),
+        (("pilot", "strata", "recall"), "strata = { recall = 1 }"),
+        (("pilot", "inner", "size"), "size = 3"),
+    ],
+)
+def test_a_key_is_found_in_its_own_table(location: Location, line: str) -> None:
+    """Several tables may have a key of the same name, however each is written."""
+    assert found(*location) == line
 
 
 def test_a_header_inside_a_long_text_is_no_header() -> None:
-    """A description may quote a configuration."""
+    """A description may quote a configuration; what is nowhere is told at the first line."""
     assert line_of(TEXT, ("elo",)) == TEXT.split("\n").index("k_sweep = [")
-
-
-def test_a_table_inside_a_table_is_found_either_way() -> None:
-    """It may be written on one line or under a header of its own."""
-    assert found("pilot", "strata", "recall") == "strata = { recall = 1 }"
-    assert found("pilot", "inner", "size") == "size = 3"
-
-
-def test_a_key_outside_of_tables_is_found_too() -> None:
-    """`entrants = []` is as valid as a table."""
-    assert found("title") == 'title = "x"'
     assert found("entrants", 3, text="\nentrants = []") == "entrants = []"
-
-
-def test_what_is_nowhere_is_told_at_the_first_line() -> None:
-    """A missing section has no line, and a fault needs a place."""
     assert line_of(TEXT, ("rubrics",)) == 1
 
 

@@ -13,12 +13,9 @@ from anthropic import Anthropic
 from commands.backends.anthropic.batches import AnthropicBatches
 from commands.errors import (
     BatchRefused,
-    BatchTooLarge,
-    SpendLimitReached,
 )
 from commands.ports import NoReply, Reply
 from tests.providers.anthropic.batches import Pace as BatchPace
-from tests.providers.anthropic.errors import Limits
 from tests.providers.anthropic.exchange import Endpoint, Fault, Shares
 from tests.providers.anthropic.messages import Asked
 from tests.providers.anthropic.messages import Reply as FakeReply
@@ -128,32 +125,6 @@ class TestFaults(BatchFaults):
         """Change the file of results."""
         file = self.folder / f"{provider_batch_id}.results.jsonl"
         file.write_bytes(b"\n".join(edit(file.read_bytes().splitlines())))
-
-
-def test_a_spend_limit_stops_before_a_batch(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """A rate limit in all but name: waiting does not help."""
-    fake_anthropic.inject(Fault(endpoint="batches.create", kind="spend_limit"))
-
-    with pytest.raises(SpendLimitReached) as no:
-        batching(anthropic_client).create(queries(2))
-
-    assert not no.value.was_sent  # the API itself says so
-    assert len(fake_anthropic.bill().posts) == 1
-
-
-def test_a_batch_that_is_too_large_is_told_apart() -> None:
-    """The limit is one of bytes as well as of queries."""
-    with FakeAnthropic(limits=Limits(n_batch_bytes=9_000)) as fake, client_of(fake.url) as client:
-        judge = batching(client)
-        n_bytes = sum(map(judge.n_bytes, queries(3)))
-
-        with pytest.raises(BatchTooLarge, match="HTTP 413") as no:
-            judge.create(queries(3))
-
-    assert n_bytes > 9_000
-    assert not no.value.was_sent  # the API itself says so
 
 
 def test_the_sizes_of_queries_add_up_to_the_size_of_a_batch(

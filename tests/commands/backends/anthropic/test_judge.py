@@ -1,7 +1,6 @@
 """The judge that asks through the Messages API, against a server that fails as the real one."""
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from threading import Thread
 from threading import enumerate as threads
@@ -28,7 +27,6 @@ from tests.support.builders.anthropic import (
     told_of,
 )
 from tests.support.contracts import JudgeContract
-from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.scripted import answer_groups, answered
 
 
@@ -278,22 +276,6 @@ def test_a_spend_limit_stops_at_once(
     assert CANARY not in told_of(caught.value)
 
 
-def test_what_was_in_flight_is_answered_before_the_rest_is_given_up(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """It is paid for."""
-    fake_anthropic.inject(
-        Fault(endpoint="messages", kind="late", n=2, delay_s=0.3),
-        Fault(endpoint="messages", kind="spend_limit", n=100),
-    )
-    came: list[Answer] = []
-
-    with pytest.raises(SpendLimitReached):
-        came.extend(answered(judging(anthropic_client, n_at_a_time=3), queries(9)))
-
-    assert len(came) - len(no_replies(came)) == len(fake_anthropic.bill().paid) == 2
-
-
 def test_a_model_that_is_not_there_stops_the_rest(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
@@ -330,52 +312,6 @@ def test_requests_wait_when_the_provider_says_that_none_is_left() -> None:
     assert len(answers) == 5
     assert statuses == {200}
     assert clock.slept == [60.0, 60.0]
-
-
-def test_queries_are_asked_several_at_a_time(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """A pilot of hundreds takes minutes, not an hour."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind="late", n=8, delay_s=PATIENCE_S))
-    answers = answered(judging(anthropic_client, n_at_a_time=8), queries(8))
-
-    with ThreadPoolExecutor() as pool:
-        done = pool.submit(list, answers)
-        wait_until(lambda: len(fake_anthropic.bill().posts) == 8)
-        assert not done.done()
-        fake_anthropic.clear()
-
-    assert len(done.result()) == 8
-
-
-def test_answers_come_before_all_is_asked(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """Each is recorded as it arrives, so that a kill loses what is in flight only."""
-    answers = answered(judging(anthropic_client), queries(50))
-
-    next(iter(answers))
-
-    assert len(fake_anthropic.bill().posts) < 50
-
-
-def test_closed_early_nothing_more_is_sent_or_waited_for(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """Ctrl-C ends the program, not only its hope."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind="late", skip=1, n=50, delay_s=PATIENCE_S))
-    others = set(threads())
-    answers = answered(judging(anthropic_client, n_at_a_time=2), queries(50))
-    next(answers)
-    wait_until(lambda: len(fake_anthropic.bill().posts) == 2)
-
-    answers.close()  # type: ignore[attr-defined]  # an iterator that is a generator
-
-    wait_until(lambda: len(asking_now(others)) == 1)  # the thread that waits for a request ends
-    (late,) = asking_now(others)
-    fake_anthropic.clear()
-    late.join()
-    assert len(fake_anthropic.bill().posts) == 2
 
 
 def asking_now(others: Collection[Thread]) -> list[Thread]:

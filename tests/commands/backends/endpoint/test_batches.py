@@ -10,9 +10,7 @@ import pytest
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
 from commands.errors import (
-    BatchGone,
     NoCredentials,
-    SpendLimitReached,
 )
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.registration import JudgeSettings
@@ -227,18 +225,6 @@ def test_an_upload_is_free_and_repeated(
     assert len(fake.service.batches) == 1
 
 
-def test_used_up_credit_stops_before_an_upload(
-    judge: OpenAIBatches, fake: FakeOpenAIBatches
-) -> None:
-    """It looks like a rate limit, and waiting does not help."""
-    fake.inject(*[Trouble("upload", "no_quota")] * 9)
-
-    with pytest.raises(SpendLimitReached):
-        judge.create(queries(2))
-
-    assert fake.service.batches == {}
-
-
 def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpenAIBatches) -> None:
     """Results and failures lie in different files; only what was answered is billed."""
     asked = queries(5)
@@ -386,9 +372,3 @@ def test_two_queries_of_one_key_are_refused(judge: OpenAIBatches, fake: FakeOpen
     failure = judge.retrieve(name).failure
     assert failure is not None
     assert "duplicate_custom_id" in failure
-
-
-def test_a_batch_of_another_project_is_gone(judge: OpenAIBatches) -> None:
-    """Under another key the provider knows none of ours."""
-    with pytest.raises(BatchGone, match="batch_9"):
-        judge.cancel("batch_9")

@@ -10,7 +10,6 @@ import httpx2
 import openai
 import pytest
 
-from commands.asking.rejections import MOST_ALIKE
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
@@ -27,7 +26,7 @@ from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
 from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
-from tests.support.builders.commands import record_answers, types_of
+from tests.support.builders.commands import record_answers
 from tests.support.builders.events import STREAM, key, opened, prompt
 from tests.support.builders.events import judge as judge_settings
 from tests.support.builders.money import FlatRate
@@ -156,16 +155,6 @@ def test_queries_are_put_so_many_at_a_time() -> None:
 
     assert len(answers) == 12
     assert fake.traffic.n_most == 4
-
-
-def test_answers_come_as_they_are_made(fake: FakeOpenAI) -> None:
-    """Each is recorded at once: a process that dies loses what was under way, and no more."""
-    fake.inject(Fault("slow", delay_s=PATIENCE_S))
-    answers = answered(served(fake.url, n_at_a_time=2), numbered(2))
-
-    assert isinstance(next(iter(answers)), Reply)
-
-    fake.traffic.closing.set()
 
 
 def test_what_passes_is_asked_again(fake: FakeOpenAI) -> None:
@@ -321,17 +310,6 @@ def test_an_answer_that_did_not_come_in_time_counts_against_the_cap(
     assert at_risk_usd(recorder.state) == 3.0
 
 
-def test_a_server_that_breaks_on_everything_ends_the_run(fake: FakeOpenAI, ledger: Ledger) -> None:
-    """Each query might be billed, as often as retries allow."""
-    recorder, task = recorder_of(ledger, 8)
-    fake.inject(*[Fault("server_error")] * 16)
-
-    with pytest.raises(ProviderError, match=r"^10 requests in a row .*HTTP 500"):
-        judge_open(recorder, task, lambda *_: served(fake.url), on_progress=no_progress)
-
-    assert types_of(ledger).count("JudgeQueryFailed") == 10
-
-
 def test_a_server_without_a_price_goes_on_without_a_cap_only(
     fake: FakeOpenAI, ledger: Ledger
 ) -> None:
@@ -347,21 +325,6 @@ def test_a_server_without_a_price_goes_on_without_a_cap_only(
 
     assert (done.n_verdicts, done.n_failed) == (7, 1)
     assert at_risk_usd(recorder.state) == 0.0
-
-
-def test_a_cap_does_not_hide_a_server_that_is_set_up_wrongly(
-    fake: FakeOpenAI, ledger: Ledger
-) -> None:
-    """It cuts the run into chunks that are each too small to say so."""
-    recorder, task = recorder_of(ledger, 20)
-    capped = replace(task, max_usd=5.5)
-    fake.inject(*[Fault("bad_request")] * 40)
-
-    with pytest.raises(ProviderError, match="HTTP 400: told to fail"):
-        judge_open(recorder, capped, lambda *_: served(fake.url), on_progress=no_progress)
-
-    reasons = [each.reason for each in failures_in(ledger)]
-    assert reasons.count("rejected") < MOST_ALIKE
 
 
 @pytest.mark.usefixtures("at_once")
@@ -452,24 +415,3 @@ def test_a_key_that_the_server_repeats_is_not_recorded(
 
     detail = "HTTP 400: told to fail: [key]"
     assert answer == NoReply(QUERY.query_key, "rejected", detail)
-
-
-def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
-    """A server that went away took nothing with it that had been said."""
-    asked = judge_settings("steady", provider="endpoint", model=MODEL)
-    prompts = [prompt(f"p{each}") for each in range(4)]
-    recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
-    task = JudgeTask(asked, [each.prompt_id for each in prompts], AskingRules(1))
-
-    with FakeOpenAI() as first:
-        first.inject(*[Fault("slow")] * 3, Fault("unpaid"))
-        with pytest.raises(SpendLimitReached):
-            judge_open(recorder, task, lambda *_: served(first.url), on_progress=no_progress)
-    with FakeOpenAI() as second:
-        done = judge_open(recorder, task, lambda *_: served(second.url), on_progress=no_progress)
-
-    unanswered = first.traffic.asked.pop(3)
-    paid = [json.dumps(each) for each in first.traffic.asked + second.traffic.asked]
-    assert unanswered in second.traffic.asked
-    assert len(set(paid)) == len(paid) == types_of(ledger).count("VerdictReceived") == 8
-    assert done.n_open == done.n_verdicts == len(second.traffic.asked)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from threading import Barrier
 
 import pytest
 
@@ -11,14 +10,12 @@ from commands.backends.endpoint.responder import EndpointResponders, EntrantEndp
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
-from commands.entrants.generate import generate_missing, generate_with_consent, options_of
+from commands.entrants.generate import generate_with_consent, options_of
 from commands.errors import (
-    ConfigurationError,
     LeftUnanswered,
     NoCredentials,
     NothingReadable,
     ProviderError,
-    SpendLimitReached,
 )
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
 from commands.evaluating.samples import Inference
@@ -48,7 +45,6 @@ from tests.support.builders.commands import open_tournament, types_of
 from tests.support.builders.evaluating import Capitals
 from tests.support.builders.events import STREAM, entrant, key, opened, prompt
 from tests.support.contracts import GeneratorContract
-from tests.support.patience import PATIENCE_S
 
 BASE = entrant("base", loader="endpoint", weights=MODEL, dtype=None)
 
@@ -347,38 +343,6 @@ def test_an_entrant_that_a_server_fails_leaves_the_others_alone(fake: FakeOpenAI
     assert [each.response_key for each in kept] == [key("1")]
 
 
-def test_a_server_that_answers_nothing_is_left_alone(fake: FakeOpenAI) -> None:
-    """A thousand prompts, each tried three times, would be an evening of errors."""
-    fake.inject(*[Fault("server_error")] * 200)
-
-    with pytest.raises(ProviderError, match=r"\d+ requests .* got no answer") as caught:
-        results_of(fake.url, tasks(200))
-
-    assert not isinstance(caught.value, LeftUnanswered)  # others need not be tried
-    assert len(fake.traffic.asked) == 10
-
-
-def test_a_server_that_is_set_up_wrongly_has_nothing_recorded(
-    fake: FakeOpenAI, ledger: Ledger
-) -> None:
-    """Without a chat template it rejects every prompt; once it has one, every prompt is owed."""
-    prompts = [prompt(f"p{each}") for each in range(30)]
-    recorder = Recorder(ledger, STREAM)
-    recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted()])))
-    wanted = [each.prompt_id for each in prompts]
-    fake.inject(*[Fault("bad_request")] * 30)
-
-    with pytest.raises(
-        ProviderError, match=r"rejected 8 requests in a row .*HTTP 400: told to fail"
-    ):
-        generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
-    fake.traffic.faults.clear()
-    done = generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
-
-    assert (done.n_missing, done.n_generated, done.n_failed) == (30, 30, 0)
-    assert "ResponseFailed" not in types_of(ledger)
-
-
 def test_a_server_that_says_nothing_is_left_once_what_is_under_way_is_recorded(
     ledger: Ledger,
 ) -> None:
@@ -447,99 +411,12 @@ def test_an_answer_that_ends_oddly_is_asked_again_another_time() -> None:
         results_of(fake.url, [task()])
 
 
-@pytest.mark.parametrize("kind", ["no_credit", "no_quota", "unpaid"])
-def test_a_server_that_is_to_be_paid_first_ends_the_run(fake: FakeOpenAI, kind: str) -> None:
-    """None of the prompts is at fault: a rejected one would never be answered."""
-    fake.inject(*[Fault(kind)] * 3)  # type: ignore[arg-type]  # the kinds above
-
-    with pytest.raises(SpendLimitReached, match="HTTP 4"):
-        results_of(fake.url, tasks(3))
-
-    assert len(fake.traffic.asked) == 1
-
-
-def test_half_a_character_is_replaced() -> None:
-    """JSON can hold it, as a model of few languages writes it, and no ledger can."""
-    with FakeOpenAI(lambda _: Said("\ud83d \U0001f600")) as fake:
-        (answer,) = results_of(fake.url, [task()])
-
-    assert isinstance(answer, GeneratedText)
-    assert answer.text == "? \U0001f600"
-
-
-@pytest.mark.parametrize("kind", ["page", "half_json", "no_choices", "no_utf8"])
-def test_something_else_at_that_address_is_found_out(fake: FakeOpenAI, kind: str) -> None:
-    """A proxy's welcome page is no response, and no empty one either."""
-    fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
-
-    with pytest.raises(ProviderError, match="does not reply like OpenAI's API"):
-        results_of(fake.url, [task()])
-
-
-def test_a_model_that_is_not_served_is_a_fault_of_the_settings(fake: FakeOpenAI) -> None:
-    """Every task would fail alike."""
-    other = entrant("base", loader="endpoint", weights="other", dtype=None)
-
-    with pytest.raises(ConfigurationError, match=r"does not have entrant \(.*The model `other`"):
-        results_of(fake.url, [task(of=other)])
-
-
-def test_a_key_that_is_refused_is_told_and_not_quoted() -> None:
-    """It is the server that refuses it, and another may take it."""
-    with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refusal:
-        list(generator(fake.url, api_key="sk-canary").generate([task()]))
-
-    assert "refuses the key in OPENAI_API_KEY (HTTP 401); export OPENAI_API_KEY" in str(
-        refusal.value
-    )
-    assert "sk-canary" not in str(refusal.value)
-
-
 def test_a_key_that_is_missing_is_not_said_to_be_wrong() -> None:
     """Who never set one would look for a typing error."""
     with FakeOpenAI(api_key="another") as fake, pytest.raises(NoCredentials) as refusal:
         list(generator(fake.url, api_key=None).generate([task()]))
 
     assert "wants a key (HTTP 401); export OPENAI_API_KEY" in str(refusal.value)
-
-
-def test_requests_are_put_so_many_at_a_time() -> None:
-    """A server that batches what waits is only quick when several wait; too many swamp it."""
-    together = Barrier(4, timeout=PATIENCE_S)
-
-    def say(_: Json) -> Said:
-        together.wait()
-        return Said()
-
-    with FakeOpenAI(say) as fake:
-        results = results_of(fake.url, tasks(12), n_at_a_time=4)
-
-    assert len(results) == 12
-    assert fake.traffic.n_most == 4
-
-
-def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger) -> None:
-    """A server that went away took nothing with it that had been said."""
-    prompts = [prompt(f"p{each}") for each in range(4)]
-    recorder = Recorder(ledger, STREAM)
-    entrants = [hosted(temperature=0.7), hosted("tuned")]
-    recorder.record(open_tournament(opened(prompts=prompts, entrants=entrants)))
-    wanted = [each.prompt_id for each in prompts]
-
-    def generate(fake: FakeOpenAI) -> None:
-        generate_missing(recorder, lambda: generator(fake.url), wanted, on_progress=no_progress)
-
-    with FakeOpenAI() as first:
-        first.inject(*[Fault("slow")] * 3, Fault("unpaid"))
-        with pytest.raises(SpendLimitReached):
-            generate(first)
-    with FakeOpenAI() as second:
-        generate(second)
-
-    unanswered = first.traffic.asked.pop(3)
-    paid = [json.dumps(each) for each in first.traffic.asked + second.traffic.asked]
-    assert unanswered in second.traffic.asked
-    assert len(set(paid)) == len(paid) == types_of(ledger).count("ResponseGenerated") == 8
 
 
 def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder) -> None:
