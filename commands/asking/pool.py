@@ -3,7 +3,7 @@
 The use case records requests as sent, and what became of them; `settle_all` is the loop between.
 
     with Pool(...) as pool:
-        for settled in settle_all(pool, waiting, record_as_sent):
+        for settled in pool.settle_all(waiting, record_as_sent):
             record(settled)
 
 A request that a busy server may have billed is given back, to be recorded and sent as another.
@@ -97,7 +97,6 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         self._turns = count()
         self._under_way: set[int] = set()  # the numbers of requests
         self._n_threads = self._n_sent = self._n_lost = 0
-        self._n_waiting = 0  # with the use case, and could be sent
         self._limited_since: datetime | None = None
         self._error: BaseException | None = None
 
@@ -108,17 +107,50 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         for _thread in range(self._n_threads):
             self._todo.put(None)
 
+    def settle_all(
+        self, waiting: Sized, submit: Callable[[int], Sequence[Request]]
+    ) -> Iterator[Sequence[Settled[Request, Answer]]]:
+        """Send all that waits; yield what is settled, which is to be recorded before more is sent.
+
+        After an error, or when `stops` is set, what is under way is still answered.
+
+        Args:
+            waiting: Where `submit` takes requests from. What is settled may wait there again.
+            submit: Records at most so many requests as sent, and returns them; none if a cap
+                allows none.
+
+        Raises:
+            Exception: What is wrong with the server, once all that was sent is settled.
+        """
+        has_news = True
+        while len(waiting) and has_news:
+            while self._is_busy or (len(waiting) and not self._is_ending):
+                is_capped = False
+                if n_free := self._n_sendable(len(waiting)):
+                    requests = submit(n_free)
+                    for request in requests:
+                        self._put(_Sent(0, request, 0))
+                    is_capped = not requests
+                    if is_capped and not self._is_busy:
+                        break
+                yield self._finished(may_send=bool(len(waiting)) and not is_capped)
+            held_back = self._held_back(is_cut_short=bool(len(waiting)))
+            yield held_back  # which frees their share of the cap
+            if self._error is not None:
+                raise self._error
+            has_news = bool(held_back)
+
     @property
-    def is_busy(self) -> bool:
+    def _is_busy(self) -> bool:
         """Whether requests are under way, or to be sent again."""
         return bool(self._under_way or self._again)
 
     @property
-    def is_ending(self) -> bool:
+    def _is_ending(self) -> bool:
         """Whether nothing more is sent: after Ctrl-C, or an error of the server."""
         return self._error is not None or self._stops.is_set()
 
-    def n_free(self, n_waiting: int) -> int:
+    def _n_sendable(self, n_waiting: int) -> int:
         """Return how many of the waiting requests may be sent now; their threads exist.
 
         Where the system allows fewer threads, these do all of the work.
@@ -126,8 +158,7 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         Raises:
             ProviderError: It allows none.
         """
-        self._n_waiting = n_waiting
-        if self.is_ending or self._pace.wait_s:
+        if self._is_ending or self._pace.wait_s:
             return 0
         n_free = self._n_free
         while n_free and self._again and self._again[0][0] <= self._pace.now():
@@ -137,19 +168,11 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         self._start_threads(len(self._under_way) + n_free)
         return min(n_free, self._n_threads - len(self._under_way))
 
-    def send(self, requests: Sequence[Request]) -> None:
-        """Send requests that are recorded as sent, at most as many as are free."""
-        self._n_waiting = self._n_waiting - len(requests) if requests else 0
-        for request in requests:
-            self._put(_Sent(0, request, 0))
-
-    def finished(self) -> Sequence[Settled[Request, Answer]]:
-        """Wait for answers, or until more may be sent; return what is settled.
-
-        After an error, or when `stops` is set, what is under way is still answered.
-        """
-        settled = [each for sent, result in self._came() for each in self._outcome(sent, result)]
-        if self.is_ending:
+    def _finished(self, *, may_send: bool) -> Sequence[Settled[Request, Answer]]:
+        """Wait for answers, or until more may be sent; return what is settled."""
+        came = self._came(may_send=may_send)
+        settled = [each for sent, result in came for each in self._outcome(sent, result)]
+        if self._is_ending:
             dropped, self._again = self._again, []
             why = "the run ended before it was sent again"
             settled += [
@@ -158,22 +181,16 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             ]
         return settled
 
-    def last(self, *, is_cut_short: bool) -> Sequence[Settled[Request, Answer]]:
+    def _held_back(self, *, is_cut_short: bool) -> Sequence[Settled[Request, Answer]]:
         """Return the rejections that were held back until the end.
 
-        Args:
-            is_cut_short: Whether requests wait that a cap did not allow. Then too few were sent to
-                tell the requests' fault from the server's, and no rejection is final.
+        If requests wait that a cap did not allow, too few were sent to tell the requests' fault
+        from the server's, and no rejection is final.
         """
-        if not self.is_ending:
+        if not self._is_ending:
             self._error = self._held.blame()
-        has_failed = self.is_ending or is_cut_short
+        has_failed = self._is_ending or is_cut_short
         return [Settled(*each) for each in self._held.at_end(has_failed=has_failed)]
-
-    def require_sound(self) -> None:
-        """Raise what is wrong with the server, if anything is."""
-        if self._error is not None:
-            raise self._error
 
     @property
     def _n_free(self) -> int:
@@ -206,9 +223,11 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
             except BaseException as error:  # noqa: BLE001  # raised in the reader's thread
                 self._done.put((sent, error))
 
-    def _came(self) -> Iterator[tuple[_Sent[Request], Answer | NoReply | BaseException]]:
+    def _came(
+        self, *, may_send: bool
+    ) -> Iterator[tuple[_Sent[Request], Answer | NoReply | BaseException]]:
         """Yield what came back, after waiting for the first."""
-        wait_s = self._wait_s()
+        wait_s = self._wait_s(may_send=may_send)
         if not self._under_way:
             if 0 < wait_s < inf:
                 self._sleep(wait_s)
@@ -220,11 +239,11 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
         except Empty:
             self._notices.tell_if_due()
 
-    def _wait_s(self) -> float:
+    def _wait_s(self, *, may_send: bool) -> float:
         """Return the seconds until a further request may be sent."""
-        if self.is_ending or not self._n_free:
+        if self._is_ending or not self._n_free:
             return inf
-        if self._n_waiting:
+        if may_send:
             return self._pace.wait_s
         if not self._again:
             return inf
@@ -334,32 +353,3 @@ class Pool(AbstractContextManager["Pool[Request, Answer]"], Generic[Request, Ans
                 f" {until.astimezone():%H:%M:%S} ({what.detail})"
             )
         return True
-
-
-def settle_all(
-    pool: Pool[Request, Answer], waiting: Sized, submit: Callable[[int], Sequence[Request]]
-) -> Iterator[Sequence[Settled[Request, Answer]]]:
-    """Send all that waits; yield what is settled, which is to be recorded before more is sent.
-
-    Args:
-        pool: Whom to ask.
-        waiting: Where `submit` takes requests from. What is settled may wait there again.
-        submit: Records at most so many requests as sent, and returns them; none if a cap allows
-            none.
-
-    Raises:
-        Exception: What is wrong with the server, once all that was sent is settled.
-    """
-    has_news = True
-    while len(waiting) and has_news:
-        while pool.is_busy or (len(waiting) and not pool.is_ending):
-            if n_free := pool.n_free(len(waiting)):
-                requests = submit(n_free)
-                pool.send(requests)
-                if not (requests or pool.is_busy):
-                    break  # a cap allows none
-            yield pool.finished()
-        held_back = pool.last(is_cut_short=bool(len(waiting)))
-        yield held_back  # which frees their share of the cap
-        pool.require_sound()
-        has_news = bool(held_back)

@@ -13,7 +13,7 @@ from threading import Event
 from typing import Final, TypeAlias
 
 from commands.asking.pace import Pace
-from commands.asking.pool import LONGEST_WAIT_S, Pool, settle_all
+from commands.asking.pool import LONGEST_WAIT_S, Pool
 from commands.asking.rejections import HeldRejections
 from commands.errors import LeftUnanswered
 from commands.ports import (
@@ -108,7 +108,7 @@ class EndpointGenerator:
             longest_wait_s=LONGEST_SILENT_WAIT_S if self.tell is None else LONGEST_WAIT_S,
         )
         with pool:
-            for group in settle_all(pool, waiting, partial(self._submit, entrant, waiting)):
+            for group in pool.settle_all(waiting, partial(self._submit, entrant, waiting)):
                 answers = [
                     (task, _believed(credible, responder, task, answer)) for task, answer in group
                 ]

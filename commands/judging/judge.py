@@ -11,7 +11,7 @@ from operator import attrgetter
 from threading import Event
 from typing import NamedTuple
 
-from commands.asking.pool import Pool, settle_all
+from commands.asking.pool import Pool
 from commands.decisions.commands import ReceiveAnswer, ReconcilePair, SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable, Refused
@@ -222,7 +222,7 @@ class _DirectJudging:
                 raise self._stopped_by
 
     def _ask_server(self, pool: Pool[JudgeQuery, Reply]) -> None:
-        for group in settle_all(pool, self._remaining, self._submit):
+        for group in pool.settle_all(self._remaining, self._submit):
             self._record([settled.answer for settled in group])
 
     def _ask_here(self, judge: LocalJudge) -> None:

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Final
 
 from commands.asking.pace import Pace
-from commands.asking.pool import Pool, settle_all
+from commands.asking.pool import Pool
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
@@ -152,7 +152,7 @@ def answer_groups(
     with Pool[JudgeQuery, Reply](
         judge.host, judge.ask, attrgetter("query_key"), stops=Event(), tell=tell, pace=pace
     ) as pool:
-        for group in settle_all(pool, left, lambda n: [left.popleft() for _ in range(n)]):
+        for group in pool.settle_all(left, lambda n: [left.popleft() for _ in range(n)]):
             yield [each.answer for each in group]
 
 

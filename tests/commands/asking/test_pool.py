@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.asking.pace import Pace
-from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled, settle_all
+from commands.asking.pool import MOST_LOST, THREAD_NAME, Pool, Settled
 from commands.asking.rejections import MOST_ALIKE, HeldRejections
 from commands.errors import ProviderError, SpendLimitReached
 from commands.ports import Host, NoReply
@@ -75,12 +74,7 @@ class Work:
         return taken
 
     def pool(
-        self,
-        ask: Ask,
-        *,
-        n_at_a_time: int = 1,
-        held: HeldRejections[int] | None = None,
-        pace: Pace | None = None,
+        self, ask: Ask, *, n_at_a_time: int = 1, held: HeldRejections[int] | None = None
     ) -> Pool[int, str]:
         """Return a pool whose waiting takes no time."""
         return Pool(
@@ -89,14 +83,14 @@ class Work:
             key_of,
             stops=self.stops,
             tell=self.told.append,
-            pace=pace or self.clock.pace(),
+            pace=self.clock.pace(),
             held=held,
         )
 
     def groups(self, pool: Pool[int, str]) -> Iterator[Sequence[Settled[int, str]]]:
         """Yield what becomes of all of them, as a use case would record it."""
         with pool:
-            yield from settle_all(pool, self.left, self.take)
+            yield from pool.settle_all(self.left, self.take)
 
     def run(self, ask: Ask, **options: object) -> "Work":
         """Ask about all of them, and keep what became of each even after an error."""
@@ -256,19 +250,6 @@ def test_who_stops_listening_waits_for_nothing() -> None:
     results.close()  # type: ignore[attr-defined]  # it is a generator
 
     assert THREAD_NAME in {each.name for each in set(threads()) - others}
-    late.set()
-
-
-def test_who_leaves_early_lets_the_next_pool_go_on_at_the_same_pace() -> None:
-    """Else the server that was just tried would be sent nothing more, by anybody."""
-    late, work = Event(), Work(2)
-    pace = work.clock.pace()
-    pace.rejected(pace.sent(), 0.0)
-    with work.pool(lambda _: str(late.wait(PATIENCE_S)), pace=pace) as pool:
-        pool.send(work.take(1))
-        assert not pace.n_free(0, 1)
-
-    assert pace.n_free(0, 1)
     late.set()
 
 
@@ -572,3 +553,26 @@ def test_a_request_that_hangs_is_told_of_while_it_hangs() -> None:
     assert settled == [Settled(0, "0 True")]
     assert work.told[0].startswith("waiting for the server since ")
     assert "1 request without an answer" in work.told[0]
+
+
+def test_who_leaves_early_lets_the_next_pool_go_on_at_the_same_pace() -> None:
+    """Else the server that was just tried would be sent nothing more, by anybody."""
+    late, pace = Event(), HurriedTime().pace()
+    pace.rejected(pace.sent(), 0.0)
+
+    def leave(_: str) -> None:
+        raise KeyboardInterrupt
+
+    pool = Pool[int, str](
+        Host("the server", 1, timeout_s=600.0),
+        lambda _: str(late.wait(PATIENCE_S)),
+        key_of,
+        stops=Event(),
+        tell=leave,
+        pace=pace,
+    )
+    with pytest.raises(KeyboardInterrupt), pool:
+        [*pool.settle_all([0], lambda _: [0])]
+
+    assert pace.n_free(0, 1)
+    late.set()
