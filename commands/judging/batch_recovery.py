@@ -117,7 +117,9 @@ def adopt(recorder: Recorder, batch: Batch, found: BatchState) -> None:
 def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
     """Return the queries of a batch, as of its plan."""
     judge = recorder.state.judges[batch.planned.judge]
-    open_before = _open_as_of(recorder, batch.recorded.position - 1, judge)
+    position = batch.recorded.position - 1
+    before = recorder.as_of(position)
+    open_before = everything_asked(recorder, before, judge, position).open_in(before)
     asked = {each.asked.query_key: each for each in open_before}
     queries = tuple(asked[key] for key in batch.planned.queries if key in asked)
     if (n_unknown := len(batch.planned.queries) - len(queries)) > 0:
@@ -126,12 +128,6 @@ def _queries_of(recorder: Recorder, batch: Batch) -> tuple[Unanswered, ...]:
             " unknown to this version of tourney; continue with the version that planned it"
         )
     return queries
-
-
-def _open_as_of(recorder: Recorder, position: int, judge: JudgeSettings) -> tuple[Unanswered, ...]:
-    """Return everything that a judge could be asked at an earlier position."""
-    before = recorder.as_of(position)
-    return everything_asked(recorder, before, judge, position).open_in(before)
 
 
 def everything_asked(

@@ -183,8 +183,7 @@ class _DirectJudging:
         self._on_progress, self._tell, self._stops = on_progress, tell, stops
         self._receipts = Receipts(recorder, task.judge, task.pricing, tell)
         self._remaining: deque[remaining.Unanswered] = deque()
-        self._sent: dict[Digest, remaining.Unanswered] = {}
-        self._worst_usd: dict[Digest, float | None] = {}  # of each query that was sent
+        self._sent: dict[Digest, SubmitQuery] = {}  # the last of each query
         self._phase, self._n_done, self._n_queries = "", 0, 0
         self._stopped_by: Refused | None = None
         self._brake = ReadingBrake(task.judge, task.wanted)
@@ -197,14 +196,17 @@ class _DirectJudging:
         """
         if isinstance(judge, LocalJudge):
             for _ in self._attempts(chosen):
-                self._ask_here(judge)
+                while queries := self._submit(judge.n_together):
+                    for answers in judge.answers(queries, self._stops):
+                        self._record(answers)
             return
         key_of = attrgetter("query_key")
         with Pool[JudgeQuery, Reply](
             judge.host, judge.ask, key_of, stops=self._stops, tell=self._tell
         ) as pool:
             for _ in self._attempts(chosen):
-                self._ask_server(pool)
+                for group in pool.settle_all(self._remaining, self._submit):
+                    self._record([settled.answer for settled in group])
 
     def _attempts(self, chosen: Sequence[remaining.Unanswered]) -> Iterator[None]:
         """Yield once the queries of an attempt wait; then raise what ended it, if anything did."""
@@ -220,15 +222,6 @@ class _DirectJudging:
                 raise KeyboardInterrupt
             if self._stopped_by is not None:
                 raise self._stopped_by
-
-    def _ask_server(self, pool: Pool[JudgeQuery, Reply]) -> None:
-        for group in pool.settle_all(self._remaining, self._submit):
-            self._record([settled.answer for settled in group])
-
-    def _ask_here(self, judge: LocalJudge) -> None:
-        while queries := self._submit(judge.n_together):
-            for answers in judge.answers(queries, self._stops):
-                self._record(answers)
 
     def _submit(self, n_at_most: int) -> Sequence[JudgeQuery]:
         """Return the next queries, recorded as sent; none if none may be sent now."""
@@ -253,12 +246,9 @@ class _DirectJudging:
 
     def _record_intent(self, chunk: Sequence[remaining.Unanswered]) -> None:
         judge, pricing = self._task.judge.judge_id, self._task.pricing
-        worst_usd = {each.asked.query_key: pricing.worst_usd([each.asked]) for each in chunk}
-        self._recorder.record(
-            *(SubmitQuery(judge, each, worst_usd[each.asked.query_key]) for each in chunk)
-        )
-        self._worst_usd |= worst_usd
-        self._sent |= {each.asked.query_key: each for each in chunk}
+        submissions = [SubmitQuery(judge, each, pricing.worst_usd([each.asked])) for each in chunk]
+        self._recorder.record(*submissions)
+        self._sent |= {each.query.asked.query_key: each for each in submissions}
 
     def _record(self, answers: Sequence[Answer]) -> None:
         """Record answers, and let queries wait that are to be asked again.
@@ -267,26 +257,24 @@ class _DirectJudging:
         """
         if not answers:
             return
+        submitted = ((answer, self._sent.get(answer.query_key)) for answer in answers)
         self._receipts.record(
-            (each, self._query(each.query_key), self._worst_usd.get(each.query_key))
-            for each in answers
+            (answer, sent.query.asked, sent.worst_usd) if sent else (answer, None, None)
+            for answer, sent in submitted
         )
         replied = [each.query_key for each in answers if isinstance(each, Reply)]
-        again = still_open(self._recorder, self._task, map(self._sent.__getitem__, replied))
+        again = still_open(self._recorder, self._task, (self._sent[key].query for key in replied))
         self._remaining.extendleft(reversed(again))
         busy = [
             each.query_key for each in answers if isinstance(each, NoReply) and each.then == "wait"
         ]
         failures = self._recorder.state.query_failures
         self._lost.update((key, failures[key].attempt) for key in busy if key in failures)
-        self._remaining.extend(map(self._sent.__getitem__, busy))
+        self._remaining.extend(self._sent[key].query for key in busy)
         self._brake_if_unreadable(replied)
         self._n_done += len(answers)
         self._n_queries += len(again) + len(busy)
         self._on_progress(self._phase, self._n_done, self._n_queries)
-
-    def _query(self, key: Digest) -> JudgeQuery | None:
-        return self._sent[key].asked if key in self._sent else None
 
     def _brake_if_unreadable(self, replied: Sequence[Digest]) -> None:
         self._brake.note(self._recorder.state, replied)

@@ -54,13 +54,8 @@ def _previews(
         of_rubric = [match for match in found if match.pairing.rubric == rubric]
         if of_rubric:
             match = min(of_rubric, key=lambda each: each.is_identical)
-            yield RequestPreview(match, judge, build and _as_json(build(match.forward)))
-
-
-def _as_json(request: Mapping[str, object]) -> Json:
-    """Return a request as it arrives: of plain JSON."""
-    value: Json = msgspec.json.decode(msgspec.json.encode(request))
-    return value
+            sent: Json = build and msgspec.json.decode(msgspec.json.encode(build(match.forward)))
+            yield RequestPreview(match, judge, sent)
 
 
 def _prompt(state: Tournament, prompt_id: str) -> Prompt:

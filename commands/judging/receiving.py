@@ -226,7 +226,9 @@ class BatchReceiver:
                 else:
                     n_surplus += 1
             self._record(batch, [self._blamed(answer, state) for answer in firsts])
-            n_by_reason.update(_reason(answer) for answer in firsts)
+            n_by_reason.update(
+                "answered" if isinstance(answer, Reply) else answer.reason for answer in firsts
+            )
             self._count(batch, len(missing))
         _require_whole(state, n_sent, len(unread))
         if n_surplus:
@@ -312,10 +314,6 @@ class BatchReceiver:
                 {query.query_key: query for query in asked},
             )
         return self._receipts_of[reference]
-
-
-def _reason(answer: Answer) -> str:
-    return "answered" if isinstance(answer, Reply) else answer.reason
 
 
 def _grouped(answers: Iterable[Answer]) -> Iterator[Sequence[Answer]]:

@@ -94,7 +94,10 @@ class LedgerBilling:
         self._recorder.record()  # what ended frees its share of the cap
         if tasks and self.is_halted(tasks[0].entrant):
             return ()
-        worst = {task.response_key: self._worst_usd(task) for task in tasks}
+        worst = {
+            task.response_key: request_worst_usd(task.entrant, task.prompt_text, self._prices)
+            for task in tasks
+        }
         while worst:
             try:
                 allowed = dict([*worst.items()][: self._n_affordable([*worst.values()])])
@@ -137,26 +140,21 @@ class LedgerBilling:
             bound_usd=everything_usd(self._recorder.state),
         )
 
-    def _worst_usd(self, task: GenerationTask) -> float | None:
-        return request_worst_usd(task.entrant, task.prompt_text, self._prices)
-
     def _charged(self, entrant: Entrant, ending: Charge) -> Charge:
         """Return what became of a request, with what it cost."""
         match ending:
             case Charge(fate="answered", usage=Usage() as usage):
-                return replace(ending, usd=self._usd(entrant, usage))
+                priced = self._prices.of(entrant.weights)
+                usd = (
+                    None if priced is None else cost_usd(usage, priced.price(usage, in_batch=False))
+                )
+                return replace(ending, usd=usd)
             case Charge(fate="perhaps billed", request=request):
                 awaited = self._recorder.state.requests.under_way
                 sent = awaited.get(RequestKey(entrant.entrant_id, request))
                 return replace(ending, usd=None if sent is None else sent.worst_usd)
             case _:
                 return ending
-
-    def _usd(self, entrant: Entrant, usage: Usage) -> float | None:
-        priced = self._prices.of(entrant.weights)
-        if priced is None:
-            return None
-        return cost_usd(usage, priced.price(usage, in_batch=False))
 
 
 class _NoBilling:
