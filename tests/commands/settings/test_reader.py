@@ -218,6 +218,7 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
             '[bradley_terry]\ninterval = "bayesian"  #!',
             "'bradley_terry.interval' was withdrawn; leave it out: intervals are cluster-robust",
         ),
+        ("[judge]\ngreedy = false  #!", "'judge.greedy' was withdrawn; leave it out: a server"),
         ("[judge]\npoll_s = 1  #!", "'judge.poll_s' was withdrawn; leave it out: batches are"),
         (
             "[[evaluations]]\nid = 'x'\nuses = 'x'\nchunk_size = 7  #!",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
-from commands.spending.price_table import PriceTable, price_table, read_sheet
+from commands.spending.price_table import price_table, read_sheet
 from ledger.events.money import Price, Usage, cost_usd
 
 FEW = Usage(n_input=10, n_output=10)
@@ -223,8 +223,3 @@ def test_replies_cost_what_a_hand_works_out() -> None:
 
     by_hand = [8_900, 5_580, 390, 22_130, 63_750, 10_150, 8_080]
     assert [cost * 1e6 for cost in costs] == pytest.approx(by_hand)
-
-
-def test_an_empty_table_knows_no_price() -> None:
-    """Looking a model up in nothing finds nothing."""
-    assert PriceTable(()).of("claude-opus-5-5") is None

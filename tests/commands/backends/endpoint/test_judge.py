@@ -24,7 +24,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
-from projections.verdicts.queries import VERDICT_SCHEMA, JudgeQuery
+from projections.verdicts.queries import JudgeQuery
 from tests.providers.openai import MODEL, FakeOpenAI, Fault, Json, Said
 from tests.support.builders.commands import record_answers
 from tests.support.builders.events import STREAM, key, opened, prompt
@@ -98,17 +98,6 @@ def test_a_query_is_sent_whole_and_greedily(fake: FakeOpenAI) -> None:
             "temperature": 0.0,
         }
     ]
-
-
-def test_the_protocol_schema_asks_for_an_object_of_that_shape(fake: FakeOpenAI) -> None:
-    """A server that decodes by a grammar cannot leave the verdict out."""
-    answers_of(served(fake.url, protocol="schema"))
-
-    wanted = {"name": "verdict", "strict": True, "schema": VERDICT_SCHEMA}
-    assert fake.traffic.asked[0]["response_format"] == {
-        "type": "json_schema",
-        "json_schema": wanted,
-    }
 
 
 def test_a_reply_is_kept_with_its_tokens_and_the_name_that_the_server_gave() -> None:
