@@ -125,15 +125,20 @@ class ConfiguredBackends:
 
 def _endpoint_generator(settings: AskingSettings, tell: Tell | None = None) -> EndpointGenerator:
     with needs_extra("endpoint", "openai"):
-        from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+        from commands.backends.endpoint.responder import EndpointResponders
         from commands.backends.endpoint.server import Endpoint
     served = {}
     for section in settings.entrants:
         if isinstance(section, EndpointSection):
             name = f"{section.model!r} of entrant {section.id!r}"
             variable = section.api_key_env
-            server = Endpoint(section.base_url, name, key_in(variable), variable)
-            served[EntrantId(section.id)] = EntrantEndpoint(server, section.concurrency)
+            served[EntrantId(section.id)] = Endpoint(
+                section.base_url,
+                name,
+                key_in(variable),
+                variable,
+                n_at_a_time=section.concurrency,
+            )
     return EndpointGenerator(EndpointResponders(served), tell)
 
 
@@ -300,10 +305,7 @@ def _endpoint_judge(
 ) -> Judge:
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.judge import EndpointJudge
-    n_at_a_time = settings.judge.concurrency
-    return EndpointJudge(
-        judge, _server_of(settings, judge), n_at_a_time=n_at_a_time, refused=refused
-    )
+    return EndpointJudge(judge, _server_of(settings, judge), refused=refused)
 
 
 def _openai_batches(
@@ -325,6 +327,7 @@ def _server_of(settings: Settings, judge: JudgeSettings) -> "Endpoint":
         api_key=key_in(section.api_key_env),
         key_variable=section.api_key_env,
         timeout_s=section.timeout_s,
+        n_at_a_time=settings.judge.concurrency,
     )
 
 

@@ -9,7 +9,7 @@ from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.backends.endpoint.requests import PATH, ChatForm, remedy_of
 from commands.backends.endpoint.server import Endpoint, post_by
-from commands.ports import Answer, Host, Reply
+from commands.ports import Answer, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.events.requests import ParameterRefused
 from projections.verdicts.queries import JudgeQuery
@@ -23,7 +23,6 @@ class EndpointJudge:
         judge: JudgeSettings,
         server: Endpoint,
         *,
-        n_at_a_time: int,
         refused: Sequence[ParameterRefused] = (),
     ) -> None:
         """Take how queries are sent.
@@ -31,10 +30,9 @@ class EndpointJudge:
         Args:
             judge: Its model is its name on the server.
             server: The server.
-            n_at_a_time: Most requests under way.
             refused: What servers were found not to take.
         """
-        self.host = Host(server.name, n_at_a_time, server.timeout_s)
+        self.host = server.host
         self._form = ChatForm(judge)
         self._server = replace(server, remedy_of=remedy_of)
         self._learnt = LearntParameters(server.base_url, judge.model, refused)

@@ -22,7 +22,6 @@ from commands.ports import (
     GenerationFailure,
     GenerationOptions,
     GenerationTask,
-    Host,
     NoReply,
 )
 from ledger.events.options import EntrantOptions, Messages
@@ -33,18 +32,10 @@ from projections.tournament.estimate import FRAME_TOKENS, n_bytes
 
 
 @dataclass(frozen=True)
-class EntrantEndpoint:
-    """An entrant's server, and the largest number of simultaneous requests."""
-
-    server: Endpoint
-    n_at_a_time: int
-
-
-@dataclass(frozen=True)
 class EndpointResponders:
     """The servers of entrants, as `ResponderOf`."""
 
-    served: Mapping[EntrantId, EntrantEndpoint]
+    served: Mapping[EntrantId, Endpoint]
     _about: dict[str, AboutServer] = field(default_factory=dict)  # by server
 
     def __call__(
@@ -62,17 +53,16 @@ class EndpointResponder:
     def __init__(
         self,
         entrant: Entrant,
-        served: EntrantEndpoint,
+        server: Endpoint,
         refused: Sequence[ParameterRefused],
         *,
         about: dict[str, AboutServer],
     ) -> None:
         """Take the entrant, its server, what servers do not take, and what they said before."""
-        self._entrant, self._server, self._about = entrant, served.server, about
-        self.url = served.server.base_url
-        self.host = Host(served.server.name, served.n_at_a_time, served.server.timeout_s)
+        self._entrant, self._server, self._about = entrant, server, about
+        self.url, self.host = server.base_url, server.host
         self._learnt = LearntParameters(self.url, entrant.weights, refused)
-        self._client = served.server.client()
+        self._client = server.client()
         self._post = self._learnt.adapt(post_by(self._client))
         finalize(self, self._client.close)
 

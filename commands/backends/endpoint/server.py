@@ -22,7 +22,7 @@ from commands.backends.remote.bodies import (
 from commands.backends.remote.guarded_client import GuardedClient
 from commands.backends.remote.outcomes import REJECTED, failed, fate_of
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
-from commands.ports import NoReply
+from commands.ports import Host, NoReply
 from commands.settings.api_keys import OPENAI_KEY, redacted, remember
 from ledger.identity import Digest, Json
 
@@ -87,6 +87,7 @@ class Endpoint:
     api_key: str | None = field(repr=False)  # None or empty if the server needs none
     key_variable: str = OPENAI_KEY  # where the key is from, for messages
     timeout_s: float = TIMEOUT_S  # for each part of an answer
+    n_at_a_time: int = 1  # requests under way, at most
     remedy_of: Callable[[str, object], str | None] = lambda *_: None  # of a rejection of all
 
     def __post_init__(self) -> None:
@@ -94,9 +95,10 @@ class Endpoint:
         remember(self.api_key)
 
     @property
-    def name(self) -> str:
-        """The server's name in messages."""
-        return f"{self.model} at {self.base_url}"
+    def host(self) -> Host:
+        """Who is asked."""
+        name = f"{self.model} at {self.base_url}"
+        return Host(name, self.n_at_a_time, self.timeout_s)
 
     def client(self) -> openai.OpenAI:
         """Return a thread-safe client that sends each request once; the caller must close it."""

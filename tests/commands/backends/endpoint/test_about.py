@@ -3,7 +3,7 @@
 import pytest
 
 from commands.backends.endpoint.about import ask_about
-from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -87,10 +87,7 @@ def test_it_is_recorded_once_a_command(recorder: Recorder) -> None:
     recorder.record(open_tournament(opened(prompts=prompts, entrants=asked)))
 
     with dialect.server() as fake:
-        served = {
-            EntrantId(name): EntrantEndpoint(Endpoint(fake.url, name, None), n_at_a_time=1)
-            for name in models
-        }
+        served = {EntrantId(name): Endpoint(fake.url, name, None) for name in models}
         billing = LedgerBilling(recorder, price_table(None), None, print)
         generator = EndpointGenerator(EndpointResponders(served), billing=billing)
         for n_more in (4, 2):  # as an evaluation does, chunk by chunk

@@ -56,9 +56,9 @@ def served(
     """Return a judge on a server that sends nothing again."""
     parameters = (("max_tokens", 64.0), ("protocol", protocol))
     judge = JudgeSettings(JudgeId("steady"), "endpoint", model, parameters)
-    given = {"api_key": None, "model": f"judge {model!r}", **fields}
+    given = {"api_key": None, "model": f"judge {model!r}", "n_at_a_time": n_at_a_time, **fields}
     server = Endpoint(url, **given)  # type: ignore[arg-type]  # as each test needs
-    return EndpointJudge(judge, server, n_at_a_time=n_at_a_time)
+    return EndpointJudge(judge, server)
 
 
 def answers_of(judge: Judge, queries: Sequence[JudgeQuery] = (QUERY,)) -> list[Answer]:
@@ -204,7 +204,7 @@ def test_what_the_server_finds_wrong_is_told(fake: FakeOpenAI) -> None:
     judge = JudgeSettings(JudgeId("steady"), "endpoint", MODEL, parameters)
 
     server = Endpoint(fake.url, "judge", api_key=None)
-    answers = answered(EndpointJudge(judge, server, n_at_a_time=1), [QUERY])
+    answers = answered(EndpointJudge(judge, server), [QUERY])
 
     detail = "HTTP 400: max_tokens must be at least 1"
     assert list(answers) == [NoReply(QUERY.query_key, "rejected", detail)]

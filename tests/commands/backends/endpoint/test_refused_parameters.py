@@ -9,7 +9,7 @@ import pytest
 
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.endpoint.refused_parameters import LearntParameters
-from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -88,7 +88,7 @@ def generate(
     recorder, told = Recorder(ledger, STREAM), list[str]()
     recorder.record(open_tournament(opened(prompts=prompts, entrants=[hosted])))
     billing = LedgerBilling(recorder, price_table(None), None, told.append)
-    served = EntrantEndpoint(Endpoint(gateway.url, "entrant", None), n_at_a_time)
+    served = Endpoint(gateway.url, "entrant", None, n_at_a_time=n_at_a_time)
     generator = EndpointGenerator(
         EndpointResponders({EntrantId("base"): served}), told.append
     ).billed_by(billing)
@@ -105,7 +105,7 @@ def judge(gateway: Gateway, ledger: Ledger, **parameters: str | float) -> Tourna
     recorder = record_answers(Recorder(ledger, STREAM), opened(prompts=prompts, judges=[asked]))
     wanted = [each.prompt_id for each in prompts]
     task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0))
-    port = EndpointJudge(asked, Endpoint(gateway.url, "judge", None), n_at_a_time=1)
+    port = EndpointJudge(asked, Endpoint(gateway.url, "judge", None))
     judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
     return recorder.state
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -64,7 +64,7 @@ def evaluate(
     ledger: Ledger, url: str, evaluations: Sequence[Capitals], limit: int | None = None
 ) -> Evaluations:
     """Evaluate in chunks of ten, and return what is known when that is over."""
-    served = EntrantEndpoint(Endpoint(url, "entrant", None), n_at_a_time=1)
+    served = Endpoint(url, "entrant", None)
     generator = EndpointGenerator(EndpointResponders({EntrantId("base"): served}))
     inference = Inference(BASE, lambda: generator, None)
     for evaluation in evaluations:
@@ -183,8 +183,7 @@ def tasks(n: int) -> list[GenerationTask]:
 
 def generator(url: str, *, n_at_a_time: int = 1, api_key: str | None = None) -> EndpointGenerator:
     """Return the generator of two entrants on a server that is asked nothing again."""
-    server = Endpoint(url, "entrant", api_key)
-    served = EntrantEndpoint(server, n_at_a_time)
+    served = Endpoint(url, "entrant", api_key, n_at_a_time=n_at_a_time)
     return EndpointGenerator(
         EndpointResponders({EntrantId("base"): served, EntrantId("tuned"): served})
     )
@@ -432,8 +431,7 @@ def test_what_becomes_of_requests_is_recorded_by_its_billing(recorder: Recorder)
     billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
         fake.inject(Fault("slow"), Fault("server_error"), Fault("slow"), Fault("too_large"))
-        server = Endpoint(fake.url, "entrant", None)
-        served = {EntrantId("base"): EntrantEndpoint(server, 1)}
+        served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
         answers = (
             EndpointGenerator(EndpointResponders(served)).billed_by(billing).generate(tasks(4))
         )
@@ -468,7 +466,7 @@ def test_ctrl_c_records_the_answers_under_way_and_asks_no_more(
     recorder.record(open_tournament(opened(entrants=[hosted(), hosted("tuned")])))
     billing = LedgerBilling(recorder, price_table(), None, lambda _: None)
     with FakeOpenAI(say) as fake:
-        served = {EntrantId("base"): EntrantEndpoint(Endpoint(fake.url, "entrant", None), 1)}
+        served = {EntrantId("base"): Endpoint(fake.url, "entrant", None)}
         answers = (
             EndpointGenerator(EndpointResponders(served)).billed_by(billing).generate(tasks(4))
         )
@@ -493,7 +491,7 @@ def sent(options: EntrantOptions, temperature: float | None = 0.5) -> Json:
     )
     task = GenerationTask(key("r"), chosen, "a dose", 7, options_of(chosen))
     with FakeOpenAI() as fake:
-        served = EntrantEndpoint(Endpoint(fake.url, "entrant", None), n_at_a_time=1)
+        served = Endpoint(fake.url, "entrant", None)
         list(EndpointGenerator(EndpointResponders({chosen.entrant_id: served})).generate([task]))
         [asked] = fake.traffic.asked
     return asked

@@ -8,7 +8,7 @@ import pytest
 
 from commands.asking.rejections import MOST_ALIKE
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.entrants.endpoint_generator import EndpointGenerator
@@ -53,8 +53,8 @@ def judge_through(
     wanted, errors = [each.prompt_id for each in prompts], list[str]()
     task = JudgeTask(asked, wanted, AskingRules(0), lambda _: FlatRate(1.0), max_usd=max_usd)
     for _ in range(retry):
-        server = Endpoint(gateway.url, "judge", None)
-        judge = EndpointJudge(asked, server, n_at_a_time=n_at_a_time)
+        server = Endpoint(gateway.url, "judge", None, n_at_a_time=n_at_a_time)
+        judge = EndpointJudge(asked, server)
         try:
             judge_open(recorder, task, lambda *_, judge=judge: judge, on_progress=no_progress)
         except TourneyError as error:
@@ -316,7 +316,7 @@ def generate_through(
     heard = list[str]() if told is None else told
     for _ in range(retry):
         billing = LedgerBilling(recorder, prices, max_usd, heard.append)
-        served = {EntrantId("base"): EntrantEndpoint(Endpoint(gateway.url, "entrant", None), 2)}
+        served = {EntrantId("base"): Endpoint(gateway.url, "entrant", None, n_at_a_time=2)}
         make = EndpointGenerator(EndpointResponders(served), heard.append).billed_by
         try:
             generate_missing(recorder, partial(make, billing), wanted, on_progress=no_progress)

@@ -15,7 +15,7 @@ from commands.backends.anthropic.client import make_client
 from commands.backends.anthropic.judge import AnthropicJudge
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.judge import EndpointJudge
-from commands.backends.endpoint.responder import EndpointResponders, EntrantEndpoint
+from commands.backends.endpoint.responder import EndpointResponders
 from commands.backends.endpoint.server import Endpoint
 from commands.backends.remote.bodies import decode_json
 from commands.decisions.recorder import Recorder
@@ -106,7 +106,7 @@ def server(echo: Echo) -> Endpoint:
 def chat_judge(echo: Echo) -> Judge:
     """Return a judge that is asked directly."""
     settings = JudgeSettings(JudgeId("m"), "endpoint", "m", (("max_tokens", 64.0),))
-    return EndpointJudge(settings, server(echo), n_at_a_time=1)
+    return EndpointJudge(settings, server(echo))
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def asks(echo: Echo) -> Iterator[Mapping[str, Ask]]:
     """Give all ways to ask a server, by both clients: judges, batches, the maker of responses."""
     (query,) = queries(1)
     settings = JudgeSettings(JudgeId("m"), "openai-batch", "m", (("max_tokens", 64.0),))
-    served = EntrantEndpoint(server(echo), n_at_a_time=1)
+    served = server(echo)
     task = GenerationTask(key("1"), entrant("base", loader="endpoint"), "Why?", seed=1)
     with closing(make_client()) as client:
         direct = AnthropicJudge(client, judge_settings(), cache="off", n_at_a_time=1)
