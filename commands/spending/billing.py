@@ -28,8 +28,10 @@ from projections.tournament.requests import EntrantKey, RequestKey
 
 def learn_refused(recorder: Recorder, refused: Sequence[ParameterRefused], tell: Tell) -> None:
     """Record what servers were found not to take, and tell what is sent in its place."""
-    recorder.record(*map(RecordFact, refused))
-    for each in refused:
+    known = {each.natural_key for each in recorder.state.refused_parameters}
+    news = {each.natural_key: each for each in refused if each.natural_key not in known}
+    recorder.record(*map(RecordFact, news.values()))
+    for each in news.values():
         otherwise = f"{each.instead} is sent instead" if each.instead else "it is left out"
         tell(
             f"{each.model} at {each.base_url} does not take {each.parameter}: {otherwise}, in all"

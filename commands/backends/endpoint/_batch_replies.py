@@ -262,8 +262,8 @@ def _failed(query_key: Digest, response: _Response, learnt: LearntParameters) ->
     """Return why the model did not answer; a query is rejected for good only if it is at fault."""
     status, fault = response.status_code, _REFUSAL.decode(response.body).error
     detail = f"HTTP {status}: {fault.detail}"
-    if learnt.learn_told(fault.param, detail):
-        return NoReply(query_key, "errored", detail, refused=learnt.news())
+    if (refused := learnt.learn_told(fault.param, detail)) is not None:
+        return NoReply(query_key, "errored", detail, refused=[refused])
     remedy = remedy_of(detail, fault.param)
     if remedy is not None:
         return NoReply(query_key, "errored", f"{detail}; {remedy}", then="stop")

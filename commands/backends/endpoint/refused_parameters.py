@@ -70,19 +70,21 @@ class LearntParameters:
 
         return send
 
-    def learn_told(self, name: object, detail: str) -> bool:
+    def learn_told(self, name: object, detail: str) -> ParameterRefused | None:
         """Learn of a parameter that a server names as one that it does not take, in no quotation.
 
         Returns:
-            Whether a request can do without it, or say it by another name.
+            What was learnt, be it news or not; None: a request cannot do without it, nor say it by
+            another name.
         """
-        if not isinstance(name, str) or refused_parameter(detail, name) not in INSTEAD:
-            return False
+        if not isinstance(name, str) or name not in INSTEAD or not refused_parameter(detail, name):
+            return None
         known = self._known({})
         if name not in known and INSTEAD[name] in known:  # it takes neither name
-            return False
-        self._learn([self._refusal(name, detail)])
-        return True
+            return None
+        refused = self._refusal(name, detail)
+        self._learn([refused])
+        return refused
 
     def news(self) -> Sequence[ParameterRefused]:
         """Return what was learnt since the last time."""
