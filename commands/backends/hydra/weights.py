@@ -10,7 +10,6 @@ from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
 from commands.backends.hydra._net import HydraNet, build_hydra, sharing_copy
-from commands.backends.hydra._packed import pack
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     check_folder,
@@ -80,7 +79,6 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         net = build_hydra(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
     placed = cast("HydraNet", move_to_device(net, device, folder))
-    pack(placed)
     n_heads = len(heads.security)
     return LoadedHydra(placed, n_heads, read.tokenizer, device, read.end_ids, read.n_positions)
 
