@@ -7,15 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from commands.backends.loads import LocalBackend
 from commands.errors import ConfigurationError, MissingExtra
 from commands.ports import (
     GeneratedText,
     GenerationFailure,
     GenerationTask,
-    Generator,
-    LikelihoodModel,
     Tell,
 )
 from commands.settings.schema import GenerationSection
@@ -35,14 +34,7 @@ def needs_extra(extra: str, package: str) -> Iterator[None]:
         raise MissingExtra(error.name or package, extra) from error
 
 
-class LocalBackends(NamedTuple):
-    """The generator and the likelihood model of entrants whose weights are loaded."""
-
-    generator: Generator
-    reader: LikelihoodModel
-
-
-Engine: TypeAlias = Callable[[], AbstractContextManager[LocalBackends]]
+Engine: TypeAlias = Callable[[], AbstractContextManager[LocalBackend]]
 """Imports what is needed; what it returns holds weights only between its entry and its exit."""
 
 
@@ -69,7 +61,7 @@ def _require_one_process() -> None:
 
 def in_process(generation: GenerationSection) -> Engine:
     """Return the engine that is this process."""
-    return lambda: nullcontext(local_backends(generation, generation.device))
+    return lambda: nullcontext(local_models(generation, generation.device))
 
 
 class EngineGenerator:
@@ -88,35 +80,25 @@ class EngineGenerator:
     ) -> Iterator[tuple[GeneratedText | GenerationFailure, ...]]:
         """Yield each finished batch's results."""
         with self._opening as local:
-            yield from local.generator.generate(tasks)
+            yield from local.generate(tasks)
 
 
-def local_backends(generation: GenerationSection, device: str) -> LocalBackends:
-    """Return a generator and a likelihood model that share their weights, in this process.
+def local_models(generation: GenerationSection, device: str) -> LocalBackend:
+    """Return what answers and reads in this process.
 
     Raises:
         MissingExtra: The packages for local models are not installed.
         ConfigurationError: The device is not available.
     """
     with needs_extra("models", "torch"):
-        from commands.backends.huggingface.generator import HfGenerator
-        from commands.backends.huggingface.reader import HfLikelihoodModel
-        from commands.backends.huggingface.worker import LastLoaded
-    options = (generation.batch_tokens, device, LastLoaded())
-    return LocalBackends(HfGenerator(*options), HfLikelihoodModel(*options))
+        from commands.backends.huggingface.local import LocalModels
+    return LocalModels(generation.batch_tokens, device)
 
 
-def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager[LocalBackends]:
+def _on_ray(generation: GenerationSection, tell: Tell) -> AbstractContextManager[LocalBackend]:
     with needs_extra("models", "torch"):
-        from commands.backends.huggingface.worker import check_entrants
+        from commands.backends.huggingface.local import check_entrants
     with needs_extra("ray", "ray"):
         from commands.backends.cluster.pool import ray_pool
     kind = generation.device.partition(":")[0]  # Ray says which one
-    make = partial(local_backends, generation, kind)
-
-    @contextmanager
-    def opened() -> Iterator[LocalBackends]:
-        with ray_pool(make, check_entrants, generation, tell) as pool:
-            yield LocalBackends(pool, pool)
-
-    return opened()
+    return ray_pool(partial(local_models, generation, kind), check_entrants, generation, tell)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, assert_never
 from commands.backends.engines import (
     Engine,
     EngineGenerator,
-    LocalBackends,
     engine_for,
     in_process,
-    local_backends,
+    local_models,
     needs_extra,
 )
+from commands.backends.loads import LocalBackend
 from commands.entrants.endpoint_generator import EndpointGenerator
 from commands.entrants.folder_or_hub import HubSnapshot
 from commands.entrants.generate import GeneratorByLoader
@@ -169,11 +169,11 @@ def inferences_on(
 
 
 def make_inference_factory(
-    settings: AskingSettings, make_local: Callable[[], LocalBackends] | None = None
+    settings: AskingSettings, make_local: Callable[[], LocalBackend] | None = None
 ) -> Callable[[Entrant], Inference]:
     """Return a factory of entrants' inferences, each of which loads its weights once, when used."""
     here = settings.generation
-    local = cache(make_local or (lambda: local_backends(here, here.device)))
+    local = cache(make_local or (lambda: local_models(here, here.device)))
     served = cache(lambda: _endpoint_generator(settings))
 
     def inference(entrant: Entrant) -> Inference:
@@ -181,7 +181,7 @@ def make_inference_factory(
             return Inference(entrant, served, None, lambda billing: served().billed_by(billing))
         if entrant.loader == "recorded":
             return Inference(entrant, partial(_answers_no_more, entrant), None)
-        return Inference(entrant, lambda: local().generator, lambda: local().reader)
+        return Inference(entrant, local, local)
 
     return inference
 

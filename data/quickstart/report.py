@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from sacrebleu.metrics.chrf import CHRF
 
-from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.local import LocalModels
 from commands.entrants.files import read_entrant
 from commands.ports import GeneratedText, GenerationTask
 from commands.settings.reader import read_settings
@@ -35,14 +35,14 @@ def report_files(out: Path) -> None:
 def report_quality(prompts: Sequence[Prompt], out: Path) -> None:
     """Report how close each entrant of the tournament comes to the gold answers."""
     settings = read_settings(HERE / "tournament.toml", {})
-    generator = HfGenerator(settings.generation.batch_tokens, settings.generation.device)
+    generator = LocalModels(settings.generation.batch_tokens, settings.generation.device)
     for section in settings.entrants:
         entrant = read_entrant(section, settings.generation, out)
         responses = respond(generator, entrant, prompts)
         say(f"{entrant.entrant_id}: {closeness(responses)}{certainty(responses)}")
 
 
-def respond(generator: HfGenerator, entrant: Entrant, prompts: Sequence[Prompt]) -> Responses:
+def respond(generator: LocalModels, entrant: Entrant, prompts: Sequence[Prompt]) -> Responses:
     """Generate the tournament's own response to each prompt, in the order of the prompts."""
     by_key = {digest_of(prompt.prompt_id): prompt for prompt in prompts}
     tasks = [

@@ -5,17 +5,20 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import torch
+from commands.backends.hydra.rows import HydraRow
 
 from commands.backends.hydra.answers import ResponseState
-from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.rows import HydraRow, start_row
-from commands.backends.hydra.weights import LoadedHydra, load_hydra
-from commands.backends.weights.answers import Ending
+from commands.backends.hydra.decoding import decode
+from commands.backends.hydra.weights import load_hydra
+from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
 from commands.backends.weights.chat import decode_text, encode_prompt
+from commands.backends.weights.loaded import LoadedWeights
+from commands.backends.weights.sampling import SamplingSettings
 from commands.entrants.files import read_entrant
 from commands.settings.reader import read_settings
 from commands.settings.sections import HydraSection
 from ledger.events.registration import Entrant, Hydra
+from ledger.identity import digest_of
 from projections.tournament.matches import prompt_seed
 from prompts import HERE, Prompt
 
@@ -50,36 +53,34 @@ def responses_of(
     """Generate one Hydra's responses in batches."""
     heads = cast("Hydra", entrant.hydra)
     loaded = load_hydra(entrant, heads, CPU)
-    decoding = HydraDecoding(
-        temperature=entrant.temperature,
-        max_new_tokens=entrant.max_new_tokens,
-        ending=Ending(loaded.end_ids),
-        beta=heads.beta,
-    )
+    rules = DecodingRules(Ending(loaded.end_ids), SamplingSettings(entrant.temperature), heads)
     for sample in samples:
         for start in range(0, len(prompts), BATCH_SIZE):
             batch = prompts[start : start + BATCH_SIZE]
-            rows = start_rows(loaded, batch, sample=sample, bypass_jury=heads.bypass_jury)
-            decode(loaded.net, rows, decoding)
+            rows = start_rows(loaded, batch, entrant, sample=sample)
+            decode(loaded.model, rows, rules)
             yield from (rate(prompt, row, loaded) for prompt, row in zip(batch, rows, strict=True))
 
 
 def start_rows(
-    loaded: LoadedHydra, prompts: Sequence[Prompt], *, sample: int, bypass_jury: bool
+    loaded: LoadedWeights, prompts: Sequence[Prompt], entrant: Entrant, *, sample: int
 ) -> list[HydraRow]:
     """Start responses like the tournament, but with another sample number."""
-    return [
-        start_row(
+    heads = cast("Hydra", entrant.hydra)
+    rows = [
+        PromptRow(
+            digest_of(prompt.prompt_id),
             encode_prompt(loaded.tokenizer, prompt.text),
-            seed=prompt_seed(prompt.prompt_id, sample=sample),
-            n_heads=loaded.n_heads,
-            bypass_jury=bypass_jury,
+            entrant.max_new_tokens,
+            prompt_seed(prompt.prompt_id, sample=sample),
         )
         for prompt in prompts
     ]
+    n_heads = loaded.model.n_heads
+    return [HydraRow.start(row, n_heads, bypass_jury=heads.bypass_jury) for row in rows]
 
 
-def rate(prompt: Prompt, row: HydraRow, loaded: LoadedHydra) -> RatedResponse:
+def rate(prompt: Prompt, row: HydraRow, loaded: LoadedWeights) -> RatedResponse:
     """Return a response, and whether it matches the right one exactly."""
     text = decode_text(loaded.tokenizer, row.tokens)
     witness = cast("torch.Tensor", row.first_state).clone()  # inference tensors allow no gradients

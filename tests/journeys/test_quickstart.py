@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.local import LocalModels
 from commands.ports import GeneratedText, GenerationTask
 from commands.runs.register import opening_of
 from commands.settings.inputs import shipped_data
@@ -60,7 +60,7 @@ def all_tasks(folder: Path) -> dict[tuple[str, str], GenerationTask]:
 def texts(tasks: list[GenerationTask], *, rows: int) -> dict[str, str]:
     """Generate in batches of about so many rows, and return the text of each task."""
     widest = max(len(task.prompt_text) for task in tasks) // 3 + MAX_NEW_TOKENS
-    generator = HfGenerator(batch_tokens=1 if rows == 1 else rows * widest, device="cpu")
+    generator = LocalModels(batch_tokens=1 if rows == 1 else rows * widest, device="cpu")
     results = [result for batch in generator.generate(tasks) for result in batch]
     assert all(isinstance(result, GeneratedText) for result in results)
     return {result.response_key: result.text for result in results if hasattr(result, "text")}

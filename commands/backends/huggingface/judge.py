@@ -5,29 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import NamedTuple
 
 import torch
-from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.huggingface.worker import batch_budget
-from commands.backends.weights.answers import Decoded, DecodingRules, Ending
-from commands.backends.weights.batching import BatchQueue
-from commands.backends.weights.chat import (
-    chat_turns,
-    decode_text,
-    encode,
-    render,
-    require_chat,
-)
+from commands.backends.huggingface.local import batch_budget
+from commands.backends.weights.answers import Decoded, DecodingRules, Ending, PromptRow
+from commands.backends.weights.batching import BatchQueue, run_batches
+from commands.backends.weights.chat import decode_text, encode, require_chat, show_chat
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
 from commands.errors import ConfigurationError
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.money import Usage
-from ledger.identity import Digest
 from projections.verdicts.queries import JudgeQuery
 
 _SYSTEM, _USER = "tourney-probe-system", "tourney-probe-user"
@@ -39,11 +30,10 @@ class JudgeChat:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Find the control tokens that the template writes; it must show the user's text."""
         self._tokenizer = tokenizer
-        self._has_system = has_system_turn(tokenizer)
-        probe = encode(tokenizer, self._rendered(_SYSTEM, _USER))
-        self._controls = control_ids(tokenizer, probe)
+        probe = encode(tokenizer, self._shown(_SYSTEM, _USER))
+        self._controls = _control_ids(tokenizer, probe)
         self._written = self._controls_in(probe)
-        self._letters = first_letters(tokenizer, self._controls)
+        self._letters = _first_letters(tokenizer, self._controls)
 
     def encode(self, query: JudgeQuery) -> tuple[int, ...] | None:
         """Return the tokens of a query, up to where the reply begins.
@@ -54,58 +44,29 @@ class JudgeChat:
             f"\ue000{query.query_key}\ue000"  # a digest of the texts, so it occurs in none of them
         )
         system, user = (self._letters.sub(rf"\1{cut}", each) for each in (query.system, query.user))
-        pieces = self._rendered(system, user).split(cut)
+        pieces = self._shown(system, user).split(cut)
         tokens = tuple(token for piece in pieces for token in encode(self._tokenizer, piece))
         return tokens if self._controls_in(tokens) == self._written else None
 
-    def _rendered(self, system: str, user: str) -> str:
-        return render(
-            self._tokenizer, chat_turns(system, user, has_system=self._has_system), is_open=True
-        )
+    def _shown(self, system: str, user: str) -> str:
+        return show_chat(self._tokenizer, (("system", system), ("user", user)))
 
     def _controls_in(self, tokens: Sequence[int]) -> list[int]:
         return [token for token in tokens if token in self._controls]
 
 
-def has_system_turn(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether the template shows a system turn; some reject it, some drop it."""
-    try:
-        chat = render(tokenizer, chat_turns(_SYSTEM, _USER, has_system=True), is_open=True)
-    except TemplateError:
-        return False
-    return _SYSTEM in chat and _USER in chat
-
-
-def control_ids(tokenizer: PreTrainedTokenizerBase, probe: Sequence[int]) -> frozenset[int]:
+def _control_ids(tokenizer: PreTrainedTokenizerBase, probe: Sequence[int]) -> frozenset[int]:
     """Return the special tokens, and other added tokens that the template writes."""
     added = tokenizer.added_tokens_decoder
     special = {token for token, shown in added.items() if shown.special}
     return frozenset(special | set(tokenizer.all_special_ids) | (added.keys() & set(probe)))
 
 
-def first_letters(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) -> re.Pattern[str]:
+def _first_letters(tokenizer: PreTrainedTokenizerBase, controls: frozenset[int]) -> re.Pattern[str]:
     """Return a pattern for the first letter of every control token in a text."""
     written = sorted(filter(None, map(str, tokenizer.convert_ids_to_tokens(sorted(controls)))))
     any_of_them = "|".join(map(re.escape, written)) or "(?!)"  # matches nothing
     return re.compile(rf"(?=(?:{any_of_them}))(.)", re.DOTALL)
-
-
-class QueryRow(NamedTuple):
-    """A query as tokens."""
-
-    query_key: Digest
-    prompt_ids: tuple[int, ...]
-    max_new_tokens: int
-
-    @property
-    def n_tokens(self) -> int:
-        """Count the tokens of the query and of the longest reply."""
-        return len(self.prompt_ids) + self.max_new_tokens
-
-    @property
-    def seed(self) -> int:
-        """What random numbers depend on, of which a judge has none."""
-        return 0
 
 
 class HfJudge:
@@ -154,21 +115,25 @@ class HfJudge:
             rows = [self._row(query) for query in queries]
         if unfit := tuple(row for row in rows if isinstance(row, NoReply)):
             yield unfit
-        fitting = [row for row in rows if isinstance(row, QueryRow)]
+        fitting = [row for row in rows if isinstance(row, PromptRow)]
         batch_tokens = batch_budget(self._batch_tokens, self._loaded)
         queue = BatchQueue(fitting, lambda row: row.n_tokens, batch_tokens)
-        rules = DecodingRules(Ending(self._loaded.end_ids), self._max_tokens)
-        for ended in decode(self._loaded, queue, rules):
-            yield tuple(map(self._answer, ended))
+        rules = DecodingRules(Ending(self._loaded.end_ids))
+        device = self._loaded.device
+        for batch, decoded in run_batches(queue, partial(decode, self._loaded, rules), device):
+            if decoded is None:
+                yield (_out_of_memory(batch[0], device),)
+            else:
+                yield tuple(map(self._answer, decoded))
             if stops.is_set():
                 return
 
-    def _row(self, query: JudgeQuery) -> QueryRow | NoReply:
+    def _row(self, query: JudgeQuery) -> PromptRow | NoReply:
         rejected = partial(NoReply, query.query_key, "rejected")
         prompt_ids = self._chat.encode(query)
         if prompt_ids is None:
             return rejected("a text in it cannot be told from the chat template's control tokens")
-        row = QueryRow(query.query_key, prompt_ids, self._max_tokens)
+        row = PromptRow(query.query_key, prompt_ids, self._max_tokens)
         if row.n_tokens > self._limit:
             n_most = self._limit - self._max_tokens
             return rejected(
@@ -177,26 +142,19 @@ class HfJudge:
             )
         return row
 
-    def _answer(self, ended: Decoded[QueryRow] | QueryRow) -> Answer:
-        if isinstance(ended, QueryRow):
-            return _out_of_memory(ended, self._loaded.device)
-        if ended.is_broken:
-            return self._broken(ended.row, len(ended.tokens))
-        return self._reply(ended.row, ended.tokens)
-
-    def _reply(self, row: QueryRow, tokens: list[int]) -> Reply:
+    def _answer(self, decoded: Decoded) -> Answer:
+        row, tokens = decoded.row, decoded.tokens
+        if decoded.is_broken:
+            where = f"the logits of new token {len(tokens) + 1}"
+            return NoReply(row.key, "errored", f"{where} are not finite, in {self._dtype}")
         has_ended = tokens[-1] in self._loaded.end_ids
         return Reply(
-            query_key=row.query_key,
+            query_key=row.key,
             text=decode_text(self._loaded.tokenizer, tokens[:-1] if has_ended else tokens),
             stop_reason="end_turn" if has_ended else "max_tokens",
             model=self._model,
             usage=Usage(n_input=len(row.prompt_ids), n_output=len(tokens)),
         )
-
-    def _broken(self, row: QueryRow, step: int) -> NoReply:
-        detail = f"the logits of new token {step + 1} are not finite, in {self._dtype}"
-        return NoReply(row.query_key, "errored", detail)
 
 
 def _limit(loaded: LoadedWeights, folder: Path, max_tokens: int) -> float:
@@ -211,9 +169,9 @@ def _limit(loaded: LoadedWeights, folder: Path, max_tokens: int) -> float:
     return limit
 
 
-def _out_of_memory(row: QueryRow, device: torch.device) -> NoReply:
+def _out_of_memory(row: PromptRow, device: torch.device) -> NoReply:
     detail = (
         f"{len(row.prompt_ids)} tokens and {row.max_new_tokens} of a reply do not fit into the"
         f" memory of {device}, alone in a batch"
     )
-    return NoReply(row.query_key, "errored", detail)
+    return NoReply(row.key, "errored", detail)

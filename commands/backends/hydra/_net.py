@@ -1,58 +1,63 @@
 """The network of a Hydra: one trunk, and heads that copy the last layers with LoRA of their own.
 
 LoRA changes only the heads' MLPs, so each of the last layers has one attention, one pair of norms,
-and one MLP per head. Rows of a batch are routed through their heads' MLPs; everything else runs
-once, on the rows of all heads together.
+and one MLP per head. The rows of all heads stand beside each other in one batch: they share
+attention and norms, and are routed through their heads' MLPs.
 """
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import nn
 from transformers import DynamicCache, Olmo2ForCausalLM
-from transformers.models.olmo2.modeling_olmo2 import Olmo2Attention, apply_rotary_pos_emb
+from transformers.cache_utils import DynamicLayer
 
 from commands.backends.weights.lora import Lora, merge_lora
 
 
-class BlockInputs(NamedTuple):
-    """Positions, attention mask and cache of a block of tokens."""
+class Block(NamedTuple):
+    """Positions and attention mask of a block of tokens."""
 
     positions: torch.Tensor  # (R, S) long
     mask: torch.Tensor  # (R, 1, S, K) bool, true where token s may attend to column k
-    cache: DynamicCache | None  # of K - S columns before the block, of K after it
 
+    @classmethod
+    def behind(cls, is_own: torch.Tensor, n_new: int) -> "Block":
+        """Return the place of the last n_new columns of (R, K) bool, which is false on padding.
 
-class Routing(Protocol):
-    """Which heads the rows of a batch go through."""
+        Padding sees itself, to avoid NaN, and takes a position that is valid.
+        """
+        columns = torch.arange(is_own.shape[1], device=is_own.device)
+        new = columns[-n_new:, None]  # (S, 1)
+        mask = (columns <= new) & is_own[:, None] | (columns == new)  # (R, S, K)
+        positions = (is_own.long().cumsum(1) - 1).clamp(min=0)
+        return cls(positions[:, -n_new:], mask[:, None])
 
-    def through(self, mlps: nn.ModuleList, states: torch.Tensor, *, is_first: bool) -> torch.Tensor:
-        """Return what the heads' MLPs, of their first layer or a later one, make of states."""
-
-    def behind_first(self, place: BlockInputs) -> BlockInputs:
-        """Return the place of a block in the layers behind the first."""
+    def repeated(self, n_times: int) -> "Block":
+        """Return the place of as many copies of the rows, one behind the other."""
+        return Block(self.positions.repeat(n_times, 1), self.mask.repeat(n_times, 1, 1, 1))
 
 
 class Route:
-    """Each row goes through a head of its own."""
+    """The head that each row goes through."""
 
     def __init__(self, heads: Sequence[int], device: torch.device) -> None:
         """Send row r through heads[r]."""
+        self.n_rows = len(heads)
         self.rows_of = {
             head: torch.tensor([r for r, each in enumerate(heads) if each == head], device=device)
             for head in sorted(set(heads))
         }
 
-    def through(
-        self,
-        mlps: nn.ModuleList,
-        states: torch.Tensor,
-        *,
-        is_first: bool,  # noqa: ARG002  # all alike
-    ) -> torch.Tensor:
-        """Return (R, S, D) for (R, S, D)."""
+    @classmethod
+    def every_head(cls, n_heads: int, n_rows: int, device: torch.device) -> "Route":
+        """Send each of the rows through so many heads: row h * n_rows + r is row r in head h."""
+        return cls([head for head in range(n_heads) for _ in range(n_rows)], device)
+
+    def through(self, mlps: nn.ModuleList, states: torch.Tensor) -> torch.Tensor:
+        """Return what the rows' MLPs make of (R, S, D)."""
         if len(self.rows_of) == 1:
             (head,) = self.rows_of
             return cast("torch.Tensor", mlps[head](states))
@@ -61,127 +66,106 @@ class Route:
             out[rows] = mlps[head](states[rows])  # (rows, S, D)
         return out
 
-    def behind_first(self, place: BlockInputs) -> BlockInputs:
-        """Return the same."""
-        return place
-
-
-class EveryHead(NamedTuple):
-    """Each row goes through the first so many heads; row r of head e becomes row e * R + r.
-
-    All heads begin with the same attention to the trunk's states, so it is computed once: the cache
-    has R rows of the first layer, and E * R of the others.
-    """
-
-    n_heads: int
-
-    def through(self, mlps: nn.ModuleList, states: torch.Tensor, *, is_first: bool) -> torch.Tensor:
-        """Return (E, R, S, D) for (R, S, D) of the first layer, else (E * R, S, D) for as many."""
-        parts = [states] * self.n_heads if is_first else states.chunk(self.n_heads)
-        made = [mlp(part) for mlp, part in zip(mlps, parts, strict=False)]
-        return torch.stack(made) if is_first else torch.cat(made)
-
-    def behind_first(self, place: BlockInputs) -> BlockInputs:
-        """Return the place of E * R rows."""
-        positions, mask = place.positions.repeat(self.n_heads, 1), place.mask
-        return BlockInputs(positions, mask.repeat(self.n_heads, 1, 1, 1), place.cache)
-
 
 class RoutedMlp(nn.Module):
     """One layer's MLPs, one per head."""
 
-    route: Routing
+    route: Route
 
-    def __init__(self, mlps: Sequence[nn.Module], *, is_first: bool) -> None:
-        """Hold head k's MLP at mlps[k], of its first layer or a later one."""
+    def __init__(self, mlps: Sequence[nn.Module]) -> None:
+        """Hold head k's MLP at mlps[k]."""
         super().__init__()
         self.mlps = nn.ModuleList(mlps)
-        self._is_first = is_first
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return what the rows' heads make of (R, S, D)."""
-        return self.route.through(self.mlps, states, is_first=self._is_first)
+        return self.route.through(self.mlps, states)
 
 
 class HydraNet(nn.Module):
     """The trunk, the heads' layers, and the output layer that all heads share."""
 
-    def __init__(self, model: Olmo2ForCausalLM, heads: Sequence[Sequence[nn.Module]]) -> None:
-        """Take a model apart, unusable afterwards; heads[k][j] is head k's j-th MLP."""
+    def __init__(
+        self,
+        model: Olmo2ForCausalLM,
+        heads: Sequence[Sequence[nn.Module]],
+        n_answering: int | None = None,
+    ) -> None:
+        """Take a model apart, unusable afterwards.
+
+        Args:
+            model: The weights.
+            heads: heads[k][j] is head k's j-th MLP.
+            n_answering: How many heads answer, the first ones; None: all.
+        """
         super().__init__()
         depth = len(heads[0])
         layers = model.model.layers
-        self.n_heads = len(heads)
+        self.n_heads = len(heads) if n_answering is None else n_answering
         self.embeddings = model.model.embed_tokens
         self.rotary = model.model.rotary_emb
         self.trunk, self.head_layers = layers[:-depth], layers[-depth:]
         self.norm, self.lm_head = model.model.norm, model.lm_head
         for j, layer in enumerate(self.head_layers):
-            layer.mlp = RoutedMlp([mlps[j] for mlps in heads], is_first=j == 0)
-            layer.self_attn.layer_idx = j  # the heads' caches have no layers of the trunk
+            layer.mlp = RoutedMlp([mlps[j] for mlps in heads])
 
     @property
     def device(self) -> torch.device:
         """Where the tensors are."""
         return cast("torch.Tensor", self.lm_head.weight).device
 
-    def trunk_states(self, ids: torch.Tensor, place: BlockInputs) -> torch.Tensor:
-        """Return the trunk's (R, S, D) states of (R, S) tokens."""
-        return self._through(self.trunk, self.embeddings(ids), place)
+    def trunk_states(
+        self, ids: torch.Tensor, block: Block, cache: DynamicCache | None
+    ) -> torch.Tensor:
+        """Return the trunk's (R, S, D) states of (R, S) tokens, which the cache takes, too."""
+        return self._through(self.trunk, self.embeddings(ids), block, cache)
 
-    def head_states(self, states: torch.Tensor, route: Routing, place: BlockInputs) -> torch.Tensor:
+    def head_states(
+        self, states: torch.Tensor, route: Route, block: Block, cache: DynamicCache | None
+    ) -> torch.Tensor:
         """Return the heads' (E * R, S, D) states, before the final norm, of the trunk's (R, S, D).
 
-        E is 1 where each row goes through one head.
+        The route has E heads for each row: row h * R + r is row r in its h-th.
         """
-        return self._through_heads(self.head_layers, states, route, place)
+        n_times = route.n_rows // len(states)
+        for layer in self.head_layers:
+            cast("RoutedMlp", layer.mlp).route = route
+        repeated = states.repeat(n_times, 1, 1)
+        return self._through(self.head_layers, repeated, block.repeated(n_times), cache)
 
-    def read(self, states: torch.Tensor, route: Routing, place: BlockInputs) -> None:
-        """Let the heads read the trunk's (R, S, D), which the cache of the place then holds.
-
-        What the last layer makes of them is nobody's concern, so it keeps keys and values alone.
-        """
-        *before, last = self.head_layers
-        states = self._through_heads(before, states, route, place)
-        behind = route.behind_first(place) if before else place
-        attention = cast("Olmo2Attention", last.self_attn)
-        by_attention_head = (*states.shape[:-1], -1, attention.head_dim)
-        keys = attention.k_norm(attention.k_proj(states)).view(by_attention_head).transpose(1, 2)
-        values = attention.v_proj(states).view(by_attention_head).transpose(1, 2)
-        angles = self.rotary(states, position_ids=behind.positions)
-        _, turned = apply_rotary_pos_emb(keys, keys, *angles)
-        cast("DynamicCache", place.cache).update(turned, values, len(before))
+    def select_rows(self, cache: DynamicCache, rows: torch.Tensor) -> None:
+        """Keep these rows (B,) of a cache, which may repeat, for the trunk and for all heads."""
+        n_rows = len(rows_of(cache, 0))
+        for n, layer in enumerate(cache.layers):
+            n_times = len(rows_of(cache, n)) // n_rows
+            copies = n_rows * torch.arange(n_times, device=rows.device)[:, None]
+            cast("DynamicLayer", layer).batch_select_indices((copies + rows).flatten())
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """Return (..., V) logits of the heads' (..., D) states."""
         return cast("torch.Tensor", self.lm_head(self.norm(states)))
 
-    def _through_heads(
-        self, layers: Iterable[nn.Module], states: torch.Tensor, route: Routing, place: BlockInputs
-    ) -> torch.Tensor:
-        for n, layer in enumerate(layers):
-            cast("RoutedMlp", layer.mlp).route = route
-            where = route.behind_first(place) if n else place
-            states = self._through([layer], states, where).flatten(0, -3)
-        return states
-
     def _through(
-        self, layers: Iterable[nn.Module], states: torch.Tensor, place: BlockInputs
+        self,
+        layers: Iterable[nn.Module],
+        states: torch.Tensor,
+        block: Block,
+        cache: DynamicCache | None,
     ) -> torch.Tensor:
-        angles = self.rotary(states, position_ids=place.positions)
+        angles = self.rotary(states, position_ids=block.positions)
         for layer in layers:
             states = layer(
                 states,
-                attention_mask=place.mask,
+                attention_mask=block.mask,
                 position_embeddings=angles,
-                past_key_values=place.cache,
+                past_key_values=cache,
             )
         return states
 
 
-def build_hydra(model: Olmo2ForCausalLM, depth: int, shards: Sequence[Sequence[Lora]]) -> HydraNet:
-    """Build a Hydra from a model, unusable afterwards, with a head for each sequence of shards."""
-    return HydraNet(model, [head_mlps(model, depth, loras) for loras in shards])
+def rows_of(cache: DynamicCache, layer: int) -> torch.Tensor:
+    """Return the keys that a layer of a cache has, by row."""
+    return cast("torch.Tensor", cast("DynamicLayer", cache.layers[layer]).keys)
 
 
 def head_mlps(model: Olmo2ForCausalLM, depth: int, loras: Sequence[Lora]) -> list[nn.Module]:

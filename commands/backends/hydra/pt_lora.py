@@ -9,11 +9,10 @@ import pickle
 import re
 import struct
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from peft import LoraConfig
@@ -26,8 +25,7 @@ from commands.errors import WeightsError, shortened
 
 PROJECTIONS = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 KEY = re.compile(
-    r"base_model\.model\.blocks\.(?P<block>[0-9]+)\.feed_forward\.(?P<weight>w[123])"
-    r"\.lora_(?P<half>[AB])\.default\.weight"
+    r"base_model\.model\.blocks\.[0-9]+\.feed_forward\.w[123]\.lora_[AB]\.default\.weight"
 )
 LAYOUT = "base_model.model.blocks.N.feed_forward.w1.lora_A.default.weight"
 ALPHA_PER_RANK = 2
@@ -37,25 +35,6 @@ UNREADABLE = (
     *(AttributeError, AssertionError, struct.error, pickle.UnpicklingError),
 )
 SAVE_AGAIN = "save the head's state_dict alone with torch.save"
-
-
-class LoraPart(NamedTuple):
-    """One tensor of a head: LoRA's A or B of one weight of one block."""
-
-    block: int
-    weight: str
-    half: str
-
-    @property
-    def key(self) -> str:
-        """Its name in the file."""
-        block = f"base_model.model.blocks.{self.block}"
-        return f"{block}.feed_forward.{self.weight}.lora_{self.half}.default.weight"
-
-    def peft_key(self, first_layer: int) -> str:
-        """Return peft's name for it in the whole model."""
-        layer = f"base_model.model.model.layers.{first_layer + self.block}"
-        return f"{layer}.mlp.{PROJECTIONS[self.weight]}.lora_{self.half}.weight"
 
 
 def as_peft_folder(path: Path, layers: range, weights: str) -> PeftFolder:
@@ -89,8 +68,16 @@ def read_pt(path: Path, layers: range) -> Lora:
             all those of such a head, of another layout, or of ranks that differ.
     """
     tensors = lora_tensors(path)
-    parts = parts_of(path, tensors, n_blocks=len(layers))
-    rank = rank_of(path, parts, tensors)
+    names = {
+        f"base_model.model.blocks.{block}.feed_forward.{weight}.lora_{half}.default.weight": (
+            f"base_model.model.model.layers.{layer}.mlp.{projection}.lora_{half}.weight"
+        )
+        for block, layer in enumerate(layers)
+        for weight, projection in PROJECTIONS.items()
+        for half in "AB"
+    }
+    _require_whole(path, tensors.keys(), names.keys())
+    rank = _rank_of(path, {name: tensors[name] for name in names})
     settings = LoraConfig(
         task_type="CAUSAL_LM",
         inference_mode=True,
@@ -99,8 +86,39 @@ def read_pt(path: Path, layers: range) -> Lora:
         target_modules=sorted(PROJECTIONS.values()),
         layers_to_transform=list(layers),
     )
-    renamed = {part.peft_key(layers.start): tensors[part.key].detach() for part in parts}
-    return Lora(path, settings, renamed)
+    return Lora(path, settings, {theirs: tensors[name].detach() for name, theirs in names.items()})
+
+
+def _require_whole(path: Path, found: AbstractSet[str], expected: AbstractSet[str]) -> None:
+    """Require that a file has all tensors of a head, and no others.
+
+    Every training changed all three weights of every block.
+    """
+    if others := [key for key in found if KEY.fullmatch(key) is None]:
+        why = f"keys of another layout than {LAYOUT}: {shortened(others)}"
+        raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
+    faults = [
+        *(f"missing {key}" for key in sorted(expected - found)),
+        *(f"for another layer: {key}" for key in sorted(found - expected)),
+    ]
+    if faults:
+        n_layers = len(expected) // (2 * len(PROJECTIONS))
+        why = f"it is not LoRA of a head of {n_layers} layers: {shortened(faults)}"
+        raise WeightsError(
+            path, why, "set heads_depth to what it was trained with, or save it again"
+        )
+
+
+def _rank_of(path: Path, tensors: Mapping[str, torch.Tensor]) -> int:
+    """Return the rank that all tensors have: A is (rank, in), B is (out, rank)."""
+    of_rank: dict[int, str] = {}
+    for key, tensor in tensors.items():
+        of_rank.setdefault(tensor.shape["lora_B" in key], key)
+    if len(of_rank) > 1:
+        ranks = [f"{rank} in {key}" for rank, key in sorted(of_rank.items())]
+        why = f"its ranks differ: {shortened(ranks)}"
+        raise WeightsError(path, why, "save adapters of one rank, or folders of peft")
+    return next(iter(of_rank))
 
 
 def lora_tensors(path: Path) -> Mapping[str, torch.Tensor]:
@@ -121,45 +139,6 @@ def lora_tensors(path: Path) -> Mapping[str, torch.Tensor]:
     if others := [key for key, value in found.items() if not _is_matrix(value)]:
         raise WeightsError(path, f"no matrices of floats: {shortened(others)}", SAVE_AGAIN)
     return found
-
-
-def parts_of(path: Path, keys: Iterable[str], n_blocks: int) -> list[LoraPart]:
-    """Return the parts of a head that a file's tensors are, in order.
-
-    Raises:
-        WeightsError: A key is of another layout or block, or a block's weight lacks its A or B:
-            every training changed all three weights of every block.
-    """
-    matches = {key: KEY.fullmatch(key) for key in keys}
-    if others := [key for key, match in matches.items() if match is None]:
-        why = f"keys of another layout than {LAYOUT}: {shortened(others)}"
-        raise WeightsError(path, why, "save the heads of that layout, or a folder of peft")
-    parts = {LoraPart(int(m["block"]), m["weight"], m["half"]) for m in matches.values() if m}
-    whole = {LoraPart(*each) for each in product(range(n_blocks), PROJECTIONS, "AB")}
-    faults = [
-        *(f"missing {part.key}" for part in sorted(whole - parts)),
-        *(f"for another layer: {part.key}" for part in sorted(parts - whole)),
-    ]
-    if faults:
-        why = f"it is not LoRA of a head of {n_blocks} layers: {shortened(faults)}"
-        raise WeightsError(
-            path, why, "set heads_depth to what it was trained with, or save it again"
-        )
-    return sorted(parts)
-
-
-def rank_of(path: Path, parts: Sequence[LoraPart], tensors: Mapping[str, torch.Tensor]) -> int:
-    """Return the rank that all parts have: A is (rank, in), B is (out, rank).
-
-    Raises:
-        WeightsError: They have several.
-    """
-    first = {tensors[part.key].shape["AB".index(part.half)]: part.key for part in reversed(parts)}
-    if len(first) > 1:
-        ranks = [f"{rank} in {key}" for rank, key in sorted(first.items())]
-        why = f"its ranks differ: {shortened(ranks)}"
-        raise WeightsError(path, why, "save adapters of one rank, or folders of peft")
-    return next(iter(first))
 
 
 def _load(path: Path) -> object:

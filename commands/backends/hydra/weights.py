@@ -3,13 +3,12 @@
 import copy
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import NamedTuple, cast
 
 import torch
 from peft import PeftModel
 from transformers import Olmo2Config, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.hydra._net import HydraNet, build_hydra, sharing_copy
+from commands.backends.hydra._net import HydraNet, head_mlps, sharing_copy
 from commands.backends.weights.chat import encode
 from commands.backends.weights.folder import (
     check_folder,
@@ -20,7 +19,12 @@ from commands.backends.weights.folder import (
     reading,
     require_finite_weights,
 )
-from commands.backends.weights.loaded import move_to_device, read_folder
+from commands.backends.weights.loaded import (
+    LoadedWeights,
+    move_to_device,
+    read_folder,
+    token_bytes,
+)
 from commands.backends.weights.lora import (
     ADAPTER,
     Lora,
@@ -56,18 +60,7 @@ def require_letters(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     )
 
 
-class LoadedHydra(NamedTuple):
-    """A Hydra on a device, with its tokenizer, end tokens and position limit."""
-
-    net: HydraNet
-    n_heads: int  # that answer; one more, if present, gives p_correct
-    tokenizer: PreTrainedTokenizerBase
-    device: torch.device
-    end_ids: frozenset[int]
-    n_positions: int | None  # None: the weights set no limit
-
-
-def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHydra:
+def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedWeights:
     """Load a Hydra, merged on the CPU and then moved to the device.
 
     Raises:
@@ -76,11 +69,16 @@ def load_hydra(entrant: Entrant, heads: Hydra, device: torch.device) -> LoadedHy
     folder = Path(entrant.weights)
     shards = read_shards(entrant, heads)
     read = read_folder(folder, dtype=str(entrant.dtype))
+    model: Olmo2ForCausalLM = read.model
+    n_heads, depth = len(heads.security), heads.heads_depth
+    n_caching = model.config.num_hidden_layers + (n_heads - 1) * depth
+    size = token_bytes(model.config, model.dtype, n_caching=n_caching, n_heads=n_heads)
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        net = build_hydra(cast("Olmo2ForCausalLM", read.model), heads.heads_depth, shards)
-    placed = cast("HydraNet", move_to_device(net, device, folder))
-    n_heads = len(heads.security)
-    return LoadedHydra(placed, n_heads, read.tokenizer, device, read.end_ids, read.n_positions)
+        net = HydraNet(model, [head_mlps(model, depth, loras) for loras in shards], n_heads)
+    placed = move_to_device(net, device, folder)
+    return read._replace(
+        model=placed, device=device, token_bytes=size, attention=None, may_pad=True
+    )
 
 
 def check_hydra(entrant: Entrant, heads: Hydra) -> None:

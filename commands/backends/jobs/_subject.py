@@ -11,7 +11,7 @@ import torch
 from msgspec.structs import replace
 from transformers import GenerationConfig, PreTrainedModel
 
-from commands.backends.huggingface.worker import LastLoaded, Loaded
+from commands.backends.huggingface.local import Load, load_entrant
 from commands.backends.weights.loaded import as_loaded
 from commands.entrants.checkpoint import read_checkpoint
 from commands.errors import ConfigurationError
@@ -130,7 +130,7 @@ class EvaluatedModel:
 
     entrant: Entrant  # with a placeholder digest
     named: Callable[[], Entrant]  # with the digest of its present weights
-    load: Callable[[Entrant, torch.device], Loaded]
+    load: Load
     device: str
     in_evaluation_mode: Callable[[], AbstractContextManager[None]]  # entered while it is evaluated
     where: Callable[[], str] = str  # in a training: the same in all its processes, until a step
@@ -195,4 +195,4 @@ def _without_ddp(model: torch.nn.Module) -> PreTrainedModel:
 def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
     """Return the model of a checkpoint: weights, or an adapter that names its base weights."""
     entrant = read_checkpoint(folder, name, generation)
-    return EvaluatedModel(entrant, lambda: entrant, LastLoaded(), generation.device, own_float_type)
+    return EvaluatedModel(entrant, lambda: entrant, load_entrant, generation.device, own_float_type)

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.reader import HfLikelihoodModel
+from commands.backends.huggingface.local import LocalModels
 from commands.backends.jobs._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.jobs.job import (
     EvaluationArgument,
@@ -311,10 +310,8 @@ class Evaluator:
 
     def _inference(self, entrant: Entrant) -> Inference:
         settings, subject = self._generation, self._subject
-        how = (settings.batch_tokens, subject.device, subject.load)
-        return Inference(
-            entrant, cache(lambda: HfGenerator(*how)), cache(lambda: HfLikelihoodModel(*how))
-        )
+        local = cache(lambda: LocalModels(settings.batch_tokens, subject.device, subject.load))
+        return Inference(entrant, local, local)
 
 
 def _warn_of_waiting(holder: Holder | None) -> None:

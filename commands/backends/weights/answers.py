@@ -1,16 +1,18 @@
-"""Answers to prompts: where they end, how they are decoded, and what they are to be."""
+"""Answers to prompts: what is asked for, where an answer ends, and what it is to be."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple
 
 import transformers
 
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.sampling import BROKEN, SamplingSettings
-from commands.ports import GeneratedText, GenerationFailure, GenerationTask
+from commands.ports import GeneratedText, GenerationFailure
+from ledger.events.registration import Hydra
+from ledger.identity import Digest
 
 _N_SILENT: Final = 8  # extra tokens beyond a stop text's bytes: special tokens decode to nothing
 
@@ -34,11 +36,6 @@ class StopTexts(NamedTuple):
         whole = self.read(tokens)
         return any(text in whole for text in self.texts)
 
-    def cut(self, whole: str) -> str:
-        """Return the part of a text before the first of the texts."""
-        places = [whole.index(text) for text in self.texts if text in whole]
-        return whole[: min(places, default=len(whole))]
-
 
 class Ending(NamedTuple):
     """What ends an answer, other than its length."""
@@ -51,95 +48,21 @@ class Ending(NamedTuple):
         return tokens[-1] in self.end_ids or bool(self.stop and self.stop.is_complete(tokens))
 
     def cut(self, text: str) -> str:
-        """Return the part of an answer's text before a stop text."""
-        return self.stop.cut(text) if self.stop else text
-
-
-class DecodingRules(NamedTuple):
-    """What the rows of a batch share."""
-
-    ending: Ending
-    max_new_tokens: int
-    how: SamplingSettings = SamplingSettings()
-
-
-class PromptTokens(Protocol):
-    """A prompt to decode, of which there may be several kinds."""
-
-    @property
-    def prompt_ids(self) -> tuple[int, ...]:
-        """Its tokens, one at least."""
-
-    @property
-    def n_tokens(self) -> int:
-        """The tokens of the prompt, of the longest answer, and of what follows it."""
-
-    @property
-    def seed(self) -> int:
-        """What its random numbers depend on."""
-
-
-Row = TypeVar("Row", bound=PromptTokens)
-
-
-@dataclass
-class Decoded(Generic[Row]):
-    """A row, and the new tokens that it has so far."""
-
-    row: Row
-    tokens: list[int] = field(default_factory=list)
-    is_broken: bool = False  # the logits of the next token were not finite
-    started_s: float = field(default_factory=time.perf_counter)
-    elapsed_s: float = 0.0  # until it ended
-
-    @property
-    def n_tokens(self) -> int:
-        """Count the tokens of the prompt and of the answer so far."""
-        return len(self.row.prompt_ids) + len(self.tokens)
-
-    def extend(self, token: int, rules: DecodingRules) -> bool:
-        """Add a token, or BROKEN; return whether the row has ended."""
-        if token == BROKEN:
-            self.is_broken = True
-        else:
-            self.tokens.append(token)
-        if (
-            not self.is_broken
-            and len(self.tokens) < rules.max_new_tokens
-            and not rules.ending.is_at(self.tokens)
-        ):
-            return False
-        self.elapsed_s = time.perf_counter() - self.started_s
-        return True
-
-
-class PromptRow(NamedTuple):
-    """A task and its prompt's tokens, both truncated alike."""
-
-    task: GenerationTask
-    prompt_ids: tuple[int, ...]
-    n_afterwards: int = 0  # tokens of the question whether the answer is correct
-    is_truncated: bool = False
-
-    @property
-    def n_tokens(self) -> int:
-        """Count the tokens of the prompt, of the longest answer, and of the question about it."""
-        return len(self.prompt_ids) + self.task.entrant.max_new_tokens + self.n_afterwards
-
-    @property
-    def seed(self) -> int:
-        """What its random numbers depend on."""
-        return self.task.seed
+        """Return the part of an answer's text before the first stop text."""
+        texts = self.stop.texts if self.stop else ()
+        places = [text.index(stop) for stop in texts if stop in text]
+        return text[: min(places, default=len(text))]
 
 
 def make_ending(
-    tokenizer: transformers.PreTrainedTokenizerBase, end_ids: frozenset[int], row: PromptRow
+    tokenizer: transformers.PreTrainedTokenizerBase,
+    end_ids: frozenset[int],
+    texts: tuple[str, ...] = (),
 ) -> Ending:
-    """Return what ends the answers of a row's batch.
+    """Return what ends answers: end tokens and stop texts.
 
     A stop text that is a special token becomes an end token, since decoding drops it.
     """
-    texts = row.task.options.stop
     if not texts:
         return Ending(end_ids)
     added = tokenizer.added_tokens_decoder.items()
@@ -147,35 +70,92 @@ def make_ending(
     return Ending(end_ids | special, StopTexts(texts, partial(decode_text, tokenizer)))
 
 
-def generated_text(
-    row: PromptRow,
-    tokens: list[int],
+class DecodingRules(NamedTuple):
+    """What the rows of a batch share."""
+
+    ending: Ending
+    how: SamplingSettings = SamplingSettings()
+    hydra: Hydra | None = None  # how its heads decide
+
+
+class PromptRow(NamedTuple):
+    """The tokens of a prompt or of a judge's query, and what is asked for."""
+
+    key: Digest
+    prompt_ids: tuple[int, ...]  # one at least
+    max_new_tokens: int
+    seed: int = 0  # what its random numbers depend on
+    text: str = ""  # the prompt, if it is asked afterwards whether the answer is correct
+    n_afterwards: int = 0  # tokens of that question
+    is_truncated: bool = False
+
+    @property
+    def n_tokens(self) -> int:
+        """Count the tokens of the prompt, of the longest answer, and of the question about it."""
+        return len(self.prompt_ids) + self.max_new_tokens + self.n_afterwards
+
+    @property
+    def sizes(self) -> str:
+        """Those numbers in words."""
+        asked = f" and {self.n_afterwards} to ask if they are right" if self.n_afterwards else ""
+        between = "," if asked else " and"
+        return (
+            f"{len(self.prompt_ids)} prompt tokens{between} {self.max_new_tokens} new ones{asked}"
+        )
+
+
+@dataclass
+class Decoded:
+    """A row, and the new tokens that it has so far."""
+
+    row: PromptRow
+    tokens: list[int] = field(default_factory=list)
+    is_broken: bool = False  # the logits of the next token were not finite
+    started_s: float = field(default_factory=time.perf_counter)
+    elapsed_s: float = 0.0  # until it ended
+
+    def extend(self, token: int, ending: Ending) -> bool:
+        """Add a token, or BROKEN; return whether the row has ended."""
+        if token == BROKEN:
+            self.is_broken = True
+        else:
+            self.tokens.append(token)
+        if (
+            not self.is_broken
+            and len(self.tokens) < self.row.max_new_tokens
+            and not ending.is_at(self.tokens)
+        ):
+            return False
+        self.elapsed_s = time.perf_counter() - self.started_s
+        return True
+
+
+def as_answer(
+    decoded: Decoded,
     tokenizer: transformers.PreTrainedTokenizerBase,
     ending: Ending,
     *,
-    elapsed_s: float,
-) -> GeneratedText:
-    """Return a row's answer from its new tokens, one at least.
+    dtype: str | None,
+) -> GeneratedText | GenerationFailure:
+    """Return what a row's new tokens say; a failure if its logits were not finite.
 
     The tokens include the end; the text does not, and may end inside the last token.
     """
+    row, tokens = decoded.row, decoded.tokens
+    if decoded.is_broken:
+        detail = f"the logits of new token {len(tokens) + 1} are not finite, in {dtype}"
+        return GenerationFailure(row.key, "not_finite", detail)
     has_ended = tokens[-1] in ending.end_ids
     whole = decode_text(tokenizer, tokens[:-1] if has_ended else tokens)
     text = ending.cut(whole)
     return GeneratedText(
-        response_key=row.task.response_key,
+        response_key=row.key,
         text=text,
         finish_reason="stop" if has_ended or text != whole else "length",
         n_prompt_tokens=len(row.prompt_ids),
         n_generated_tokens=len(tokens),
-        elapsed_s=elapsed_s,
+        elapsed_s=decoded.elapsed_s,
         is_truncated=row.is_truncated,
         prompt_ids=row.prompt_ids,
         generated_ids=tuple(tokens),
     )
-
-
-def not_finite(row: PromptRow, n_tokens: int) -> GenerationFailure:
-    """Return the failure of a row whose logits were not finite after n_tokens."""
-    detail = f"the logits of new token {n_tokens + 1} are not finite, in {row.task.entrant.dtype}"
-    return GenerationFailure(row.task.response_key, "not_finite", detail)

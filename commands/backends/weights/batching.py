@@ -6,13 +6,14 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 import torch
 
 from commands.backends.weights.loaded import free_memory
 
-PAD_ID = 0  # always masked, so any token will do
+PAD_ID = 0  # always masked, so any token will do; `pad_sequence` fills in zeros
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -59,12 +60,27 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[lis
     return list(groups.values())
 
 
-def pad_left(prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+def pad_left(
+    prompts: Sequence[Sequence[int]], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return (B, T) tokens, padded on the left, and the (B, T) mask that is 1 on real tokens."""
-    width = max(len(prompt) for prompt in prompts)
-    tokens = [[PAD_ID] * (width - len(prompt)) + list(prompt) for prompt in prompts]
-    mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-    return torch.tensor(tokens), torch.tensor(mask)
+    return _pad(prompts, device, "left")
+
+
+def pad_right(
+    rows: Sequence[Sequence[int]], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the same, padded on the right."""
+    return _pad(rows, device, "right")
+
+
+def _pad(
+    rows: Sequence[Sequence[int]], device: torch.device, side: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    tensors = [torch.tensor(row, device=device) for row in rows]
+    masks = [torch.ones_like(row) for row in tensors]
+    pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True, padding_side=side)
+    return pad(tensors), pad(masks)
 
 
 logger = logging.getLogger(__name__)

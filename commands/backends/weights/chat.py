@@ -1,7 +1,7 @@
 """Chat templates: render and encode a prompt as a user turn, decode an answer, check a template."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,6 @@ from commands.backends.remote.bodies import first_line
 from commands.entrants.chats import as_json, prompt_messages, without_system
 from commands.errors import WeightsError
 from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions, Messages
-
-Turns = list[dict[str, str]]
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
 
@@ -33,8 +31,6 @@ def encode_prompt(
 ) -> tuple[int, ...]:
     """Return the tokens of a prompt as a user turn, up to where the answer begins.
 
-    The template writes the special tokens, so the tokenizer must not add them again.
-
     Raises:
         TemplateError: The template fails.
     """
@@ -42,8 +38,22 @@ def encode_prompt(
     return encode(tokenizer, show_chat(tokenizer, messages, options))
 
 
+def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    """Return the tokens of a text and nothing else: a template writes the special tokens."""
+    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def decode_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
+    """Decode an answer's tokens at once, without special tokens."""
+    return str(
+        tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    )
+
+
 def show_chat(
-    tokenizer: PreTrainedTokenizerBase, messages: Messages, options: EntrantOptions
+    tokenizer: PreTrainedTokenizerBase,
+    messages: Messages,
+    options: EntrantOptions = DEFAULT_OPTIONS,
 ) -> str:
     """Return messages up to where the answer begins or goes on.
 
@@ -53,60 +63,39 @@ def show_chat(
         TemplateError: The template fails.
     """
     arguments = json.loads(options.template_arguments or "{}")
-    is_open = messages[-1][0] != "assistant"
-    show = partial(render, tokenizer, is_open=is_open, goes_on=not is_open, arguments=arguments)
+    show = partial(_render, tokenizer, arguments=arguments)
     (role, system), *_ = messages
     if role != "system":
-        return show(as_json(messages))
+        return show(messages)
     try:
-        chat = show(as_json(messages))
+        chat = show(messages)
     except TemplateError:  # Gemma's says that there is no such role
         chat = ""
-    return chat if system.strip() in chat else show(as_json(without_system(messages)))
+    return chat if system.strip() in chat else show(without_system(messages))
 
 
-def plain_turns(prompt_text: str) -> Turns:
-    """Return a chat of one user turn."""
-    return [{"role": "user", "content": prompt_text}]
-
-
-def chat_turns(system: str, user: str, *, has_system: bool) -> Turns:
-    """Return a chat; without a system turn its text goes before the user's."""
-    if has_system:
-        return [{"role": "system", "content": system}, *plain_turns(user)]
-    return plain_turns(f"{system}\n\n{user}")
-
-
-def encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
-    """Return the tokens of a text and nothing else."""
-    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-def render(
+def _render(
     tokenizer: PreTrainedTokenizerBase,
-    turns: Turns,
+    messages: Messages,
     *,
-    is_open: bool,
-    goes_on: bool = False,
     arguments: Mapping[str, Any] | None = None,
+    is_whole: bool = False,
 ) -> str:
     """Return a chat as the template renders it, in transformers' sandbox of jinja2.
 
-    `is_open` adds the start of the answer's turn.
-
-    If the last turn `goes_on`, the chat ends with its text. The arguments are further variables for
-    the template.
+    Unless it is whole, it ends with the start of an answer, or within the answer that it ends with.
 
     Raises:
         TemplateError: The template fails.
     """
     template = tokenizer.get_chat_template()
+    goes_on = messages[-1][0] == "assistant" and not is_whole
     try:
         chat = tokenizer.apply_chat_template(
-            turns,
+            as_json(messages),
             chat_template=SAME_DAY + template if "strftime_now" in template else template,
             tokenize=False,
-            add_generation_prompt=is_open,
+            add_generation_prompt=not (goes_on or is_whole),
             continue_final_message=goes_on,
             **(arguments or {}),
         )
@@ -117,11 +106,14 @@ def render(
     return str(chat)
 
 
-def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Check that prompts can be shown as a user's turn.
+def require_chat(
+    tokenizer: PreTrainedTokenizerBase, folder: Path, chosen: Iterable[EntrantOptions] = ()
+) -> None:
+    """Check that prompts can be shown as a user's turn, with entrants' settings.
 
     Raises:
-        WeightsError: There is no chat template, or it cannot show a plain question and answer.
+        WeightsError: There is no chat template, it cannot show a plain question and answer, or it
+            fails with an entrant's system prompt and arguments.
     """
     if tokenizer.chat_template is None:
         remedy = (
@@ -129,32 +121,18 @@ def require_chat(tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
             ' or set template = "none"'
         )
         raise WeightsError(folder, "the tokenizer has no chat template", remedy)
+    why, remedy = "the chat template fails", "correct the template in that folder"
     try:
-        chat = probe(tokenizer)
+        chat = _probe(tokenizer)
+        why = "the chat template fails with the entrant's settings"
+        remedy = "correct system or template_arguments"
+        for options in chosen:
+            encode_prompt(tokenizer, ASKED, options)
     except TemplateError as error:
-        remedy = "correct the template in that folder"
-        raise WeightsError(
-            folder, f"the chat template fails: {first_line(error)}", remedy
-        ) from error
+        raise WeightsError(folder, f"{why}: {first_line(error)}", remedy) from error
     if ASKED not in chat:
         remedy = "use weights for plain text, or correct the template in that folder"
         raise WeightsError(folder, "the chat template leaves the user's text out", remedy)
-
-
-def require_options(
-    tokenizer: PreTrainedTokenizerBase, folder: Path, options: EntrantOptions
-) -> None:
-    """Check that the chat template works with an entrant's system prompt and arguments.
-
-    Raises:
-        WeightsError: It fails.
-    """
-    try:
-        encode_prompt(tokenizer, ASKED, options)
-    except TemplateError as error:
-        why = f"the chat template fails with the entrant's settings: {first_line(error)}"
-        remedy = "correct system or template_arguments"
-        raise WeightsError(folder, why, remedy) from error
 
 
 def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
@@ -165,21 +143,13 @@ def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     if tokenizer.chat_template is None:
         return frozenset()
     try:
-        _, answer, after = probe(tokenizer).rpartition(ANSWERED)
+        _, answer, after = _probe(tokenizer).rpartition(ANSWERED)
     except TemplateError:
         return frozenset()
     ends = encode(tokenizer, after.lstrip())[:1] if answer else ()
     return frozenset(ends) & tokenizer.added_tokens_decoder.keys()
 
 
-def probe(tokenizer: PreTrainedTokenizerBase) -> str:
+def _probe(tokenizer: PreTrainedTokenizerBase) -> str:
     """Return a probe question and answer as the chat template renders them."""
-    turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWERED}]
-    return render(tokenizer, turns, is_open=False)
-
-
-def decode_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int]) -> str:
-    """Decode an answer's tokens at once, without special tokens."""
-    return str(
-        tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    )
+    return _render(tokenizer, (("user", ASKED), ("assistant", ANSWERED)), is_whole=True)

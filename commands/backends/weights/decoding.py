@@ -5,149 +5,174 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
-from typing import Any, Generic, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Protocol, TypeVar
 
 import torch
 import transformers
 
-from commands.backends.weights.answers import Decoded, DecodingRules, Row
-from commands.backends.weights.batching import PAD_ID, BatchQueue, pad_left, run_batches
+from commands.backends.weights.answers import Decoded, DecodingRules, Ending, PromptRow
+from commands.backends.weights.batching import PAD_ID, pad_left
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import BROKEN, NO_TOKEN, RowNoise, choose
 
-Ended: TypeAlias = Sequence[Decoded[Row] | Row]
-"""Rows that have ended; those that do not fit into memory, alone in a batch, are not decoded."""
+
+class Steps(Protocol):
+    """The model's side of a batch: it reads what was said, and chooses the next tokens."""
+
+    def next_tokens(self) -> list[int]:
+        """Return the next token of each row, BROKEN where there is none."""
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drop all rows but these."""
 
 
-def decode(
-    loaded: LoadedWeights, queue: BatchQueue[Row], rules: DecodingRules
-) -> Iterator[Ended[Row]]:
-    """Decode all rows of a queue, which share their rules; yield them batch by batch.
+Row = TypeVar("Row", bound=Decoded)
+
+
+def follow(steps: Steps, batch: Sequence[Row], ending: Ending) -> Sequence[Row]:
+    """Decode a batch; rows that have ended leave it, so that the others go on faster.
 
     In float32 a row's tokens depend on its prompt and seed alone.
+
+    Raises:
+        torch.OutOfMemoryError: The rows are too many for the device.
     """
-    way = _decoded if loaded.may_leave else _generated
-    for batch, ended in run_batches(queue, partial(way, loaded, rules), loaded.device):
-        yield batch if ended is None else ended
-
-
-def _decoded(
-    loaded: LoadedWeights, rules: DecodingRules, prompts: Sequence[Row]
-) -> list[Decoded[Row]]:
-    """Decode a batch; rows that have ended leave it, so that the others go on faster."""
-    batch = [Decoded(prompt) for prompt in prompts]
-    padded, mask = (each.to(loaded.device) for each in pad_left([p.prompt_ids for p in prompts]))
-    ids = padded.masked_fill(mask == 0, NO_TOKEN)  # (B, K)
-    noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
-    past = transformers.DynamicCache()  # keeps all columns; the mask knows a layer's window
     rows = batch
     with torch.inference_mode(), quiet_transformers():
         while rows:
-            logits = _next_logits(loaded, ids, past)  # (B, V)
-            choice = choose(logits, ids, rules.how, noise)
-            tokens = torch.where(choice.is_finite, choice.tokens, BROKEN)
-            ids = torch.cat([ids, tokens[:, None]], dim=1)
+            tokens = steps.next_tokens()
             have_ended = [
-                row.extend(token, rules) for row, token in zip(rows, tokens.tolist(), strict=True)
+                row.extend(token, ending) for row, token in zip(rows, tokens, strict=True)
             ]
-            if any(have_ended):
-                staying = [n for n, has_ended in enumerate(have_ended) if not has_ended]
-                rows = [rows[n] for n in staying]
-                kept = torch.tensor(staying, dtype=torch.long)  # layers may be on several devices
-                past.batch_select_indices(kept)
-                ids = ids[kept]
-                noise.keep(kept)
+            staying = [n for n, has_ended in enumerate(have_ended) if not has_ended]
+            if 0 < len(staying) < len(rows):
+                steps.keep(staying)
+            rows = [rows[n] for n in staying]
     return batch
 
 
-def _next_logits(
-    loaded: LoadedWeights, ids: torch.Tensor, past: transformers.Cache
-) -> torch.Tensor:
+def decode(
+    loaded: LoadedWeights, rules: DecodingRules, prompts: Sequence[PromptRow]
+) -> Sequence[Decoded]:
+    """Decode a batch with plain weights."""
+    batch = [Decoded(prompt) for prompt in prompts]
+    if not loaded.may_leave:
+        _generate(loaded, rules, batch)
+        return batch
+    return follow(_PlainSteps(loaded, rules, prompts), batch, rules.ending)
+
+
+class _PlainSteps:
+    def __init__(
+        self, loaded: LoadedWeights, rules: DecodingRules, prompts: Sequence[PromptRow]
+    ) -> None:
+        ids, mask = pad_left([prompt.prompt_ids for prompt in prompts], loaded.device)
+        self._ids = ids.masked_fill(mask == 0, NO_TOKEN)  # (B, K)
+        self._noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
+        self._past = transformers.DynamicCache()  # keeps all columns; the mask knows the windows
+        self._loaded, self._how = loaded, rules.how
+
+    def next_tokens(self) -> list[int]:
+        logits = next_logits(self._loaded, self._ids, self._past)  # (B, V)
+        choice = choose(logits, self._ids, self._how, self._noise)
+        tokens = torch.where(choice.is_finite, choice.tokens, BROKEN)
+        self._ids = torch.cat([self._ids, tokens[:, None]], dim=1)
+        return tokens.tolist()
+
+    def keep(self, rows: Sequence[int]) -> None:
+        kept = torch.tensor(rows)  # on no device: layers may be on several
+        self._past.batch_select_indices(kept)
+        self._ids = self._ids[kept]
+        self._noise.keep(kept)
+
+
+def next_logits(loaded: LoadedWeights, ids: torch.Tensor, past: transformers.Cache) -> torch.Tensor:
     """Read those of the tokens (B, K) that the past lacks; return (B, V) of the next."""
-    model = cast("Any", loaded.model)
     n_new = ids.shape[1] - past.get_seq_length()
     mask = (ids != NO_TOKEN).long()
-    positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-    optional = {"position_ids": positions[:, -n_new:], "logits_to_keep": 1}
-    taken = _arguments(type(model).forward)
-    read = model(
-        ids[:, -n_new:].clamp(min=PAD_ID),
-        attention_mask=mask,
-        past_key_values=past,
-        use_cache=True,
-        **{name: value for name, value in optional.items() if name in taken},
-    )
-    return cast("torch.Tensor", read.logits[:, -1])
+    return read_tokens(loaded, ids[:, -n_new:].clamp(min=PAD_ID), 1, mask=mask, past=past)[:, -1]
+
+
+def read_tokens(
+    loaded: LoadedWeights,
+    ids: torch.Tensor,
+    n_last: int,
+    *,
+    mask: torch.Tensor | None = None,
+    past: transformers.Cache | None = None,
+) -> torch.Tensor:
+    """Let a model read tokens.
+
+    Args:
+        loaded: The model.
+        ids: (R, S) long.
+        n_last: How many of the last columns are asked for.
+        mask: (R, K) long, 1 on real tokens, of all K columns read so far; None: no row is padded
+            on the left, and there is no past.
+        past: A cache of the K - S columns before, which takes these, too.
+
+    Returns:
+        (R, n_last, V) logits of the token behind each.
+    """
+    settings: dict[str, object] = {"logits_to_keep": n_last, "use_cache": past is not None}
+    if mask is not None:
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)  # padding takes one that is valid
+        settings |= {"attention_mask": mask, "position_ids": positions[:, -ids.shape[1] :]}
+    if past is not None:
+        settings["past_key_values"] = past
+    taken = arguments_of(type(loaded.model).forward)
+    settings = {name: value for name, value in settings.items() if name in taken}
+    logits: torch.Tensor = loaded.model(ids, **settings).logits
+    return logits[:, -n_last:]
 
 
 @cache
-def _arguments(forward: Callable[..., object]) -> frozenset[str]:
+def arguments_of(forward: Callable[..., object]) -> frozenset[str]:
     """Return the names of what a family's `forward` takes."""
     return frozenset(inspect.signature(forward).parameters)
 
 
-def _generated(
-    loaded: LoadedWeights, rules: DecodingRules, rows: Sequence[Row]
-) -> list[Decoded[Row]]:
+def _generate(loaded: LoadedWeights, rules: DecodingRules, batch: Sequence[Decoded]) -> None:
     """Decode a batch by `generate`, which sees one possible token a row: the one that was chosen.
 
     It derives position ids from the mask (cumsum - 1), so rows that are padded on the left get the
     tokens they would get alone.
     """
-    padded, mask = (each.to(loaded.device) for each in pad_left([row.prompt_ids for row in rows]))
-    batch = [Decoded(row) for row in rows]
-    chooser = _Chooser(batch, mask, rules)
+    prompts = [each.row for each in batch]
+    ids, mask = pad_left([prompt.prompt_ids for prompt in prompts], loaded.device)
+    noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
+    have_ended = [False] * len(batch)
+
+    def choose_alone(whole: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Rule out all tokens but the chosen ones, for (B, T) tokens and (B, V) logits."""
+        history = whole.clone()
+        history[:, : mask.shape[1]].masked_fill_(mask == 0, NO_TOKEN)
+        choice = choose(scores, history, rules.how, noise)
+        tokens = torch.where(choice.is_finite, choice.tokens, BROKEN).tolist()
+        for n, (row, token) in enumerate(zip(batch, tokens, strict=True)):
+            have_ended[n] = have_ended[n] or row.extend(token, rules.ending)
+        return torch.full_like(scores, -math.inf).scatter(-1, choice.tokens[:, None], 0.0)
+
     settings = {
         "do_sample": False,
-        "max_new_tokens": rules.max_new_tokens,
+        "max_new_tokens": max(prompt.max_new_tokens for prompt in prompts),
         "eos_token_id": None,
         "pad_token_id": PAD_ID,
     }
+
+    def rows_over(whole: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+        return torch.tensor(have_ended, device=whole.device)
+
     with torch.inference_mode(), quiet_transformers():
         loaded.model.generate(
-            padded,
+            ids,
             attention_mask=mask,
             generation_config=transformers.GenerationConfig.from_dict(settings),
-            logits_processor=transformers.LogitsProcessorList([chooser]),
-            stopping_criteria=transformers.StoppingCriteriaList([_HaveEnded(chooser)]),
+            logits_processor=[choose_alone],
+            stopping_criteria=[
+                lambda whole, *_, **__: torch.tensor(have_ended, device=whole.device)
+            ],
         )
-    return batch
-
-
-class _Chooser(transformers.LogitsProcessor, Generic[Row]):
-    """Chooses each row's tokens, and tells the rows."""
-
-    def __init__(
-        self, rows: Sequence[Decoded[Row]], mask: torch.Tensor, rules: DecodingRules
-    ) -> None:
-        """Take the rows, of which mask (B, T) says where their prompts are."""
-        self._rows, self._mask, self._rules = rows, mask.bool(), rules
-        self._noise = RowNoise([each.row.seed for each in rows], mask.device)
-        self.have_ended = [False] * len(rows)
-
-    def __call__(self, whole: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Rule out all tokens but the chosen ones, for (B, T) tokens and (B, V) logits."""
-        history = whole.clone()
-        history[:, : self._mask.shape[1]].masked_fill_(~self._mask, NO_TOKEN)
-        choice = choose(scores, history, self._rules.how, self._noise)
-        tokens = torch.where(choice.is_finite, choice.tokens, BROKEN).tolist()
-        for n, (row, token) in enumerate(zip(self._rows, tokens, strict=True)):
-            if not self.have_ended[n]:
-                self.have_ended[n] = row.extend(token, self._rules)
-        chosen = torch.full_like(scores, -math.inf)
-        return chosen.scatter(-1, choice.tokens[:, None], 0.0)
-
-
-class _HaveEnded(transformers.StoppingCriteria):
-    """Ends the rows that have ended."""
-
-    def __init__(self, chooser: _Chooser[Row]) -> None:
-        self._chooser = chooser
-
-    def __call__(self, whole: torch.Tensor, _: object, **__: object) -> torch.BoolTensor:
-        """Return (B,) bool, true for the rows to end."""
-        have_ended = torch.tensor(self._chooser.have_ended, device=whole.device)
-        return cast("torch.BoolTensor", have_ended)

@@ -1,30 +1,31 @@
-"""Compute token log-likelihoods with Hugging Face weights, sharing the prefixes of rows."""
+"""Compute log-likelihoods of windows in batches, sharing the prefixes of rows.
+
+What the heads of a Hydra make of a text is a mixture: a response is drafted by one head d, drawn
+uniformly, and sampled from P_d. So the likelihood of a text is the mean over d of the product of
+P_d over its tokens, and the distribution of its next token is the mixture of the P_d, each weighted
+by the likelihood that it gives to the text so far. Plain weights are one head.
+"""
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
-from inspect import signature
-from math import fsum
-from typing import Final, NamedTuple, Protocol, cast
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
+from math import fsum, log
+from operator import attrgetter
+from typing import Final, NamedTuple, Protocol
 
 import torch
-from torch.nn.functional import cross_entropy
-from transformers import DynamicCache, PreTrainedConfig
+from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from commands.backends.weights.batching import PAD_ID, pad_left
+from commands.backends.weights.batching import group_by, pad_left, pad_right
+from commands.backends.weights.decoding import arguments_of, read_tokens
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
-from commands.backends.weights.windows import Window
+from commands.backends.weights.windows import Window, n_common
 
 N_LOGITS: Final = 1 << 24  # at once in float32: 64 MiB, whatever the batch
 N_LOGITS_ON_CPU: Final = 1 << 18  # 1 MiB: no more than a core's cache holds
-
-
-class InputRow(NamedTuple):
-    """The input tokens of one forward pass, and the windows that share them."""
-
-    inputs: tuple[int, ...]
-    windows: tuple[Window, ...]
+MIN_SHARED: Final = 16  # tokens; computing fewer twice is as fast as caching them
 
 
 class WindowLikelihood(NamedTuple):
@@ -34,104 +35,161 @@ class WindowLikelihood(NamedTuple):
     predicted: tuple[int, ...]
 
 
-class WindowPlace(NamedTuple):
-    """The place of a window in a batch."""
+class InputRow(NamedTuple):
+    """The input tokens of one forward pass, and the windows that share them."""
 
-    window: Window
-    row: int
-    column: int  # of the token before the first target
-
-
-def window_places(rows: Iterable[InputRow], n_read: Iterable[int]) -> list[WindowPlace]:
-    """Return the places of windows in rows whose first n_read tokens were read before."""
-    return [
-        WindowPlace(window, row, window.n_context - 1 - n_before)
-        for row, (each, n_before) in enumerate(zip(rows, n_read, strict=True))
-        for window in each.windows
-    ]
+    inputs: tuple[int, ...]
+    windows: tuple[Window, ...]
 
 
-def pad_right(rows: Iterable[Sequence[int]], device: torch.device) -> torch.Tensor:
-    """Return (R, S) tokens, padded on the right."""
-    tensors = [torch.tensor(row) for row in rows]
-    padded = torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=PAD_ID)
-    return padded.to(device)
+class PrefixGroup(NamedTuple):
+    """Rows that share a prefix, or one row alone."""
+
+    rows: tuple[InputRow, ...]
+    n_shared: int = 0  # length of the prefix that is computed once
+
+    @property
+    def n_tokens(self) -> int:
+        """Count the tokens of the longest row."""
+        return max(len(row.inputs) for row in self.rows)
+
+    def split(self) -> list["PrefixGroup"]:
+        """Return each row alone."""
+        return [PrefixGroup((row,)) for row in self.rows]
 
 
-def following_positions(n_read: torch.Tensor, n_new: Sequence[int]) -> torch.Tensor:
-    """Return (R, S) positions of n_new[r] tokens after the n_read[r] that row r has read.
+def group_by_prefix(labels: Mapping[Window, Hashable], *, may_share: bool) -> list[PrefixGroup]:
+    """Group windows into rows, and rows of one label into prefix groups if that saves time.
 
-    Padding repeats the last position, which is always valid.
+    Windows with the same inputs become one row, such as the one-token choices of a question.
     """
-    last = torch.tensor(n_new, device=n_read.device)[:, None] - 1  # (R, 1)
-    steps = torch.arange(max(n_new), device=n_read.device)
-    return n_read[:, None] + torch.minimum(steps, last)
+    rows = [
+        InputRow(windows[0].inputs, (*windows,))
+        for windows in group_by(labels, attrgetter("inputs"))
+    ]
+    groups: list[PrefixGroup] = []
+    for same in group_by(rows, lambda row: labels[row.windows[0]]):
+        group = PrefixGroup((*same,), _n_shared(same))
+        is_shared = may_share and len(same) > 1 and group.n_shared >= MIN_SHARED
+        groups += [group] if is_shared else group.split()
+    return groups
 
 
-# The arguments of `forward` with which a model continues from a cache.
-_CACHE_ARGUMENTS: Final = frozenset(
-    {"past_key_values", "attention_mask", "position_ids", "use_cache"}
-)
+def _n_shared(rows: Sequence[InputRow]) -> int:
+    """Count the tokens of the prefix that all rows share, up to the first target."""
+    inputs = [row.inputs for row in rows]
+    n_before = min(window.n_context - 1 for row in rows for window in row.windows)
+    return min(n_before, n_common(min(inputs), max(inputs)))  # the two that differ first
 
 
-class Logits(Protocol):
-    """The result of a forward pass."""
+def group_by_length(groups: Iterable[PrefixGroup]) -> list[list[PrefixGroup]]:
+    """Sort groups into those that may share a batch, the longest first.
 
-    logits: torch.Tensor  # (R, S, V)
-
-
-class ForwardModel(Protocol):
-    """The interface of a model that is used here; transformers' own types are inconsistent."""
-
-    config: PreTrainedConfig
-
-    def __call__(self, input_ids: torch.Tensor, **settings: object) -> Logits:
-        """Return logits for (R, S) tokens."""
-
-    def forward(self, input_ids: torch.Tensor, **settings: object) -> Logits:
-        """Do the same; the signature tells which arguments the model accepts."""
+    Lengths within a batch differ by less than a factor of two, so less than half is padding.
+    """
+    longest_first = sorted(groups, key=lambda group: group.n_tokens, reverse=True)
+    return group_by(longest_first, lambda each: (each.n_shared > 0, each.n_tokens.bit_length()))
 
 
-class HfBatchLikelihoods:
-    """Computes the log-likelihoods of one batch with plain weights."""
+class Heads(Protocol):
+    """A model as H heads, whose states it keeps until they are asked for as distributions."""
 
-    def __init__(self, loaded: LoadedWeights, *, n_logits: int | None = None) -> None:
-        """Start without prefixes; convert at most n_logits logits to float32 at once."""
-        on_device = N_LOGITS_ON_CPU if loaded.device.type == "cpu" else N_LOGITS
-        self._n_logits = n_logits or on_device
-        self._model = cast("ForwardModel", loaded.model)
-        self._accepted = signature(self._model.forward).parameters
-        self._device = loaded.device
-        self._past: _PrefixCache | None = None
+    @property
+    def n_logits(self) -> int:
+        """How many logits all heads have for one token."""
 
-    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
-        """Run the model on prefixes, none of them empty, and keep its caches."""
-        ids, mask = (each.to(self._device) for each in pad_left(prefixes))  # (G, P) each
-        self._past = _PrefixCache(DynamicCache(config=self._model.config), mask)
-        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        self._logits(ids, 1, past_key_values=self._past.cache, **_cache_arguments(mask, positions))
+    @property
+    def can_share(self) -> bool:
+        """Whether rows can share the cache of a prefix, which needs attention layers only."""
 
-    def compute(
-        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
-    ) -> dict[Window, WindowLikelihood]:
-        """Return each window's likelihood; rows[r] begins with prefix prefix_of[r], if any."""
-        past = self._past and self._past.select(prefix_of)
-        n_read = past.mask.sum(dim=1).tolist() if past else [0] * len(rows)
-        tails = [row.inputs[n:] for row, n in zip(rows, n_read, strict=True)]
-        ids = pad_right(tails, self._device)  # (R, S)
-        places = window_places(rows, n_read)
-        first_column = min(place.column for place in places)
-        settings = past.arguments([*map(len, tails)]) if past else {"use_cache": False}
-        logits = self._logits(ids, ids.shape[1] - first_column, **settings)
-        n_at_once = max(1, self._n_logits // logits.shape[-1])
-        return dict(_window_likelihoods(logits, places, first_column, n_at_once))
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
 
-    def _logits(self, ids: torch.Tensor, n_last: int, **settings: object) -> torch.Tensor:
-        """Return (R, n_last, V) logits of the last columns of (R, S) tokens."""
-        settings["logits_to_keep"] = n_last
-        accepted = {key: each for key, each in settings.items() if key in self._accepted}
+    def new_cache(self) -> DynamicCache:
+        """Return an empty cache."""
+
+    def select_rows(self, cache: DynamicCache, rows: torch.Tensor) -> None:
+        """Keep these rows of a cache, which may repeat."""
+
+    def states(
+        self,
+        ids: torch.Tensor,
+        n_last: int,
+        *,
+        mask: torch.Tensor | None = None,
+        past: DynamicCache | None = None,
+    ) -> torch.Tensor:
+        """Return (H, R, n_last, D) of (R, S) tokens, as `read_tokens` takes them."""
+
+    def log_p(self, states: torch.Tensor) -> torch.Tensor:
+        """Return (H, m, V) log P_d of each head's states (H, m, D)."""
+
+
+class PlainHead:
+    """Plain weights, whose states are their logits."""
+
+    def __init__(self, loaded: LoadedWeights) -> None:
+        """Take loaded weights."""
+        self._loaded, self.device = loaded, loaded.device
+        self.n_logits = loaded.model.config.get_text_config().vocab_size
+
+    @property
+    def can_share(self) -> bool:
+        """False if `forward` does not name the arguments: peft's models hide them."""
+        model = self._loaded.model
+        needed = {"past_key_values", "attention_mask", "position_ids", "use_cache"}
+        if getattr(model, "_is_stateful", False) or not needed <= arguments_of(type(model).forward):
+            return False
+        layers = self.new_cache().layers
+        return all(type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} for layer in layers)
+
+    def new_cache(self) -> DynamicCache:
+        """Return one whose layers know the model's windows."""
+        return DynamicCache(config=self._loaded.model.config)
+
+    def select_rows(self, cache: DynamicCache, rows: torch.Tensor) -> None:
+        """Select rows in every layer; layers may be on several devices."""
+        cache.batch_select_indices(rows.cpu())
+
+    def states(
+        self,
+        ids: torch.Tensor,
+        n_last: int,
+        *,
+        mask: torch.Tensor | None = None,
+        past: DynamicCache | None = None,
+    ) -> torch.Tensor:
+        """Return (1, R, n_last, V) logits."""
         with quiet_transformers():
-            return self._model(ids, **accepted).logits[:, -n_last:]
+            return read_tokens(self._loaded, ids, n_last, mask=mask, past=past)[None]
+
+    def log_p(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the softmax of logits."""
+        return states.float().log_softmax(dim=-1)
+
+
+def compute_groups(
+    heads: Heads, groups: Sequence[PrefixGroup], *, n_logits: int | None = None
+) -> dict[Window, WindowLikelihood]:
+    """Compute each group's prefix once, then as many rows at a time as there are groups.
+
+    So it needs memory for twice as many rows as groups, however many rows each has. At most
+    n_logits are converted to float32 at once.
+
+    Raises:
+        torch.OutOfMemoryError: The groups are too many for the device.
+    """
+    n_logits = n_logits or (N_LOGITS_ON_CPU if heads.device.type == "cpu" else N_LOGITS)
+    n_at_once = max(1, n_logits // heads.n_logits)
+    owned = iter([(owner, row) for owner, group in enumerate(groups) for row in group.rows])
+    likelihoods: dict[Window, WindowLikelihood] = {}
+    with torch.inference_mode():
+        past = _PrefixCache.read(heads, groups) if groups[0].n_shared else None
+        while part := [*islice(owned, len(groups))]:
+            owners, rows = zip(*part, strict=True)
+            likelihoods |= _compute(heads, rows, past and past.select(heads, owners), n_at_once)
+    return likelihoods
 
 
 class _PrefixCache(NamedTuple):
@@ -140,79 +198,87 @@ class _PrefixCache(NamedTuple):
     cache: DynamicCache
     mask: torch.Tensor  # (R, P) long, 1 on real tokens
 
-    def select(self, rows: Sequence[int]) -> "_PrefixCache":
-        """Return the cache of some rows."""
-        cache = select_cache_rows(self.cache, rows, self.mask.device)
-        return _PrefixCache(cache, self.mask[[*rows]])
+    @classmethod
+    def read(cls, heads: Heads, groups: Sequence[PrefixGroup]) -> "_PrefixCache":
+        prefixes = [group.rows[0].inputs[: group.n_shared] for group in groups]
+        ids, mask = pad_left(prefixes, heads.device)
+        cache = heads.new_cache()
+        heads.states(ids, 1, mask=mask, past=cache)
+        return cls(cache, mask)
 
-    def arguments(self, n_new: Sequence[int]) -> dict[str, object]:
-        """Return the model's arguments for n_new[r] tokens that follow in row r."""
-        positions = following_positions(self.mask.sum(dim=1), n_new)  # (R, S)
-        mask = torch.cat([self.mask, torch.ones_like(positions)], dim=1)
-        return {"past_key_values": self.cache, **_cache_arguments(mask, positions)}
-
-
-def _cache_arguments(mask: torch.Tensor, positions: torch.Tensor) -> dict[str, object]:
-    return {"attention_mask": mask, "position_ids": positions, "use_cache": True}
-
-
-def can_share_prefixes(loaded: LoadedWeights) -> bool:
-    """Return whether rows can share the cache of a prefix, which needs attention layers only.
-
-    False if `forward` does not name the arguments: peft's models hide them behind **kwargs.
-    """
-    model = cast("ForwardModel", loaded.model)
-    named = signature(model.forward).parameters.keys()
-    if getattr(model, "_is_stateful", False) or not named >= _CACHE_ARGUMENTS:
-        return False
-    layers = DynamicCache(config=model.config).layers
-    return all(type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} for layer in layers)
+    def select(self, heads: Heads, rows: Sequence[int]) -> "_PrefixCache":
+        """Return a copy with these rows, which may repeat."""
+        mine, chosen = copy.copy(self.cache), torch.tensor(rows, device=heads.device)
+        mine.layers = [copy.copy(layer) for layer in mine.layers]
+        heads.select_rows(mine, chosen)
+        return _PrefixCache(mine, self.mask[chosen])
 
 
-def select_cache_rows(
-    cache: DynamicCache,
-    rows: Sequence[int],
-    device: torch.device,
-    *,
-    behind_first: Sequence[int] | None = None,
-) -> DynamicCache:
-    """Return a copy of a cache with the given rows, which may repeat.
-
-    Behind the first layer there may be other rows: those of all heads, in a Hydra. Layers may be on
-    several devices.
-    """
-    mine = copy.copy(cache)
-    mine.layers = [copy.copy(layer) for layer in cache.layers]
-    of_first = torch.tensor(rows, device=device)
-    of_others = of_first if behind_first is None else torch.tensor(behind_first, device=device)
-    for n, layer in enumerate(cast("list[DynamicLayer]", mine.layers)):
-        chosen = of_others if n else of_first
-        layer.batch_select_indices(chosen.to(cast("torch.Tensor", layer.keys).device))
-    return mine
-
-
-def _window_likelihoods(
-    logits: torch.Tensor, places: Sequence[WindowPlace], first_column: int, n_at_once: int
-) -> Iterator[tuple[Window, WindowLikelihood]]:
-    """Yield each window's likelihood from (R, C, V) logits, whose columns start at first_column."""
-    n_targets = torch.tensor([len(place.window.targets) for place in places])
-    rows = torch.tensor([place.row for place in places]).repeat_interleave(n_targets)
-    columns = torch.cat(
-        [
-            torch.arange(place.column - first_column, place.column - first_column + n)
-            for place, n in zip(places, n_targets.tolist(), strict=True)
-        ]
+def _compute(
+    heads: Heads, rows: Sequence[InputRow], past: _PrefixCache | None, n_at_once: int
+) -> dict[Window, WindowLikelihood]:
+    """Return each window's likelihood; rows begin with the prefixes in the cache, if any."""
+    n_read = past.mask.sum(dim=1).tolist() if past else [0] * len(rows)
+    tails = [row.inputs[n:] for row, n in zip(rows, n_read, strict=True)]
+    ids, is_real = pad_right(tails, heads.device)  # (R, S) each
+    places = [
+        (window, n, window.n_context - 1 - n_before)  # the column before the first target
+        for n, (row, n_before) in enumerate(zip(rows, n_read, strict=True))
+        for window in row.windows
+    ]
+    first_column = min(column for _, _, column in places)
+    n_last = ids.shape[1] - first_column
+    mask = torch.cat([past.mask, is_real], dim=1) if past else None
+    states = heads.states(ids, n_last, mask=mask, past=past and past.cache)  # (H, R, C, D)
+    windows, in_row, before = zip(*places, strict=True)
+    n_targets = torch.tensor([len(window.targets) for window in windows])
+    ends = n_targets.cumsum(0)
+    starts = (ends - n_targets).repeat_interleave(n_targets)  # (N,) of each target's window
+    rows_of = torch.tensor(in_row).repeat_interleave(n_targets)
+    columns = torch.tensor(before).repeat_interleave(n_targets) - first_column
+    columns += torch.arange(len(starts)) - starts
+    targets = torch.tensor([token for window in windows for token in window.targets])
+    log_p, predicted = _at(
+        heads, states, torch.stack([rows_of, columns, targets, starts]), n_at_once
     )
-    targets = torch.tensor([token for place in places for token in place.window.targets])
-    log_p: list[float] = []
+    spans = [slice(end - n, end) for n, end in zip(n_targets.tolist(), ends.tolist(), strict=True)]
+    return {
+        window: WindowLikelihood(_mean([fsum(each[span]) for each in log_p]), (*predicted[span],))
+        for window, span in zip(windows, spans, strict=True)
+    }
+
+
+def _at(
+    heads: Heads, states: torch.Tensor, wanted: torch.Tensor, n_at_once: int
+) -> tuple[list[list[float]], list[int]]:
+    """Return what each head makes of targets, (H, N), and the likeliest token at each place.
+
+    Args:
+        heads: The model.
+        states: (H, R, C, D).
+        wanted: (4, N) long: row, column, target, and the first place of the target's window.
+        n_at_once: How many targets are looked at together.
+    """
+    told = torch.zeros(len(states), 0, dtype=torch.float64)  # (H, n)
     best: list[int] = []
-    wanted = torch.stack([rows, columns, targets], dim=1).to(logits.device)
-    for some in torch.split(wanted, n_at_once):
-        row, column, target = some.unbind(dim=1)  # (m,) each
-        said = logits[row, column].float()  # (m, V)
-        log_p += (-cross_entropy(said, target, reduction="none")).tolist()
-        best += said.max(dim=1).indices.tolist()  # on a CPU quicker than argmax
-    done = 0
-    for place in places:
-        mine = slice(done, done := done + len(place.window.targets))
-        yield place.window, WindowLikelihood(fsum(log_p[mine]), (*best[mine],))
+    for row, column, target, start in torch.split(wanted, n_at_once, dim=1):
+        here, place, token = (each.to(states.device) for each in (row, column, target))
+        log_p = heads.log_p(states[:, here, place])  # (H, m, V)
+        own = log_p.gather(2, token.expand(len(log_p), -1)[..., None])[..., 0]  # (H, m)
+        n_before = told.shape[1]
+        told = torch.cat([told, own.cpu().double()], dim=1)
+        if len(log_p) > 1:
+            so_far = torch.nn.functional.pad(told.nan_to_num(0.0, neginf=_NEVER).cumsum(1), (1, 0))
+            reached = so_far[:, n_before:-1] - so_far[:, start]  # (H, m), within the window
+            weights = (reached - reached.amax(dim=0)).to(log_p)
+            log_p = (weights[..., None] + log_p).logsumexp(dim=0, keepdim=True)
+        best += log_p[0].max(dim=1).indices.tolist()  # on a CPU quicker than argmax
+    return told.tolist(), best
+
+
+_NEVER: Final = -1e6  # nats, in the place of an infinity: differences of it are numbers
+
+
+def _mean(of_heads: Sequence[float]) -> float:
+    """Return the log of the mean of the heads' likelihoods."""
+    return float(torch.tensor(of_heads, dtype=torch.float64).logsumexp(0)) - log(len(of_heads))

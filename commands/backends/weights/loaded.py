@@ -4,12 +4,17 @@ import gc
 import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple
 
 import torch
-from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from commands.backends.weights.chat import end_of_turn, require_chat, require_options
+from commands.backends.weights.chat import end_of_turn, require_chat
 from commands.backends.weights.folder import (
     DTYPES,
     attention_of,
@@ -62,17 +67,10 @@ def free_memory(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
-class TextModel(Protocol):
-    """The interface of a model that is used here; transformers' own types are inconsistent."""
-
-    def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
-        """Return (B, T + new) tokens for (B, T) tokens."""
-
-
 class LoadedWeights(NamedTuple):
     """A model on a device, with its tokenizer, end tokens and position limit."""
 
-    model: TextModel
+    model: Any  # a PreTrainedModel, whose types are inconsistent, or a HydraNet
     tokenizer: PreTrainedTokenizerBase
     device: torch.device
     end_ids: frozenset[int]
@@ -80,15 +78,16 @@ class LoadedWeights(NamedTuple):
     attention: str | None = None  # the implementation that computes, such as "sdpa"
     may_pad: bool = True  # rows of one batch may have prompts of different lengths
     may_leave: bool = True  # rows that have ended may leave while others are decoded
+    token_bytes: int = 1  # of memory that a token of a batch takes, about
 
 
 def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LoadedWeights:
     """Return a model in memory as loaded weights, without copying them."""
     with quiet_transformers():
         end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
-    placed = cast("TextModel", model)
+    config = model.config.get_text_config()
     return LoadedWeights(
-        placed,
+        model,
         tokenizer,
         model.device,
         end_ids,
@@ -96,7 +95,34 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
         attention=attention_of(model),
         may_pad=_may_pad(model),
         may_leave=_may_leave(model),
+        token_bytes=token_bytes(config, model.dtype, n_caching=config.num_hidden_layers),
     )
+
+
+_N_CACHES: Final = 2  # a cache stands beside the one that it grows into, or is chosen from
+_N_STATES: Final = 4  # of the hidden size, that a layer holds at once
+_N_INNER: Final = 3  # of the MLP's size, likewise
+
+
+def token_bytes(
+    config: PreTrainedConfig, dtype: torch.dtype, *, n_caching: int, n_heads: int = 1
+) -> int:
+    """Estimate the bytes that a token of a batch takes: keys, values, states and logits.
+
+    Args:
+        config: The sizes; families name different things.
+        dtype: Of the weights.
+        n_caching: How many layers keep its keys and values, those of each head counted.
+        n_heads: How many heads of a Hydra read it.
+    """
+    hidden = int(config.hidden_size)
+    inner = getattr(config, "intermediate_size", None)
+    n_attention = getattr(config, "num_attention_heads", None)
+    n_cached = getattr(config, "num_key_value_heads", None) or n_attention or 1
+    size = getattr(config, "head_dim", None) or hidden // (n_attention or 1)
+    cached = _N_CACHES * n_caching * 2 * n_cached * size
+    states = _N_STATES * hidden + _N_INNER * (inner if isinstance(inner, int) else 4 * hidden)
+    return int((cached + n_heads * states + config.vocab_size) * dtype.itemsize)
 
 
 def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:
@@ -141,8 +167,7 @@ def check_chat(entrant: Entrant) -> None:
     check_folder(folder)
     with quiet_transformers():
         tokenizer = load_tokenizer(folder)
-        require_chat(tokenizer, folder)
-        require_options(tokenizer, folder, entrant.chosen)
+        require_chat(tokenizer, folder, [entrant.chosen])
 
 
 def load_weights(entrant: Entrant, device: torch.device) -> LoadedWeights:
@@ -166,7 +191,7 @@ def load_folder(
         WeightsError: A file is missing, unreadable, or fits the others only in part.
     """
     read = read_folder(folder, dtype=dtype)
-    model = cast("PreTrainedModel", read.model)
+    model: PreTrainedModel = read.model
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
         if adapters:
             model = dequantized(model, folder)
@@ -174,8 +199,7 @@ def load_folder(
             model = merge_lora(model, read_lora(adapter))
     # else generate() adds the folder's own settings
     model.generation_config = GenerationConfig.from_dict({})
-    placed = cast("TextModel", move_to_device(model, device, folder))
-    return read._replace(model=placed, device=device)
+    return read._replace(model=move_to_device(model, device, folder), device=device)
 
 
 def move_to_device(module: torch.nn.Module, device: torch.device, folder: Path) -> torch.nn.Module:

@@ -133,55 +133,56 @@ def check_fit(adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora) ->
         WeightsError: A module asked for is not in the model, or a tensor is missing, of another
             shape, or for no module.
     """
-    found, state = shapes(_as_loaded(adapted, settings, lora)), adapted.state_dict()
+    stacked = convert_peft_adapter_state_dict_for_transformers(
+        adapted, settings, dict(lora.tensors), ADAPTER
+    )
+    found, state = shapes(stacked), adapted.state_dict()
     expected = shapes(
         peft.get_peft_model_state_dict(adapted, adapter_name=ADAPTER, save_embedding_layers=False)
     )
     # an adapter may include trained embeddings
     whole = shapes({key: each for key, each in state.items() if f".{ADAPTER}." not in key})
     loadable = {**whole, **expected}
+    of_another_shape = {
+        key: (found[key], loadable[key])
+        for key in sorted(found.keys() & loadable.keys())
+        if found[key] != loadable[key]
+    }
+    _require_vocabulary(adapted, of_another_shape, lora.source)
     faults = [
         *(f"no module {target!r} in the weights" for target in unmatched(settings, expected)),
         *(f"missing {key}" for key in sorted(expected.keys() - found.keys())),
         *(f"for no module: {key}" for key in sorted(found.keys() - loadable.keys())),
         *(
-            f"{key} is {list(found[key])}, expected {list(loadable[key])}"
-            for key in sorted(found.keys() & loadable.keys())
-            if found[key] != loadable[key]
+            f"{key} is {list(there)}, expected {list(here)}"
+            for key, (there, here) in of_another_shape.items()
         ),
     ]
-    base = cast("PreTrainedModel", adapted.get_base_model())
-    n_tokens = _within(base.get_input_embeddings()).weight.shape[0]
-    resized = [
-        there
-        for key in sorted(found.keys() & loadable.keys())
-        for there, here in zip(found[key], loadable[key], strict=False)
-        if there != here == n_tokens
-    ]
-    if resized:
-        why = (
-            f"it was trained with a vocabulary of {resized[0]:,} tokens,"
-            f" and these weights have {n_tokens:,}"
-        )
-        remedy = (
-            "resize the vocabulary of the weights as its training did (resize_token_embeddings),"
-            " save them, and name that folder"
-        )
-        raise WeightsError(lora.source, why, remedy)
     if faults:
         remedy = "use the weights that the adapter was trained on, or save the adapter again"
         raise WeightsError(lora.source, f"the adapter does not fit: {shortened(faults)}", remedy)
 
 
-def _as_loaded(
-    adapted: peft.PeftModel, settings: peft.LoraConfig, lora: Lora
-) -> Mapping[str, torch.Tensor]:
-    """Return an adapter's tensors by the names of the model's modules, experts stacked."""
-    tensors = dict(lora.tensors)
-    converted = convert_peft_adapter_state_dict_for_transformers(
-        adapted, settings, tensors, ADAPTER
-    )
-    return cast("Mapping[str, torch.Tensor]", converted)
+def _require_vocabulary(
+    adapted: peft.PeftModel,
+    of_another_shape: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+    source: Path,
+) -> None:
+    """Require that an adapter was not trained with a vocabulary of another size."""
+    base = cast("PreTrainedModel", adapted.get_base_model())
+    n_tokens = _within(base.get_input_embeddings()).weight.shape[0]
+    for there, here in of_another_shape.values():
+        for n_there, n_here in zip(there, here, strict=False):
+            if n_there != n_here == n_tokens:
+                why = (
+                    f"it was trained with a vocabulary of {n_there:,} tokens,"
+                    f" and these weights have {n_tokens:,}"
+                )
+                remedy = (
+                    "resize the vocabulary of the weights as its training did"
+                    " (resize_token_embeddings), save them, and name that folder"
+                )
+                raise WeightsError(source, why, remedy)
 
 
 def require_head_lora(lora: Lora, layers: range) -> None:
@@ -248,45 +249,25 @@ def read_lora(folder: Path) -> Lora:
     """Read an adapter's folder.
 
     Raises:
-        WeightsError: The folder or a file in it is missing or unreadable, or it is not LoRA.
-    """
-    file = adapter_file(folder)
-    with translate_peft_errors(folder):
-        return Lora(folder, read_settings(folder), load_file(file))
-
-
-def adapter_file(folder: Path) -> Path:
-    """Return the file of an adapter's tensors; its settings lie beside it.
-
-    Raises:
-        WeightsError: The folder or a file in it is missing.
+        WeightsError: The folder or a file in it is missing or unreadable; or it is not LoRA, or
+            adds layers.
     """
     if not folder.is_dir():
         raise WeightsError(folder, "there is no such adapter folder", "correct the path")
-    if not (folder / SETTINGS).is_file():
-        remedy = "name a folder written by peft's save_pretrained"
-        raise WeightsError(folder, f"{SETTINGS} is missing", remedy)
-    file = folder / TENSORS
-    if not file.is_file():
-        remedy = "save the adapter with peft's save_pretrained, which writes that file"
-        raise WeightsError(folder, f"{TENSORS} is missing", remedy)
-    return file
-
-
-def read_settings(folder: Path) -> peft.LoraConfig:
-    """Read an adapter's settings.
-
-    Raises:
-        WeightsError: The adapter is of another kind than LoRA, or adds layers.
-    """
-    settings = peft.PeftConfig.from_pretrained(str(folder))
+    for name in (SETTINGS, TENSORS):
+        if not (folder / name).is_file():
+            remedy = "name a folder written by peft's save_pretrained, which writes that file"
+            raise WeightsError(folder, f"{name} is missing", remedy)
+    with translate_peft_errors(folder):
+        settings = peft.PeftConfig.from_pretrained(str(folder))
+        tensors = load_file(folder / TENSORS)
     if not isinstance(settings, peft.LoraConfig) or settings.peft_type != peft.PeftType.LORA:
         why = f"the adapter is of type {settings.peft_type!r}, only LORA can be merged"
         raise WeightsError(folder, why, "train a LoRA adapter or merge this one into the weights")
     if settings.layer_replication:
         remedy = "merge it where it was trained, and name the weights that come of it"
         raise WeightsError(folder, "the adapter repeats layers (layer_replication)", remedy)
-    return settings
+    return Lora(folder, settings, tensors)
 
 
 def peft_files(lora: Lora, weights: str) -> Mapping[str, bytes]:

@@ -1,12 +1,11 @@
 """Encode contexts and texts as tokens, and split long ones into windows that fit the weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
+from functools import cache, partial
+from itertools import starmap
 from typing import Final, NamedTuple
 
 from transformers import PreTrainedTokenizerBase
-
-from commands.backends.weights.batching import group_by
 
 
 class TokenPair(NamedTuple):
@@ -29,15 +28,12 @@ def encode_pairs(
     belong to the text, since most tokenizers join them to the next word. `_with_start_token` adds
     the only special token.
     """
-    seams = [_move_spaces(*pair) for pair in pairs]
-    texts = [*dict.fromkeys(each for context, text in seams for each in (context, context + text))]
-    ids = dict(zip(texts, _encode(tokenizer, texts), strict=True))
-    return [
-        _with_start_token(
-            tokenizer, ids[context + text], n_common(ids[context], ids[context + text])
-        )
-        for context, text in seams
-    ]
+    encode = cache(partial(_encode, tokenizer))  # the choices of a question share its context
+    encoded = []
+    for context, text in starmap(_move_spaces, pairs):
+        whole = encode(context + text)
+        encoded.append(_with_start_token(tokenizer, whole, n_common(encode(context), whole)))
+    return encoded
 
 
 def encode_as_tokenizer(
@@ -53,57 +49,31 @@ def encode_as_tokenizer(
     or EOS token; a text that rolls, which the third value says, keeps its own BOS token behind it.
     If the tokenizer adds none, a context has those that are written in it, as by a chat template.
     """
+    plain = cache(partial(_encode, tokenizer))
+    own = cache(partial(own_tokens, tokenizer))
+    encode = own if adds_special else plain
     prefix = tokenizer.bos_token_id
     prefix = tokenizer.eos_token_id if prefix is None else prefix
-    start = () if prefix is None else (prefix,)
-    seams = [(*_move_spaces(context, text), rolls) for context, text, rolls in passages]
-
-    def asked(context: str, text: str, rolls: bool) -> list[_Asked]:  # of a seam
-        if context or not start:
-            both = context, context + text
-            return [_own(tokenizer, each) if adds_special else _Asked(each) for each in both]
-        return [_own(tokenizer, text) if rolls else _Asked(text)]
-
-    wanted = [asked(*seam) for seam in seams]
-    ids = _encode_asked(tokenizer, (each for some in wanted for each in some))
     pairs = []
-    for (_, _, rolls), some in zip(seams, wanted, strict=True):
-        *before, whole = (ids[each] for each in some)
-        if before:
-            n_context = max(1, n_common(before[0], whole))
+    for passage, following, rolls in passages:
+        context, text = _move_spaces(passage, following)
+        n_context = 1
+        if context or prefix is None:
+            whole = encode(context + text)
+            n_context = max(1, n_common(encode(context), whole))
+        elif rolls:
+            whole = (prefix, *own(text))
         else:
-            whole = whole if not rolls and whole[:1] == start else start + whole
-            n_context = 1
+            whole = plain(text)
+            whole = whole if whole[:1] == (prefix,) else (prefix, *whole)
         pairs.append(TokenPair(whole[:n_context], whole[n_context:], is_marked=False))
     return pairs
 
 
-class _Asked(NamedTuple):
-    text: str
-    adds_special: bool = False
-
-
-def _own(tokenizer: PreTrainedTokenizerBase, text: str) -> _Asked:
-    start = tokenizer.bos_token or tokenizer.eos_token
-    return _Asked(text, not (start and text.startswith(str(start))))
-
-
 def own_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     """Return a text's tokens with those that the tokenizer adds, unless the text begins so."""
-    asked = _own(tokenizer, text)
-    return _encode_asked(tokenizer, [asked])[asked]
-
-
-def _encode_asked(
-    tokenizer: PreTrainedTokenizerBase, asked: Iterable[_Asked]
-) -> dict[_Asked, tuple[int, ...]]:
-    """Return the tokens of each text, encoded once: the choices of a question share its context."""
-    found: dict[_Asked, tuple[int, ...]] = {}
-    for same in group_by(dict.fromkeys(asked), attrgetter("adds_special")):
-        texts = [each.text for each in same]
-        encoded = _encode(tokenizer, texts, adds_special=same[0].adds_special)
-        found |= zip(same, encoded, strict=True)
-    return found
+    start = tokenizer.bos_token or tokenizer.eos_token
+    return _encode(tokenizer, text, adds_special=not (start and text.startswith(str(start))))
 
 
 def n_common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -118,11 +88,9 @@ def _move_spaces(context: str, text: str) -> tuple[str, str]:
 
 
 def _encode(
-    tokenizer: PreTrainedTokenizerBase, texts: list[str], *, adds_special: bool = False
-) -> list[tuple[int, ...]]:
-    if not texts:
-        return []
-    return [*map(tuple, tokenizer(texts, add_special_tokens=adds_special)["input_ids"])]
+    tokenizer: PreTrainedTokenizerBase, text: str, *, adds_special: bool = False
+) -> tuple[int, ...]:
+    return tuple(tokenizer(text, add_special_tokens=adds_special)["input_ids"])
 
 
 def _with_start_token(

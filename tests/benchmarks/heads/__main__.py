@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 
-from commands.backends.hydra._packed import pack
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads import answering, memory, plain, speculation
 from tests.benchmarks.heads.random_hydra import (
@@ -35,8 +34,6 @@ def main(folder: str, scale: str, n_rounds: str) -> None:
 def _rows(bench: Bench) -> Iterator[Row]:
     model = random_model(scaled(SMALL, bench))
     nets = {strength: random_hydra(model, strength) for strength in (WEAK, TYPICAL, STRONG)}
-    for net in nets.values():
-        pack(net)
     yield from speculation.measure(bench, nets)
     yield from answering.measure(bench, nets[TYPICAL])
     yield from memory.measure(bench)

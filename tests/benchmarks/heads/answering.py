@@ -7,12 +7,11 @@ from typing import Final, NamedTuple
 import torch
 
 from commands.backends.hydra._net import HydraNet
-from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.rows import HydraRow, start_row
-from commands.backends.weights.answers import Ending
+from commands.backends.hydra.decoding import HydraRow
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
 from tests.benchmarks.table import Row, compared
+from tests.support.weights.hydra import HydraDecoding, decode, start_row
 
 N_PROMPT_TOKENS: Final = 8  # few: it is decoding that is measured
 TEMPERATURE: Final = 0.98
@@ -31,7 +30,7 @@ class Work(NamedTuple):
     @property
     def decoding(self) -> HydraDecoding:
         """Return what all rows have in common."""
-        return HydraDecoding(self.temperature, self.n_tokens, Ending(frozenset()), beta=1.0)
+        return HydraDecoding(self.temperature, self.n_tokens)
 
     def rows(self, net: HydraNet) -> list[HydraRow]:
         """Start the answers, with the same prompts and seeds every time."""

@@ -12,8 +12,10 @@ from typing import Final, cast
 import torch
 from transformers.cache_utils import DynamicLayer
 
-from commands.backends.hydra._context import HeadRoles, HydraContext
 from commands.backends.hydra._net import HydraNet
+from commands.backends.hydra.decoding import HydraSteps
+from commands.backends.weights.answers import PromptRow
+from commands.backends.weights.sampling import SamplingSettings
 from commands.errors import counted
 from tests.benchmarks.bench import Bench, say
 from tests.benchmarks.heads import plain
@@ -25,6 +27,7 @@ from tests.benchmarks.heads.share import sampling_share
 from tests.benchmarks.heads.traffic import bytes_read, cache_bytes
 from tests.benchmarks.rounds import interleaved, seconds
 from tests.benchmarks.table import Row, compared, machine, renewed, section
+from tests.support.weights.hydra import HeadRoles, head_row
 
 TABLE: Final = Path(__file__).parents[3] / "data" / "benchmarks-gpu.md"
 PLAN: Final = """\
@@ -89,10 +92,10 @@ def memory_row(net: HydraNet) -> Row:
     The last head is the one for uncertainty, which keeps nothing of the text.
     """
     ids = range(N_COLUMNS)
-    context = HydraContext(net, [HeadRoles(0, tuple(range(1, net.n_heads - 1)))])
-    context.read_prompts([ids])
-    caches = (*context.trunk.layers, *context.heads.layers)
-    of_prompt = sum(cache_bytes(cast("DynamicLayer", each)) for each in caches)
+    row = head_row(ids, HeadRoles(0, tuple(range(1, net.n_heads - 1))), 0)
+    steps = HydraSteps(net, [row], SamplingSettings(), beta=1.0)
+    steps.next_tokens()
+    of_prompt = sum(cache_bytes(cast("DynamicLayer", each)) for each in steps.cache.layers)
     of_token = of_prompt / N_COLUMNS
     weights_gb = n_bytes(net) / 1e9
     return compared(

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import torch
 from transformers import GenerationConfig, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.weights.answers import Decoded, DecodingRules, Ending
-from commands.backends.weights.batching import BatchQueue
+from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
 from commands.backends.weights.decoding import decode
-from commands.backends.weights.loaded import LoadedWeights, TextModel
+from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import SamplingSettings
+from ledger.identity import digest_of
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import per_second, seconds_on
 from tests.benchmarks.rounds import interleaved
@@ -20,19 +20,6 @@ from tests.benchmarks.table import Row, at_least, compared
 N_PROMPT_TOKENS: Final = 24
 N_TOKENS: Final = 48  # of the longest answer; one in MEAN_LENGTH tokens ends one
 MEAN_LENGTH: Final = 16
-
-
-class Prompt(NamedTuple):
-    """Random tokens."""
-
-    prompt_ids: tuple[int, ...]
-    seed: int
-    n_new: int
-
-    @property
-    def n_tokens(self) -> int:
-        """Count the tokens of the prompt, and of the longest answer."""
-        return len(self.prompt_ids) + self.n_new
 
 
 class PlainWork(NamedTuple):
@@ -47,26 +34,28 @@ class PlainWork(NamedTuple):
         """Return the tokens that end an answer, of so many."""
         return frozenset(range(0, n_tokens, MEAN_LENGTH))
 
-    def prompts(self, n_tokens: int) -> list[Prompt]:
+    def prompts(self, n_tokens: int) -> list[PromptRow]:
         """Return the same prompts every time."""
         stream = torch.Generator("cpu").manual_seed(0)
         size = (self.n_prompts, N_PROMPT_TOKENS)
         ids = torch.randint(n_tokens, size, generator=stream, device=stream.device)
-        return [Prompt(tuple(row), n, self.n_new) for n, row in enumerate(ids.tolist())]
+        return [
+            PromptRow(digest_of(n), tuple(row), self.n_new, seed=n)
+            for n, row in enumerate(ids.tolist())
+        ]
 
 
 def leaving(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     """Answer; return how many tokens that were."""
     tokenizer = cast("PreTrainedTokenizerBase", None)  # nothing is encoded
-    placed, ends = cast("TextModel", model), work.ends(model.config.vocab_size)
-    loaded = LoadedWeights(placed, tokenizer, model.device, ends, None)
-    widest = N_PROMPT_TOKENS + work.n_new
+    ends = work.ends(model.config.vocab_size)
+    loaded = LoadedWeights(model, tokenizer, model.device, ends, None)
     prompts = work.prompts(model.config.vocab_size)
-    queue = BatchQueue(prompts, lambda row: row.n_tokens, work.n_rows * widest)
-    how = SamplingSettings(work.temperature)
-    rules = DecodingRules(Ending(loaded.end_ids), work.n_new, how)
-    ended = (each for group in decode(loaded, queue, rules) for each in group)
-    return sum(len(each.tokens) for each in ended if isinstance(each, Decoded))
+    rules = DecodingRules(Ending(ends), SamplingSettings(work.temperature))
+    batches = (
+        prompts[start : start + work.n_rows] for start in range(0, len(prompts), work.n_rows)
+    )
+    return sum(len(each.tokens) for batch in batches for each in decode(loaded, rules, batch))
 
 
 @torch.inference_mode()
@@ -82,7 +71,7 @@ def by_generate(model: Olmo2ForCausalLM, work: PlainWork) -> int:
     for start in range(0, len(prompts), work.n_rows):
         batch = [prompt.prompt_ids for prompt in prompts[start : start + work.n_rows]]
         ids = torch.tensor(batch, device=model.device)
-        whole = cast("TextModel", model).generate(
+        whole = cast("Any", model).generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=config
         )
         n_tokens += sum(map(partial(_length, ends), whole[:, ids.shape[1] :].tolist()))

@@ -7,12 +7,13 @@ from typing import Final, TypeVar, cast
 import torch
 from transformers import DynamicCache, Olmo2ForCausalLM, PreTrainedTokenizerBase
 
-from commands.backends.weights.decoding import _next_logits
-from commands.backends.weights.loaded import LoadedWeights, TextModel
+from commands.backends.weights.answers import PromptRow
+from commands.backends.weights.decoding import next_logits
+from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import RowNoise, SamplingSettings, choose
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import seconds_on
-from tests.benchmarks.heads.plain import PlainWork, Prompt
+from tests.benchmarks.heads.plain import PlainWork
 from tests.benchmarks.rounds import interleaved
 from tests.benchmarks.table import Row, at_most, stated
 
@@ -25,9 +26,7 @@ def sampling_share(bench: Bench, model: Olmo2ForCausalLM, n_rows: int) -> Row:
     """Return how much of a step at so many rows is spent in choosing tokens."""
     n_tokens = model.config.vocab_size
     tokenizer = cast("PreTrainedTokenizerBase", None)  # nothing is encoded
-    loaded = LoadedWeights(
-        cast("TextModel", model), tokenizer, model.device, frozenset(), n_positions=None
-    )
+    loaded = LoadedWeights(model, tokenizer, model.device, frozenset(), n_positions=None)
     prompts = PlainWork(n_rows, n_rows, N_STEPS, temperature=1.0).prompts(n_tokens)
     rounds = interleaved(bench.n_rounds, {"share": lambda: _share(loaded, prompts)})
     share = rounds.median("share")
@@ -36,15 +35,15 @@ def sampling_share(bench: Bench, model: Olmo2ForCausalLM, n_rows: int) -> Row:
 
 
 @torch.inference_mode()
-def _share(loaded: LoadedWeights, prompts: Sequence[Prompt]) -> float:
+def _share(loaded: LoadedWeights, prompts: Sequence[PromptRow]) -> float:
     """Read prompts, and take some steps; return the share of choosing in these."""
     ids = torch.tensor([prompt.prompt_ids for prompt in prompts], device=loaded.device)
     noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
     cache = DynamicCache()
-    _next_logits(loaded, ids[:, :-1], cache)
+    next_logits(loaded, ids[:, :-1], cache)
     in_model = in_choice = 0.0
     for _ in range(N_STEPS):
-        logits, took_s = _timed(partial(_next_logits, loaded, ids, cache), loaded.device)
+        logits, took_s = _timed(partial(next_logits, loaded, ids, cache), loaded.device)
         in_model += took_s
         choice, took_s = _timed(
             partial(choose, logits, ids, SamplingSettings(1.0), noise), loaded.device

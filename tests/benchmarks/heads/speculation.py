@@ -6,16 +6,17 @@ measured of it, and saves nothing: it is there for what it tells of the jury.
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from statistics import fmean
 from typing import Final
 
 from commands.backends.hydra._net import HydraNet
-from commands.backends.hydra.decoding import decode
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate
 from tests.benchmarks.heads.references import decode_jointly
 from tests.benchmarks.rounds import interleaved
 from tests.benchmarks.table import Row, compared
+from tests.support.weights.hydra import decode
 
 N_TOKENS: Final = {1: 32, 8: 16}  # of an answer, by how many prompts there are
 
@@ -54,5 +55,5 @@ def acceptance(net: HydraNet, work: Work) -> float:
     """
     rows = work.rows(net)
     decode(net, rows, work.decoding)
-    is_accepted = [each.instead_of is None for row in rows for each in row.emitted]
-    return sum(is_accepted) / len(is_accepted)
+    is_accepted = [each.is_accepted for row in rows for each in row.decisions]
+    return fmean(is_accepted)

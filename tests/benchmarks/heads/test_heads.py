@@ -8,7 +8,6 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra.decoding import decode
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads import gpu, plain
 from tests.benchmarks.heads.answering import Work
@@ -21,6 +20,7 @@ from tests.benchmarks.heads.random_hydra import (
 )
 from tests.benchmarks.heads.references import decode_jointly
 from tests.support.weights.accelerators import accelerators
+from tests.support.weights.hydra import decode
 
 pytestmark = pytest.mark.nightly  # what it tests is measured with, not used
 

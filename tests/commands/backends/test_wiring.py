@@ -46,81 +46,50 @@ from tests.support.builders.anthropic import CANARY, judge_settings, queries, to
 from tests.support.builders.commands import settings, write_weights
 from tests.support.scripted import answered
 
-WITHOUT_TORCH = """
+WITHOUT = """
 import sys
-sys.modules["torch"] = None
-from commands.ports import GenerationTask
-from commands.spending.billing import NO_BILLING
+sys.modules[{package!r}] = None
 from pathlib import Path
-from commands.backends.wiring import ConfiguredBackends, make_shard_reader
-from tests.support.builders.events import entrant, key
-from tests.support.builders.commands import settings
-task = GenerationTask(key("a"), entrant(), "What?", seed=0)
-backends = ConfiguredBackends(settings(), Path())
-for make in (lambda: list(backends.generator(NO_BILLING).generate([task])), make_shard_reader):
-    try:
-        make()
-    except Exception as error:
-        print(type(error).__name__, error)
-"""
-WITHOUT_OPENAI = """
-import sys
-from pathlib import Path
-sys.modules["openai"] = None
+from commands.backends.wiring import *
+from commands.evaluating.tasks import TaskParameters
 from commands.judging.panel import panel_of
 from commands.ports import GenerationTask
 from commands.spending.billing import NO_BILLING
-from commands.backends.wiring import ConfiguredBackends
 from tests.support.builders.events import entrant, key
 from tests.support.builders.commands import settings
-server = {"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}
-chosen = settings(judge=server)
-served = GenerationTask(key("a"), entrant(loader="endpoint", dtype=None), "What?", seed=0)
+chosen = settings(judge={{"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1"}})
 backends = ConfiguredBackends(chosen, Path())
-for make in (
-    lambda: backends.judge(panel_of(chosen, Path())[0]),
-    lambda: list(backends.generator(NO_BILLING).generate([served])),
-):
+inference = make_inference_factory(chosen)(entrant())
+def generate(**fields):
+    task = GenerationTask(key("a"), entrant(**fields), "What?", seed=0)
+    return list(backends.generator(NO_BILLING).generate([task]))
+for use in ({uses}):
     try:
-        make()
+        use()
     except Exception as error:
         print(type(error).__name__, error)
 """
-
-WITHOUT_LM_EVAL = """
-import sys
-from pathlib import Path
-sys.modules["lm_eval"] = None
-from commands.backends.wiring import load_tasks
-from commands.evaluating.tasks import TaskParameters
-try:
-    load_tasks("mmlu", Path(), TaskParameters())
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
-WITHOUT_PYARROW = """
-import sys
-from pathlib import Path
-sys.modules["pyarrow"] = None
-from commands.backends.wiring import open_parquet, parquet_content
-for use in (open_parquet, parquet_content):
-    try:
-        use(Path("battles.parquet"), ())
-    except Exception as error:
-        print(type(error).__name__, error)
-"""
+USES = {
+    ("torch", "models"): [
+        *("generate", "make_shard_reader", "inference.make_generator"),
+        "inference.make_likelihood_model",
+    ],
+    ("openai", "endpoint"): [
+        "lambda: backends.judge(panel_of(chosen, Path())[0])",
+        "lambda: generate(loader='endpoint', dtype=None)",
+    ],
+    ("lm_eval", "lm-eval"): ["lambda: load_tasks('mmlu', Path(), TaskParameters())"],
+    ("pyarrow", "parquet"): [
+        "lambda: open_parquet(Path('a.parquet'), ())",
+        "lambda: parquet_content({}, ())",
+    ],
+}
 
 
 def judge_named(name: str, chosen: Settings, folder: Path = Path()) -> Judge | LocalJudge:
     """Return the port of a judge of the panel."""
     judge = next(each for each in panel_of(chosen, folder) if each.judge_id == name)
     return ConfiguredBackends(chosen, folder).judge(judge)
-
-
-def test_the_settings_decide_what_compares() -> None:
-    """Nothing else in the program knows a backend."""
-    assert isinstance(judge_named("reference", settings()), ReferenceJudge)
 
 
 def test_each_judge_is_made_by_its_own_table() -> None:
@@ -130,6 +99,7 @@ def test_each_judge_is_made_by_its_own_table() -> None:
     server = {"provider": "endpoint", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
     chosen = settings(jury=[{"id": "local", **local}, {"id": "server", **server}])
 
+    assert isinstance(judge_named("reference", settings()), ReferenceJudge)
     assert isinstance(judge_named("local", chosen, folder), HfJudge)
     assert isinstance(judge_named("server", chosen, folder), EndpointJudge)
 
@@ -196,50 +166,21 @@ def test_a_server_that_wants_a_key_names_its_variable(monkeypatch: pytest.Monkey
             [*answered(judge_named("juror", chosen), queries(1))]
 
 
-def test_without_the_client_the_missing_extra_is_named() -> None:
-    """Who judges and generates elsewhere needs no client of a server."""
+@pytest.mark.parametrize(("package", "extra"), USES)
+def test_the_missing_extra_is_named_only_where_it_is_needed(package: str, extra: str) -> None:
+    """Reading a ledger, and planning, need no torch; whoever judges elsewhere needs no client."""
+    uses = USES[package, extra]
+    script = WITHOUT.format(package=package, uses=", ".join(uses) + ",")
+
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_OPENAI], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
 
-    refusal = (
-        "MissingExtra package 'openai' is not installed; pip install 'tourney-ledger[endpoint]'\n"
-    )
-    assert done.stdout == 2 * refusal  # by what judges, and by what generates
-
-
-def test_without_pyarrow_the_missing_extra_is_named() -> None:
-    """Battles come as CSV and JSON, too, for which it is not needed."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_PYARROW], capture_output=True, text=True, check=True
-    )
-
-    refusal = (
-        "MissingExtra package 'pyarrow' is not installed; pip install 'tourney-ledger[parquet]'\n"
-    )
-    assert done.stdout == 2 * refusal  # by what reads, and by what writes
-
-
-def test_without_lm_eval_the_missing_extra_is_named() -> None:
-    """It is imported only where a task of its is asked for."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_LM_EVAL], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.startswith("MissingExtra package 'lm_eval")
-    assert done.stdout.endswith("is not installed; pip install 'tourney-ledger[lm-eval]'\n")
-
-
-def test_without_torch_the_missing_extra_is_named() -> None:
-    """Reading a ledger needs no torch, so many machines have none."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True
-    )
-
-    refusal = (
-        "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
-    )
-    assert done.stdout == 2 * refusal  # by what generates, and by what reads shards
+    refusals = done.stdout.splitlines()
+    assert len(refusals) == len(uses)
+    for refusal in refusals:
+        assert refusal.startswith(f"MissingExtra package '{package}")
+        assert refusal.endswith(f"is not installed; pip install 'tourney-ledger[{extra}]'")
 
 
 @pytest.mark.usefixtures("anthropic_client")
@@ -303,21 +244,6 @@ def test_without_a_key_no_judge_is_made(monkeypatch: pytest.MonkeyPatch) -> None
         make_token_counter(judge)
 
 
-INFERENCE_WITHOUT_TORCH = """
-import sys
-sys.modules["torch"] = None
-from commands.backends.wiring import make_inference_factory
-from tests.support.builders.events import entrant
-from tests.support.builders.commands import settings
-inference = make_inference_factory(settings())(entrant())
-for make in (inference.make_generator, inference.make_likelihood_model):
-    try:
-        make()
-    except Exception as error:
-        print(type(error).__name__, error)
-"""
-
-
 def test_what_answers_and_what_reads_share_one_load(
     entrant: Callable[..., Entrant],
     tasks: Callable[..., list[GenerationTask]],
@@ -350,18 +276,6 @@ def test_an_endpoint_answers_and_does_not_read() -> None:
 
     with pytest.raises(ConfigurationError, match="needs log-likelihoods"):
         inference.require_likelihoods("perplexity")
-
-
-def test_planning_needs_no_torch_and_running_names_the_missing_extra() -> None:
-    """What an evaluation costs is asked on a laptop, and paid for elsewhere."""
-    done = subprocess.run(
-        [sys.executable, "-c", INFERENCE_WITHOUT_TORCH], capture_output=True, text=True, check=True
-    )
-
-    refusal = (
-        "MissingExtra package 'torch' is not installed; pip install 'tourney-ledger[models]'\n"
-    )
-    assert done.stdout == 2 * refusal
 
 
 def openai_server(url: str, model: str = MODEL) -> Server:

@@ -21,8 +21,7 @@ from tests.support.faults.death import die
 IMPORTED: Final = (
     "commands.backends.anthropic.batches",
     "commands.backends.endpoint.responder",
-    "commands.backends.huggingface.generator",
-    "commands.backends.huggingface.reader",
+    "commands.backends.huggingface.local",
     "commands.backends._reference_judge",
     "transformers.models.olmo2.modeling_olmo2",
     *(

@@ -5,16 +5,14 @@ import signal
 import sys
 
 from commands.backends.cluster.pool import ray_pool
-from commands.backends.cluster.shares import Backends
 from commands.errors import ReplicaFailed
 from commands.ports import GenerationTask
 from commands.settings.schema import GenerationSection
 from tests.support.builders.events import key
-from tests.support.scripted import ScriptedGenerator, ScriptedReader
-from tests.support.weights.mortal import ROSTER, sound
+from tests.support.weights.mortal import ROSTER, ScriptedModels, sound
 
 
-def ending() -> Backends:
+def ending() -> ScriptedModels:
     """Return what takes the whole Ray of this machine with it: an actor is a child of raylet."""
 
     def end(_: GenerationTask) -> str:
@@ -22,7 +20,7 @@ def ending() -> Backends:
         while True:  # an answer could arrive before Ray's end is seen
             signal.pause()
 
-    return ScriptedGenerator(end), ScriptedReader(lambda _: 0.0)
+    return ScriptedModels(end)
 
 
 def told(message: str) -> None:

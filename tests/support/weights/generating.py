@@ -7,8 +7,8 @@ from typing import Final
 
 import torch
 
-from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.worker import Load, Loaded, load_entrant
+from commands.backends.huggingface.local import Load, LocalModels, load_entrant
+from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from ledger.events.registration import Entrant
 
@@ -18,7 +18,7 @@ ENOUGH: Final = len(PROMPTS) * WIDEST  # for all tasks of a test at once
 
 
 @lru_cache(maxsize=2)
-def kept(entrant: Entrant, device: torch.device) -> Loaded:
+def kept(entrant: Entrant, device: torch.device) -> LoadedWeights:
     """Load an entrant, unless it is one of the last two: a load takes as long as an answer."""
     return load_entrant(entrant, device)
 
@@ -27,7 +27,7 @@ def results(
     owed: Sequence[GenerationTask], batch_tokens: int = ENOUGH, load: Load = kept
 ) -> list[GeneratedText | GenerationFailure]:
     """Return what a new generator makes of tasks, in their order, without the times."""
-    generator = HfGenerator(batch_tokens, device="cpu", load=load)
+    generator = LocalModels(batch_tokens, device="cpu", load=load)
     finished = [result for batch in generator.generate(owed) for result in batch]
     assert sorted(r.response_key for r in finished) == sorted(t.response_key for t in owed)
     by_key = {

@@ -10,10 +10,14 @@ import torch
 from peft import LoraConfig, PeftModel
 from safetensors.torch import save_file
 from torch import nn
-from transformers import AutoModelForCausalLM, Olmo2ForCausalLM
+from transformers import AutoModelForCausalLM, DynamicCache, Olmo2ForCausalLM
 from transformers import PreTrainedTokenizerFast as Tokenizer
 
-from commands.backends.hydra._net import BlockInputs, EveryHead, HydraNet, Route, Routing
+from commands.backends.hydra._net import HydraNet, Route
+from commands.backends.hydra.decoding import HydraRow, HydraSteps
+from commands.backends.weights.answers import Ending, PromptRow
+from commands.backends.weights.decoding import follow
+from commands.backends.weights.sampling import SamplingSettings
 from ledger.events.registration import Adapter, Entrant, Hydra
 from ledger.identity import EntrantId, digest_of
 from tests.support.builders.events import valid
@@ -138,24 +142,63 @@ class TableNet(HydraNet):
         """Where the table is."""
         return self.table.device
 
-    def trunk_states(self, ids: torch.Tensor, _: BlockInputs) -> torch.Tensor:
+    def trunk_states(self, ids: torch.Tensor, *_: object) -> torch.Tensor:
         """Return (R, S, 1) for (R, S)."""
         return ids[..., None]
 
-    def head_states(self, states: torch.Tensor, route: Routing, _: BlockInputs) -> torch.Tensor:
+    def head_states(self, states: torch.Tensor, route: Route, *_: object) -> torch.Tensor:
         """Return (E * R, S, V) for (R, S, 1)."""
-        tokens = states[..., 0]
-        if isinstance(route, EveryHead):
-            return self.table[: route.n_heads, tokens].flatten(0, 1)
-        assert isinstance(route, Route)
+        tokens = states.repeat(route.n_rows // len(states), 1, 1)[..., 0]
         said = torch.empty(*tokens.shape, self.table.shape[-1])
         for head, rows in route.rows_of.items():
             said[rows] = self.table[head][tokens[rows]]
         return said
 
-    def read(self, states: torch.Tensor, route: Routing, place: BlockInputs) -> None:
-        """Read nothing: only the last token counts."""
+    def select_rows(self, cache: DynamicCache, rows: torch.Tensor) -> None:
+        """Select nothing: only the last token counts."""
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """Return what are logits already."""
         return states.clone()
+
+
+class HydraDecoding(NamedTuple):
+    """How rows of a batch are decoded."""
+
+    temperature: float | None
+    max_new_tokens: int
+    ending: Ending = Ending(frozenset())
+    beta: float = 1.0
+    top_p: float = 1.0
+
+    @property
+    def product_temperature(self) -> float:
+        """The temperature of the product; 1 for greedy decoding."""
+        return 1.0 if self.temperature is None else self.temperature
+
+
+class HeadRoles(NamedTuple):
+    """Which head drafts a row, and which verify it."""
+
+    draft: int
+    jury: tuple[int, ...] = ()
+
+
+def head_row(prompt_ids: Sequence[int], roles: HeadRoles, seed: int) -> HydraRow:
+    """Start a row with heads of one's choice."""
+    prompt = PromptRow(digest_of(seed), (*prompt_ids,), 0, seed)
+    return HydraRow(prompt, draft=roles.draft, jury=roles.jury)
+
+
+def start_row(prompt_ids: Sequence[int], *, seed: int, n_heads: int, bypass_jury: bool) -> HydraRow:
+    """Start a row by drawing the head that drafts."""
+    prompt = PromptRow(digest_of(seed), (*prompt_ids,), 0, seed)
+    return HydraRow.start(prompt, n_heads, bypass_jury=bypass_jury)
+
+
+def decode(net: HydraNet, rows: Sequence[HydraRow], decoding: HydraDecoding) -> None:
+    """Decode rows together."""
+    for row in rows:
+        row.row = row.row._replace(max_new_tokens=decoding.max_new_tokens)
+    how = SamplingSettings(decoding.temperature, top_p=decoding.top_p)
+    follow(HydraSteps(net, rows, how, decoding.beta), rows, decoding.ending)

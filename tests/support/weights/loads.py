@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import torch
 from transformers import (
@@ -13,8 +12,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.huggingface.worker import Load
-from commands.backends.weights.loaded import LoadedWeights, TextModel, load_weights
+from commands.backends.huggingface.local import Load
+from commands.backends.weights.loaded import LoadedWeights, load_weights
 from ledger.events.registration import Entrant
 
 TILDE = 5 + ord("~") - ord("!")  # its token: the alphabet stands behind the special ones
@@ -112,6 +111,4 @@ def reciting(
     for position, token in enumerate(said, behind - 1):
         model.lm_head.weight.data[token, position] = 10
     model.generation_config = GenerationConfig.from_dict({})
-    return LoadedWeights(
-        cast("TextModel", model), tokenizer, torch.device("cpu"), end_ids, N_POSITIONS
-    )
+    return LoadedWeights(model, tokenizer, torch.device("cpu"), end_ids, N_POSITIONS)

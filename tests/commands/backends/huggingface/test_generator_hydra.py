@@ -11,8 +11,8 @@ from itertools import count
 import pytest
 import torch
 
-from commands.backends.huggingface.worker import Loaded, load_entrant
-from commands.backends.hydra.weights import LoadedHydra
+from commands.backends.huggingface.local import load_entrant
+from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics
@@ -66,7 +66,7 @@ def test_four_entrants_answer_by_three_loads(
     )
     loads: list[str] = []
 
-    def load(one: Entrant, device: torch.device) -> Loaded:
+    def load(one: Entrant, device: torch.device) -> LoadedWeights:
         loads.append(one.entrant_id)
         return load_entrant(one, device)
 
@@ -154,10 +154,9 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
         if len(args[0]) > 2:
             raise torch.OutOfMemoryError
 
-    def load(entrant: Entrant, device: torch.device) -> Loaded:
+    def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
         loaded = load_entrant(entrant, device)
-        assert isinstance(loaded, LoadedHydra)
-        loaded.net.embeddings.register_forward_pre_hook(refuse_wide_batches)
+        loaded.model.embeddings.register_forward_pre_hook(refuse_wide_batches)
         return loaded
 
     halved = answers(rated[:4], load=load)
@@ -179,10 +178,9 @@ def test_rows_that_take_the_places_of_others_say_what_they_say_alone(
         if next(passes) == nth:
             raise torch.OutOfMemoryError
 
-    def load(entrant: Entrant, device: torch.device) -> Loaded:
+    def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
         loaded = load_entrant(entrant, device)
-        assert isinstance(loaded, LoadedHydra)
-        loaded.net.embeddings.register_forward_pre_hook(pass_or_refuse)
+        loaded.model.embeddings.register_forward_pre_hook(pass_or_refuse)
         return loaded
 
     in_turn = answers(owed, 3 * 150, load)
@@ -201,10 +199,9 @@ def test_a_broken_head_fails_who_it_decides_for_and_no_other(
     sound = answers(owed)
     broken = told(sound[0]).draft_head_idx
 
-    def load(entrant: Entrant, device: torch.device) -> Loaded:
+    def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
         loaded = load_entrant(entrant, device)
-        assert isinstance(loaded, LoadedHydra)
-        weight = loaded.net.head_layers[0].mlp.mlps[broken].get_parameter("up_proj.weight")
+        weight = loaded.model.head_layers[0].mlp.mlps[broken].get_parameter("up_proj.weight")
         weight.data[0] = math.nan
         return loaded
 

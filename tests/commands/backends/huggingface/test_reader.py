@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from string import ascii_uppercase as letters
 from typing import cast
 
 import pytest
@@ -15,33 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from peft import PeftModel
 from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
     MambaForCausalLM,
     MistralForCausalLM,
     PreTrainedModel,
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.huggingface.reader import (
+from commands.backends.weights.chat import decode_text
+from commands.backends.weights.likelihoods import (
     MIN_SHARED,
-    MOST_ON_CPU,
-    HfLikelihoodModel,
+    InputRow,
     PrefixGroup,
-    compute_groups,
     group_by_length,
     group_by_prefix,
 )
-from commands.backends.huggingface.worker import Load
-from commands.backends.weights.chat import decode_text
-from commands.backends.weights.likelihoods import HfBatchLikelihoods, InputRow, WindowLikelihood
-from commands.backends.weights.loaded import LoadedWeights, TextModel, as_loaded, load_weights
+from commands.backends.weights.loaded import LoadedWeights, as_loaded, load_weights
 from commands.backends.weights.windows import Window
-from commands.evaluating.samples import Inference
 from commands.ports import ContinuationLikelihood, LikelihoodFailure
 from ledger.events.registration import Entrant
-from tests.support.builders.evaluating import Endings
-from tests.support.scripted import ScriptedGenerator
 from tests.support.weights.loads import changed, forget_tilde, model_of, rows_above, running_out
 from tests.support.weights.reading import (
     ENOUGH,
@@ -100,7 +90,7 @@ def test_weights_that_remember_otherwise_are_read_right(
 ) -> None:
     """By attention that reaches 16 tokens back, or with a state that cannot be kept in mind."""
     model = build(seed=5)
-    load = LoadedWeights(cast("TextModel", model), tokenizer, CPU, frozenset(), 160)
+    load = LoadedWeights(model, tokenizer, CPU, frozenset(), 160)
 
     read = readings(passages_of(entrant(), *PAIRS), load=lambda *_: load)
 
@@ -197,7 +187,7 @@ def test_a_processor_reads_fewer_tokens_at_once_unless_told(entrant: Build) -> N
     n_by_default = n_read.copy()
     as_named = readings(passages, 1 << 13, load)
 
-    assert max(n_by_default) <= MOST_ON_CPU < sum(n_by_default)
+    assert max(n_by_default) <= 1 << 11 < sum(n_by_default)
     assert n_read[len(n_by_default) :] == [sum(n_by_default)]
     assert facts(by_default) == facts(as_named)
 
@@ -339,107 +329,6 @@ def _keeps_in_mind(_: torch.Tensor, cache: object) -> bool:
     return cache is not None
 
 
-Item = tuple[str, Sequence[str], int]
-N_TOKENS = 270
-
-
-@pytest.fixture
-def follows(tokenizer: PreTrainedTokenizerFast) -> Callable[[torch.Tensor], Load]:
-    """Give a builder of loaders: of weights that say table[t] behind token t, (V, V) logits.
-
-    Attention and MLP add nothing to an embedding of one 1, which the norm makes sqrt(V).
-    """
-
-    def build(table: torch.Tensor) -> Load:
-        config = LlamaConfig(
-            vocab_size=N_TOKENS,
-            hidden_size=N_TOKENS,
-            intermediate_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=3,
-            max_position_embeddings=160,
-        )
-        with torch.random.fork_rng(devices=[]):
-            model = LlamaForCausalLM(config).train(mode=False)
-        state = model.state_dict()
-        state["model.layers.0.self_attn.o_proj.weight"].zero_()
-        state["model.layers.0.mlp.down_proj.weight"].zero_()
-        state["model.embed_tokens.weight"].copy_(torch.eye(N_TOKENS))
-        state["lm_head.weight"].copy_(table.T / math.sqrt(N_TOKENS))
-        cpu = torch.device("cpu")
-        return lambda *_: LoadedWeights(model, tokenizer, cpu, frozenset({0}), 160)
-
-    return build
-
-
-def alphabet(tokenizer: PreTrainedTokenizerFast) -> torch.Tensor:
-    """Return a table that knows which letter follows which."""
-    table = torch.zeros(N_TOKENS, N_TOKENS)
-    ids = tokenizer.encode(letters, add_special_tokens=False)  # no two of them are merged
-    table[ids, [*ids[1:], ids[0]]] = 20.0
-    return table
-
-
-def spelling(n_letters: int, *, before: str = "Go on: ") -> list[Item]:
-    """Return items whose right choice goes on with the alphabet, each at another place."""
-    items: list[Item] = []
-    for n in range(len(letters) - n_letters):
-        right = letters[n + 1 : n + 1 + n_letters]
-        choices = [right[:-1] + wrong for wrong in "?!~"]
-        choices.insert(n % 4, right)
-        items.append((before + letters[n], choices, n % 4))
-    return items
-
-
-def score_of(items: list[Item], entrant: Entrant, load: Load) -> object:
-    """Return the share of items whose right choice is the likeliest."""
-    reader = HfLikelihoodModel(4096, device="cpu", load=load)
-    inference = Inference(entrant, lambda: ScriptedGenerator(lambda _: ""), lambda: reader)
-    return Endings(*items)(inference)
-
-
-@pytest.mark.parametrize("n_letters", [1, 4])
-@pytest.mark.parametrize("before", ["Go on: ", 40 * "Go on: "])
-def test_weights_that_know_every_answer_score_one(
-    entrant: Callable[..., Entrant],
-    tokenizer: PreTrainedTokenizerFast,
-    follows: Callable[[torch.Tensor], Load],
-    n_letters: int,
-    before: str,
-) -> None:
-    """Answers of one token and of many, behind contexts that fit and that are cut."""
-    items = spelling(n_letters, before=before)
-    load = follows(alphabet(tokenizer))
-
-    assert score_of(items, entrant(), load) == 1.0
-    [read] = readings(passages_of(entrant(), (items[0][0], "B")), load=load)
-    assert read.is_truncated == (len(before) > 160)
-
-
-@pytest.mark.parametrize("n_letters", [1, 4])
-def test_weights_that_know_nothing_score_as_by_chance(
-    entrant: Callable[..., Entrant], follows: Callable[[torch.Tensor], Load], n_letters: int
-) -> None:
-    """All choices are equally likely, and the right one is not the first."""
-    load = follows(torch.zeros(N_TOKENS, N_TOKENS))
-
-    assert score_of(spelling(n_letters), entrant(), load) == 0.25
-
-
-@pytest.mark.parametrize("n_chars", [1, 50, 500])
-def test_the_perplexity_of_knowing_nothing_is_the_size_of_the_vocabulary(
-    entrant: Callable[..., Entrant], follows: Callable[[torch.Tensor], Load], n_chars: int
-) -> None:
-    """For documents of one token and of several windows."""
-    load = follows(torch.zeros(N_TOKENS, N_TOKENS))
-
-    [read] = results(passages_of(entrant(), ("", "A" * n_chars), rolls=True), load=load)
-
-    assert isinstance(read, ContinuationLikelihood)
-    assert len(read.text_ids) == n_chars
-    assert math.exp(-read.log_likelihood / n_chars) == pytest.approx(N_TOKENS, rel=1e-5)
-
-
 CONTEXT = (0, *range(10, 10 + MIN_SHARED))  # MIN_SHARED tokens but the last, which is no prefix
 
 
@@ -453,46 +342,12 @@ def labelled(windows: Sequence[Window], label: Hashable = "q") -> dict[Window, H
     return dict.fromkeys(windows, label)
 
 
-class CountingReading(HfBatchLikelihoods):
-    """Counts what it reads, and weighs nothing."""
-
-    def __init__(self) -> None:
-        self.prefixes: list[Sequence[int]] = []
-        self.parts: list[list[tuple[int, InputRow]]] = []
-
-    def read_prefixes(self, prefixes: Sequence[Sequence[int]]) -> None:
-        """Keep the prefixes."""
-        self.prefixes += prefixes
-
-    def compute(
-        self, rows: Sequence[InputRow], prefix_of: Sequence[int]
-    ) -> dict[Window, WindowLikelihood]:
-        """Keep the rows."""
-        self.parts.append([*zip(prefix_of, rows, strict=True)])
-        return {window: WindowLikelihood(0.0, ()) for row in rows for window in row.windows}
-
-
 def test_nothing_is_shared_by_other_labels_or_where_it_may_not_be() -> None:
     """A state that has read on cannot go back."""
     first, second = choices((1, 2), (3, 4))
 
     assert len(group_by_prefix({first: "a", second: "b"}, may_share=True)) == 2
     assert len(group_by_prefix(labelled([first, second]), may_share=False)) == 2
-
-
-def test_prefixes_are_read_once_and_as_many_rows_at_a_time() -> None:
-    """Memory is wanted for twice as many rows as there are bundles, whatever they ask."""
-    reading = CountingReading()
-    bundles = [
-        *group_by_prefix(labelled(choices((1, 2), (3, 4), (5, 6))), may_share=True),
-        *group_by_prefix(labelled(choices((1, 2), (3,), context=(*CONTEXT, 9))), may_share=True),
-    ]
-
-    weighed = compute_groups(lambda: reading, bundles)
-
-    assert reading.prefixes == [CONTEXT[:-1], CONTEXT]
-    assert [[owner for owner, _ in part] for part in reading.parts] == [[0, 0], [0, 1], [1]]
-    assert len(weighed) == 5
 
 
 @given(st.lists(st.integers(min_value=1, max_value=500), max_size=40))

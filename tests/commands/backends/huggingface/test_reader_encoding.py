@@ -9,7 +9,7 @@ from msgspec import structs
 from tokenizers import processors
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.huggingface.reader import encoding_key, token_pairs
+from commands.backends.huggingface.reader import likelihood_key, token_pairs
 from commands.errors import WeightsError
 from commands.ports import Continuation
 from ledger.events.options import EntrantOptions, Messages
@@ -91,4 +91,4 @@ def test_chats_and_plain_texts_are_encoded_apart(entrant: Build) -> None:
     """Unconditional log-likelihoods have no chat before them."""
     asked = chat(entrant(), ASKED, "a")
 
-    assert encoding_key(asked) != encoding_key(replace(asked, messages=()))
+    assert likelihood_key(asked) != likelihood_key(replace(asked, messages=()))

@@ -2,12 +2,13 @@
 
 import math
 import time
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
 from transformers import Olmo2ForCausalLM, PreTrainedTokenizerFast
 
+from commands.backends.huggingface.generator import answer_tasks
 from commands.backends.hydra import answers as uncertainty
 from commands.backends.hydra.answers import (
     Answer,
@@ -15,52 +16,55 @@ from commands.backends.hydra.answers import (
     n_correctness_tokens,
     p_correct,
 )
-from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.rows import start_row
-from commands.backends.hydra.weights import LoadedHydra, load_hydra
-from commands.backends.weights.answers import Ending, PromptRow
+from commands.backends.hydra.weights import load_hydra
+from commands.backends.weights.answers import DecodingRules, PromptRow, make_ending
 from commands.backends.weights.chat import encode, encode_prompt
+from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure, GenerationOptions, GenerationTask
 from ledger.events.registration import Entrant
 from ledger.identity import digest_of
 from tests.support.weights.hydra import (
     N_HEADS,
+    HydraDecoding,
     HydraFiles,
     TableNet,
     adapter,
     copied_head,
+    decode,
     hydra_entrant,
+    start_row,
 )
 
 CPU = torch.device("cpu")
 
 
-def reciting(tokenizer: PreTrainedTokenizerFast, said: list[int]) -> LoadedHydra:
+def reciting(tokenizer: PreTrainedTokenizerFast, said: list[int]) -> LoadedWeights:
     """Return a Hydra that says these tokens, all of them different, to any prompt."""
     (line_end,) = tokenizer("\n")["input_ids"]  # by which the chat template opens an answer
     table = torch.zeros(N_HEADS, len(tokenizer), len(tokenizer))
     for token, after in zip([line_end, *said], said, strict=False):
         table[:, token, after] = 40.0
-    return LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset({0, 3}), None)
+    return LoadedWeights(TableNet(table), tokenizer, CPU, frozenset({0, 3}), None)
 
 
-def asked(
-    tokenizer: PreTrainedTokenizerFast,
+def answered(
+    loaded: LoadedWeights,
     entrant: Entrant,
     *prompts: str,
     options: GenerationOptions = GenerationOptions(),  # noqa: B008  # frozen
-) -> tuple[PromptRow, ...]:
-    """Return prompts as rows of a batch, the seeds counting up."""
-    return tuple(
-        PromptRow(
-            GenerationTask(digest_of([text, seed]), entrant, text, seed, options),
-            encode_prompt(tokenizer, text),
-        )
+) -> list[Answer]:
+    """Answer prompts in one batch, the seeds counting up."""
+    tasks = [
+        GenerationTask(digest_of([text, seed]), entrant, text, seed, options)
         for seed, text in enumerate(prompts)
-    )
+    ]
+    made = {
+        each.response_key: each for batch in answer_tasks(loaded, tasks, 9999) for each in batch
+    }
+    return [made[task.response_key] for task in tasks]
 
 
-def texts(answers: tuple[Answer, ...]) -> list[GeneratedText]:
+def texts(answers: list[Answer]) -> list[GeneratedText]:
     """Return the answers, none of which may be a failure."""
     assert all(isinstance(answer, GeneratedText) for answer in answers)
     return [answer for answer in answers if isinstance(answer, GeneratedText)]
@@ -76,7 +80,7 @@ def test_a_letter_of_several_tokens_is_read_as_one(
     user, im_end = tokenizer.vocab["<|user|>"], tokenizer.vocab["<|im_end|>"]
     loaded = reciting(tokenizer, [user, *tokens, im_end])
 
-    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+    (answer,) = texts(answered(loaded, entrant, "a dose?"))
 
     assert answer.text == "é€ dose"
     assert answer.finish_reason == "stop"
@@ -92,13 +96,13 @@ def test_a_stop_text_ends_an_answer_within_a_round(
     entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
     tokens = tokenizer("é: dose")["input_ids"]
     loaded = reciting(tokenizer, tokens)
-    rows = asked(tokenizer, entrant, "a dose?", options=GenerationOptions(stop=(":",)))
+    options = GenerationOptions(stop=(":",))
 
-    (answer,) = texts(answer_as_hydra(loaded, rows))
+    (answer,) = texts(answered(loaded, entrant, "a dose?", options=options))
 
     assert (answer.text, answer.finish_reason) == ("é", "stop")
     assert answer.generated_ids == tuple(tokens[:3])
-    assert answer.prompt_ids == rows[0].prompt_ids
+    assert answer.prompt_ids == encode_prompt(tokenizer, "a dose?")
     assert answer.diagnostics is not None
     assert len(answer.diagnostics.entropies) == (0 if bypass_jury else 3)
 
@@ -110,7 +114,7 @@ def test_an_answer_that_was_cut_says_so(
     entrant = hydra_entrant(hydra_files, max_new_tokens=3)
     loaded = reciting(tokenizer, tokenizer("é€")["input_ids"])
 
-    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+    (answer,) = texts(answered(loaded, entrant, "a dose?"))
 
     assert (answer.text, answer.finish_reason, answer.n_generated_tokens) == (
         "é\N{REPLACEMENT CHARACTER}",
@@ -124,16 +128,15 @@ def test_how_it_was_decided_is_told_with_the_answer(
 ) -> None:
     """Each row has its own draft head, by its seed; what began and ended together took as long."""
     loaded = reciting(tokenizer, tokenizer("dose")["input_ids"])
-    rows = asked(tokenizer, hydra_entrant(hydra_files, max_new_tokens=1), *"abcdef")
+    entrant = hydra_entrant(hydra_files, max_new_tokens=1)
 
-    answers = texts(answer_as_hydra(loaded, rows))
+    answers = texts(answered(loaded, entrant, *"abcdef"))
 
     told = [answer.diagnostics for answer in answers if answer.diagnostics]
     assert len({each.draft_head_idx for each in told}) > 1
     assert [each.stability_radii for each in told] == [(1,)] * 6  # of three votes
     assert {answer.p_correct for answer in answers} == {None}
     assert len({answer.elapsed_s for answer in answers}) == 1
-    assert [answer.response_key for answer in answers] == [row.task.response_key for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -153,19 +156,17 @@ def test_an_entrants_settings_are_those_that_it_is_decoded_by(
 ) -> None:
     """One that was left on the way would make two entrants one."""
     table = 2 * torch.randn(N_HEADS, 270, 270, generator=torch.Generator().manual_seed(0))
-    loaded = LoadedHydra(TableNet(table), N_HEADS, tokenizer, CPU, frozenset(), None)
+    loaded = LoadedWeights(TableNet(table), tokenizer, CPU, frozenset(), None)
     of_entrant = {name: value for name, value in changed.items() if name != "top_p"}
     options = GenerationOptions(top_p=cast("float", changed.get("top_p", 1.0)))
-    (prompt,) = asked(
-        tokenizer, hydra_entrant(hydra_files, **of_entrant), "a dose?", options=options
-    )
+    entrant = hydra_entrant(hydra_files, **of_entrant)
 
-    (answer,) = texts(answer_as_hydra(loaded, [prompt]))
+    (answer,) = texts(answered(loaded, entrant, "a dose?", options=options))
 
-    known = {"beta": 1.0, "temperature": 0.98, "max_new_tokens": 12} | changed
+    known: dict[str, Any] = {"temperature": 0.98, "max_new_tokens": 12} | changed
     bypass_jury = bool(known.pop("bypass_jury", False))
-    row = start_row(prompt.prompt_ids, seed=0, n_heads=N_HEADS, bypass_jury=bypass_jury)
-    decode(loaded.net, [row], HydraDecoding(ending=Ending(frozenset()), **known))  # type: ignore[arg-type]
+    row = start_row(answer.prompt_ids, seed=0, n_heads=N_HEADS, bypass_jury=bypass_jury)
+    decode(loaded.model, [row], HydraDecoding(**known))
     assert answer.diagnostics == row.diagnostics()
     assert answer.text == tokenizer.decode(row.tokens, skip_special_tokens=True)
 
@@ -176,41 +177,39 @@ def test_a_row_whose_logits_break_fails_and_says_where(
     """What was said until then is no answer."""
     tokens = tokenizer("ab")["input_ids"]
     loaded = reciting(tokenizer, tokens)
-    assert isinstance(loaded.net, TableNet)
-    loaded.net.table[:, tokens[1]] = math.nan
+    assert isinstance(loaded.model, TableNet)
+    loaded.model.table[:, tokens[1]] = math.nan
 
-    (failure,) = answer_as_hydra(loaded, asked(tokenizer, hydra_entrant(hydra_files), "a dose?"))
+    (failure,) = answered(loaded, hydra_entrant(hydra_files), "a dose?")
 
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "not_finite"
     assert failure.detail == "the logits of new token 3 are not finite, in float32"
 
 
-def test_an_answer_that_cannot_be_rated_fails(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
-) -> None:
+def test_an_answer_that_cannot_be_rated_fails(hydra_files: HydraFiles) -> None:
     """Its rate would be missing from the calibration, and nobody would know of it."""
     entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
     assert entrant.hydra is not None
     loaded = load_hydra(entrant, entrant.hydra, CPU)
-    loaded.net.head_layers[0].mlp.mlps[N_HEADS].get_parameter("up_proj.weight").data[0] = math.nan
+    loaded.model.head_layers[0].mlp.mlps[N_HEADS].get_parameter("up_proj.weight").data[0] = math.nan
 
-    (failure,) = answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?"))
+    (failure,) = answered(loaded, entrant, "a dose?")
 
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "not_finite"
     assert failure.detail == "the logits of the uncertainty head are not finite, in float32"
 
 
-def test_an_answer_too_long_to_be_asked_about_fails(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
-) -> None:
+def test_an_answer_too_long_to_be_asked_about_fails(hydra_files: HydraFiles) -> None:
     """Read again it may have more tokens than it was made of, and than there was room for."""
     entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
     assert entrant.hydra is not None
     loaded = load_hydra(entrant, entrant.hydra, CPU)._replace(n_positions=20)
+    prompt = PromptRow(digest_of(0), encode_prompt(loaded.tokenizer, "a dose?"), 12, text="a dose?")
+    rules = DecodingRules(make_ending(loaded.tokenizer, loaded.end_ids), hydra=entrant.hydra)
 
-    (failure,) = answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?"))
+    (failure,) = answer_as_hydra(loaded, entrant.hydra, rules, entrant.dtype, [prompt])
 
     assert isinstance(failure, GenerationFailure)
     assert failure.reason == "prompt_too_long"
@@ -220,9 +219,7 @@ def test_an_answer_too_long_to_be_asked_about_fails(
     )
 
 
-def test_the_time_of_a_batch_is_that_of_its_rating_too(
-    hydra_files: HydraFiles, tokenizer: PreTrainedTokenizerFast
-) -> None:
+def test_the_time_of_a_batch_is_that_of_its_rating_too(hydra_files: HydraFiles) -> None:
     """Else throughput would look better than it is."""
     entrant = hydra_entrant(
         hydra_files, uncertainty=adapter(hydra_files.uncertainty), max_new_tokens=1
@@ -235,11 +232,11 @@ def test_the_time_of_a_batch_is_that_of_its_rating_too(
         time.sleep(0.05)
         rated_at.append(time.perf_counter())
 
-    mlps = loaded.net.head_layers[0].mlp.mlps
+    mlps = loaded.model.head_layers[0].mlp.mlps
     mlps[0].register_forward_hook(lambda *_: answered_at.append(time.perf_counter()))
     mlps[N_HEADS].register_forward_hook(dawdle)
 
-    (answer,) = texts(answer_as_hydra(loaded, asked(tokenizer, entrant, "a dose?")))
+    (answer,) = texts(answered(loaded, entrant, "a dose?"))
 
     assert (answer.elapsed_s or 0) > rated_at[-1] - answered_at[0]
 
@@ -248,7 +245,7 @@ TEXTS = [("a dose?", "a patient asks"), ("?", ""), ("what dose " * 4, "é€ " *
 
 
 @pytest.fixture(scope="module")
-def loaded(hydra_files: HydraFiles) -> LoadedHydra:
+def loaded(hydra_files: HydraFiles) -> LoadedWeights:
     """Give a Hydra with an uncertainty head."""
     entrant = hydra_entrant(hydra_files, uncertainty=adapter(hydra_files.uncertainty))
     assert entrant.hydra is not None
@@ -264,7 +261,7 @@ def testimonies() -> list[uncertainty.ResponseState]:
     ]
 
 
-def rates(loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]) -> list[float]:
+def rates(loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]) -> list[float]:
     """Return what the head says of responses, all of which fit."""
     said = p_correct(loaded, testimonies)
     assert None not in said
@@ -295,7 +292,7 @@ def p_by_hand(
 
 
 def test_it_is_asked_with_the_witness_at_the_last_token(
-    loaded: LoadedHydra,
+    loaded: LoadedWeights,
     hydra_files: HydraFiles,
     tokenizer: PreTrainedTokenizerFast,
     testimonies: list[uncertainty.ResponseState],
@@ -311,7 +308,7 @@ def test_it_is_asked_with_the_witness_at_the_last_token(
 
 
 def test_a_response_is_rated_by_itself(
-    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """Padding and neighbours have no say."""
     together = rates(loaded, testimonies)
@@ -325,7 +322,7 @@ def test_a_response_is_rated_by_itself(
 
 
 def test_the_witness_counts(
-    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """Two heads may give the same text, one of them less sure of it."""
     others = [each._replace(first_state=-each.first_state) for each in testimonies]
@@ -335,7 +332,7 @@ def test_the_witness_counts(
 
 
 def test_what_is_no_number_stays_none(
-    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """It must be seen, and only where it is."""
     sound = rates(loaded, testimonies)
@@ -348,7 +345,7 @@ def test_what_is_no_number_stays_none(
 
 
 def test_a_question_that_does_not_fit_is_not_asked(
-    loaded: LoadedHydra, testimonies: list[uncertainty.ResponseState]
+    loaded: LoadedWeights, testimonies: list[uncertainty.ResponseState]
 ) -> None:
     """Beyond its positions a model says anything; at the last of them it still means it."""
     sound = rates(loaded, testimonies)
@@ -363,7 +360,7 @@ def test_a_question_that_does_not_fit_is_not_asked(
     assert cut == [pytest.approx(sound[0], abs=1e-6), pytest.approx(sound[1], abs=1e-6), None]
 
 
-def test_nothing_asked_is_nothing_answered(loaded: LoadedHydra) -> None:
+def test_nothing_asked_is_nothing_answered(loaded: LoadedWeights) -> None:
     """Every row of a batch may have failed."""
     assert rates(loaded, []) == []
 

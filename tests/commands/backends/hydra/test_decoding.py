@@ -4,22 +4,29 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._context import HeadRoles
-from commands.backends.hydra._net import HydraNet, build_hydra
-from commands.backends.hydra.decoding import HydraDecoding, decode
-from commands.backends.hydra.rows import HydraRow, start_row
+from commands.backends.hydra._net import HydraNet
+from commands.backends.hydra.decoding import HydraRow
 from commands.backends.weights.answers import Ending
-from commands.backends.weights.loaded import TextModel
 from tests.support.statistics import chi_square_p
-from tests.support.weights.hydra import N_HEADS, TableNet, scattered_heads, tiny_olmo2
+from tests.support.weights.hydra import (
+    N_HEADS,
+    HeadRoles,
+    HydraDecoding,
+    TableNet,
+    decode,
+    head_row,
+    scattered_heads,
+    start_row,
+    tiny_olmo2,
+)
 
-GREEDY = HydraDecoding(temperature=None, max_new_tokens=12, ending=Ending(frozenset()), beta=1.0)
+GREEDY = HydraDecoding(temperature=None, max_new_tokens=12)
 SAMPLED = GREEDY._replace(temperature=0.98)
 PROMPTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15], [16, 17], [18, 19, 20, 21, 22]]
 OTHERS = [[100 + n] * n for n in (9, 1, 4)]
@@ -89,14 +96,14 @@ def assert_same(rows: list[HydraRow], others: list[HydraRow]) -> None:
 def test_heads_that_agree_say_greedily_what_the_weights_say() -> None:
     """Heads beside each other and their shared attention are there for speed alone."""
     plain = tiny_olmo2(seed=1)
-    net = build_hydra(copy.deepcopy(plain), 2, [[]] * N_HEADS)
+    net = scattered_heads(plain, N_HEADS, depth=2, noise=0.0)[0]
 
     rows = decoded(net, started(), GREEDY)
 
     for row, prompt in zip(rows, PROMPTS, strict=True):
         ids = torch.tensor([prompt])
         mask = torch.ones_like(ids)
-        whole = cast("TextModel", plain).generate(
+        whole = cast("Any", plain).generate(
             ids, attention_mask=mask, do_sample=False, max_new_tokens=12, eos_token_id=None
         )
         assert row.tokens == whole[0, len(prompt) :].tolist()
@@ -113,7 +120,7 @@ def test_greedily_what_the_deciding_heads_find_most_probable_is_said(
     rows = decoded(net, started(bypass_jury=bypass_jury), GREEDY)
 
     for row, prompt in zip(rows, PROMPTS, strict=True):
-        experts = [copies[head] for head in row.roles.jury or [row.roles.draft]]
+        experts = [copies[head] for head in row.jury or [row.draft]]
         assert row.tokens == greedy_by_hand(experts, prompt)
     n_rejected = sum(len(row.diagnostics().resampled_at) for row in rows)
     assert n_rejected == 0 if bypass_jury else n_rejected > 0
@@ -129,10 +136,10 @@ def test_the_witness_is_what_the_deciding_head_held_at_the_prompts_end(hydra: Hy
     n_replaced = 0
     for row, prompt in zip(rows, prompts, strict=True):
         ends = [end_of_prompt(model, prompt) for model in copies]
-        decider = row.roles.draft
+        decider = row.draft
         if row.diagnostics().resampled_at:
             n_replaced += 1
-            decider = max(row.roles.jury, key=lambda head: ends[head][1][row.tokens[0]])
+            decider = max(row.jury, key=lambda head: ends[head][1][row.tokens[0]])
         assert row.first_state is not None
         torch.testing.assert_close(row.first_state, ends[decider][0], rtol=1e-4, atol=1e-4)
     assert 0 < n_replaced < len(rows)
@@ -176,13 +183,12 @@ def test_no_more_is_said_than_was_asked_for(hydra: Hydra, *, bypass_jury: bool) 
 @pytest.mark.parametrize("jury", [(), (1, 2)])
 def test_an_end_token_ends_a_row(jury: tuple[int, ...]) -> None:
     """What would follow it is never said."""
-    rows = [HydraRow([0, 1], HeadRoles(0, jury), 0)]
+    rows = [head_row([0, 1], HeadRoles(0, jury), 0)]
     decoding = GREEDY._replace(ending=Ending(frozenset({7})))
 
     (row,) = decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
 
     assert row.tokens == [2, 3, 4, 5, 6, 7]
-    assert row.is_complete
     assert len(row.diagnostics().entropies) == (6 if jury else 0)
 
 
@@ -190,7 +196,7 @@ def test_an_end_token_ends_a_row(jury: tuple[int, ...]) -> None:
 def test_a_row_goes_on_when_its_neighbours_have_ended(jury: tuple[int, ...]) -> None:
     """What is left of a batch is decoded on, each row with its own roles and cache."""
     prompts = [[6], [1], [5], [2]]
-    rows = [HydraRow(prompt, HeadRoles(0, jury), 0) for prompt in prompts]
+    rows = [head_row(prompt, HeadRoles(0, jury), 0) for prompt in prompts]
     decoding = GREEDY._replace(ending=Ending(frozenset({9})))
 
     decoded(chain(1, 2, 3, 4, 5, 6, 7, 8, 9), rows, decoding)
@@ -208,10 +214,10 @@ def test_a_broken_head_breaks_its_rows_and_no_other(hydra: Hydra) -> None:
 
     rows = decoded(poisoned, started(prompts, bypass_jury=True), SAMPLED)
 
-    broken = [row for row in rows if row.roles.draft == 3]
+    broken = [row for row in rows if row.draft == 3]
     assert [(row.is_broken, row.tokens) for row in broken] == [(True, [])] * len(broken)
     assert 0 < len(broken) < len(rows)
-    others = [n for n, row in enumerate(rows) if row.roles.draft != 3]
+    others = [n for n, row in enumerate(rows) if row.draft != 3]
     assert_same([rows[n] for n in others], [sound[n] for n in others])
     assert not any(rows[n].is_broken for n in others)
 
@@ -221,7 +227,7 @@ def test_a_row_is_kept_up_to_where_its_heads_broke(head: int) -> None:
     """Nothing is said in the place of a token for which a drafting or verifying head has none."""
     net = chain(1, 2, 3, 4, 5, 6, 7, 8, 9)
     net.table[head, 7] = math.nan
-    rows = [HydraRow(prompt, HeadRoles(0, (1, 2)), 0) for prompt in ([1], [8])]
+    rows = [head_row(prompt, HeadRoles(0, (1, 2)), 0) for prompt in ([1], [8])]
 
     broken, sound = decoded(net, rows, GREEDY._replace(max_new_tokens=8))
 
@@ -229,7 +235,7 @@ def test_a_row_is_kept_up_to_where_its_heads_broke(head: int) -> None:
     assert (len(sound.tokens), sound.tokens[0], sound.is_broken) == (8, 9, False)
 
 
-THREE = HydraDecoding(temperature=0.7, max_new_tokens=3, ending=Ending(frozenset()), beta=1.0)
+THREE = HydraDecoding(temperature=0.7, max_new_tokens=3)
 ALL_AGAINST_FIRST = HeadRoles(0, (1, 2, 3))
 PROMPT = [1, 2]
 
@@ -301,7 +307,7 @@ def sampled_tokens(
     decoding: HydraDecoding = THREE,
 ) -> torch.Tensor:
     """Return (N, 3) tokens that as many seeds gave."""
-    rows = [HydraRow(PROMPT, roles, seed) for seed in range(n_rows)]
+    rows = [head_row(PROMPT, roles, seed) for seed in range(n_rows)]
     decode(net, rows, decoding)
     return torch.tensor([row.tokens for row in rows])
 
@@ -388,7 +394,7 @@ def test_a_token_that_one_verifier_rules_out_is_never_said(
     assert 4 in sampled_tokens(TableNet(random_table), 10, roles=HeadRoles(0, ()))
 
 
-TWO_TOKENS = HydraDecoding(temperature=None, max_new_tokens=2, ending=Ending(frozenset()), beta=1.0)
+TWO_TOKENS = HydraDecoding(temperature=None, max_new_tokens=2)
 DRAFTER = 0
 JURY = (1, 2, 3)
 FOUR_DIGITS = 1e-3
@@ -419,7 +425,7 @@ def worked_table() -> torch.Tensor:
 
 def said_after_zero(table: torch.Tensor, decoding: HydraDecoding = TWO_TOKENS) -> HydraRow:
     """Return what is said after token 0."""
-    row = HydraRow([0], HeadRoles(DRAFTER, JURY), 0)
+    row = head_row([0], HeadRoles(DRAFTER, JURY), 0)
     decode(TableNet(table), [row], decoding)
     return row
 
@@ -485,8 +491,8 @@ def test_what_is_told_is_of_the_distribution_that_was_sampled(
 def test_rows_of_a_batch_are_each_told_of_their_own(worked_table: torch.Tensor) -> None:
     """Who drafts for one row verifies for another, so the numbers are nowhere in the same place."""
     roles = [HeadRoles(DRAFTER, JURY), HeadRoles(2, (0, 1, 3)), HeadRoles(1, (3, 2, 0))]
-    rows = [HydraRow([0], each, 0) for each in roles]
-    alone = [HydraRow([0], each, 0) for each in roles]
+    rows = [head_row([0], each, 0) for each in roles]
+    alone = [head_row([0], each, 0) for each in roles]
 
     decode(TableNet(worked_table), rows, TWO_TOKENS)
     for row in alone:
@@ -494,3 +500,23 @@ def test_rows_of_a_batch_are_each_told_of_their_own(worked_table: torch.Tensor) 
 
     assert [row.diagnostics() for row in rows] == [row.diagnostics() for row in alone]
     assert len({row.diagnostics().entropies for row in rows}) == 3
+
+
+def test_each_head_drafts_equally_often() -> None:
+    """One head alone is an average over all: each must be drawn, whatever seeds look like."""
+    drawn = [start_row([5], seed=seed, n_heads=9, bypass_jury=True) for seed in range(9_000)]
+
+    counts = torch.bincount(torch.tensor([each.draft for each in drawn]))
+
+    assert chi_square_p(counts, torch.full((9,), 1_000.0)) > 0.001
+
+
+def test_entrants_share_the_draft_head_of_a_prompt() -> None:
+    """What sets them apart is then the jury or the shards, and not the luck of the draw."""
+    for seed in range(50):
+        alone = start_row([5], seed=seed, n_heads=9, bypass_jury=True)
+        with_jury = start_row([6, 7], seed=seed, n_heads=9, bypass_jury=False)
+
+        assert (alone.draft, alone.jury) == (with_jury.draft, ())
+        assert {with_jury.draft, *with_jury.jury} == set(range(9))
+        assert len(with_jury.jury) == 8

@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra.weights import load_hydra
 from commands.ports import ContinuationLikelihood
 from tests.support.weights.hydra import N_HEADS, HydraFiles, copied_head, hydra_entrant
 from tests.support.weights.reading import ENOUGH, log_p_by_hand, passages_of, readings
@@ -109,22 +108,3 @@ def test_juries_of_one_load_are_read_apart(hydra_files: HydraFiles) -> None:
     read = readings(passages)
 
     assert len({round(each.log_likelihood, 3) for each in read}) == len(entrants)
-
-
-def test_the_attention_that_all_heads_share_is_computed_once(hydra_files: HydraFiles) -> None:
-    """Behind a shared prefix too: heads times as many rows would be the same rows."""
-    who = hydra_entrant(hydra_files)
-    assert who.hydra is not None
-    loaded = load_hydra(who, who.hydra, torch.device("cpu"))
-    n_rows: list[tuple[int, int]] = []
-    for n, layer in enumerate(loaded.net.head_layers):
-        layer.self_attn.register_forward_pre_hook(
-            lambda _, __, given, n=n: n_rows.append((n, len(given["hidden_states"]))),
-            with_kwargs=True,
-        )
-
-    readings(passages_of(who, *PAIRS[:5]), load=lambda _, __: loaded)
-
-    of_first, of_second = ([rows for n, rows in n_rows if n == layer] for layer in (0, 1))
-    assert of_second == [N_HEADS * rows for rows in of_first]
-    assert len(of_first) > 1

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._context import pad_prompts
-from commands.backends.hydra._net import BlockInputs, HydraNet, Route, build_hydra, head_mlps
+from commands.backends.hydra._net import Block, HydraNet, Route, head_mlps
 from commands.backends.hydra.weights import read_shard, read_shards
+from commands.backends.weights.batching import pad_left
 from commands.backends.weights.lora import Lora
 from tests.support.weights.hydra import (
     DEPTH,
@@ -38,7 +38,7 @@ def shards_of(files: HydraFiles) -> list[list[Lora]]:
 @pytest.fixture(scope="module")
 def net(hydra_files: HydraFiles) -> HydraNet:
     """Give a Hydra grown from shards, its uncertainty head the last."""
-    return build_hydra(copied_head(hydra_files.weights), DEPTH, shards_of(hydra_files))
+    return build_hydra(copied_head(hydra_files.weights), shards_of(hydra_files))
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +51,19 @@ def copies(hydra_files: HydraFiles) -> list[Olmo2ForCausalLM]:
     ]
 
 
+def build_hydra(model: Olmo2ForCausalLM, shards: list[list[Lora]]) -> HydraNet:
+    """Build a Hydra from a model, with a head for each sequence of shards."""
+    return HydraNet(model, [head_mlps(model, DEPTH, loras) for loras in shards])
+
+
 @torch.inference_mode()
 def logits_of(net: HydraNet, prompts: list[list[int]], heads: list[int]) -> list[torch.Tensor]:
     """Return (S, V) logits of each prompt by a head each, read in one batch without a cache."""
-    ids, positions, mask, is_own = pad_prompts(prompts, CPU)
-    place = BlockInputs(positions, mask[:, None], None)
-    states = net.head_states(net.trunk_states(ids, place), Route(heads, CPU), place)
-    return [each[own] for each, own in zip(net.logits(states), is_own, strict=True)]
+    ids, mask = pad_left(prompts, CPU)
+    block = Block.behind(mask.bool(), ids.shape[1])
+    states = net.trunk_states(ids, block, None)
+    states = net.head_states(states, Route(heads, CPU), block, None)
+    return [each[own] for each, own in zip(net.logits(states), mask.bool(), strict=True)]
 
 
 @torch.inference_mode()
@@ -70,7 +76,7 @@ def plain_logits(model: Olmo2ForCausalLM, prompt: list[int]) -> torch.Tensor:
 def test_heads_that_have_learnt_nothing_say_what_the_weights_say() -> None:
     """Taking a model apart must lose nothing, in rows of any length and by any head."""
     plain = tiny_olmo2(seed=1)
-    net = build_hydra(copy.deepcopy(plain), DEPTH, [[]] * N_HEADS)
+    net = build_hydra(copy.deepcopy(plain), [[]] * N_HEADS)
 
     found = logits_of(net, PROMPTS, heads=[3, 0, 2, 3])
 
@@ -136,7 +142,7 @@ def test_what_lora_leaves_alone_is_one_tensor(
     shards = [save_shard(tmp_path / f"{n}", seed=n, targets=["gate_proj"]) for n in range(3)]
     loras = [[read_shard(shard, range(2, 4))] for shard in shards]
 
-    net = build_hydra(copied_head(hydra_files.weights), DEPTH, loras).to(dtype)
+    net = build_hydra(copied_head(hydra_files.weights), loras).to(dtype)
 
     for layer in range(DEPTH):
         assert len({each.data_ptr() for each in own_parameters(net, layer, "gate_proj")}) == 3

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.huggingface.generator import HfGenerator
+from commands.backends.huggingface.local import LocalModels
 from commands.backends.hydra.pt_lora import as_peft_folder
 from commands.backends.hydra.weights import check_hydra, load_hydra, read_shards
 from commands.errors import WeightsError
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_found_before_any_entrant_answers(
     owed = tasks(entrant(), ["a dose"]) + tasks(spoilt, ["a dose"])
 
     with pytest.raises(WeightsError, match=why):
-        next(HfGenerator(1000, device="cpu").generate(owed))
+        next(LocalModels(1000, device="cpu").generate(owed))
 
 
 def test_a_head_of_the_original_says_here_what_it_said_there(
@@ -119,7 +119,7 @@ def test_a_head_of_the_original_says_here_what_it_said_there(
     files = with_shard(hydra_files, shard)
     entrant = hydra_entrant(files, robustness=())
 
-    net = load_hydra(entrant, heads_of(entrant), CPU).net
+    net = load_hydra(entrant, heads_of(entrant), CPU).model
 
     states = torch.randn(5, 32, generator=torch.Generator().manual_seed(1))
     blocks = head.get_submodule("base_model.model.blocks").children()
@@ -147,11 +147,11 @@ def test_what_must_be_known_to_ask_a_hydra_is_loaded_with_it(hydra_files: HydraF
 
     loaded = load_hydra(entrant, heads_of(entrant), CPU)
 
-    assert (loaded.n_heads, loaded.net.n_heads) == (N_HEADS, N_HEADS + 1)
+    assert loaded.model.n_heads == N_HEADS
     assert loaded.end_ids == frozenset({0, 3})
     assert loaded.n_positions == 160
-    assert {each.dtype for each in loaded.net.parameters()} == {torch.bfloat16}
-    assert not loaded.net.training
+    assert {each.dtype for each in loaded.model.parameters()} == {torch.bfloat16}
+    assert not loaded.model.training
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -10,19 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.answers import Decoded, DecodingRules, Ending, StopTexts
+from commands.backends.weights.answers import Decoded, Ending, PromptRow, StopTexts
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.sampling import BROKEN
-
-
-class Prompt(NamedTuple):
-    """A prompt to decode."""
-
-    prompt_ids: tuple[int, ...]
-    n_tokens: int
-    seed: int
-
+from ledger.identity import digest_of
 
 PIECES = ["<s>", "a", "b", "ab", "ba", "\n", "\n\n", "b\n"]
 
@@ -112,11 +103,10 @@ def test_a_tail_that_begins_within_a_letter_is_not_mistaken_for_a_stop_text(
 
 def test_a_row_ends_at_its_limit_its_end_or_a_broken_token() -> None:
     """What its batch does meanwhile is of no account."""
-    rules = DecodingRules(ending("ab"), max_new_tokens=3)
 
     def ended(*tokens: int) -> list[bool]:
-        row = Decoded(Prompt((1,), 4, 0))
-        return [row.extend(token, rules) for token in tokens]
+        row = Decoded(PromptRow(digest_of("prompt"), (1,), 3))
+        return [row.extend(token, ending("ab")) for token in tokens]
 
     assert ended(1, 1, 1) == [False, False, True]
     assert ended(1, 2) == [False, True]
@@ -148,7 +138,7 @@ def test_a_character_of_several_tokens_survives(tokenizer: PreTrainedTokenizerFa
 
 def test_prompts_are_padded_on_the_left_and_masked_there() -> None:
     """New tokens must follow the prompt, not its padding."""
-    tokens, mask = pad_left([(5, 6, 7), (8,)])
+    tokens, mask = pad_left([(5, 6, 7), (8,)], torch.device("cpu"))
 
     assert torch.equal(tokens, torch.tensor([[5, 6, 7], [0, 0, 8]]))
     assert torch.equal(mask, torch.tensor([[1, 1, 1], [0, 0, 1]]))

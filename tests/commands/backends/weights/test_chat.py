@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat, require_options
+from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat
 from commands.errors import WeightsError
 from ledger.events.options import EntrantOptions
 
@@ -146,4 +146,4 @@ def test_a_template_that_fails_with_the_settings_is_refused(
     picky = with_template(tokenizer, "{% if bad %}{{ 1 // 0 }}{% endif %}{{ messages[0].content }}")
 
     with pytest.raises(WeightsError, match="correct system or template_arguments"):
-        require_options(picky, FOLDER, EntrantOptions(template_arguments='{"bad":true}'))
+        require_chat(picky, FOLDER, [EntrantOptions(template_arguments='{"bad":true}')])

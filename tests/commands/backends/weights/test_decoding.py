@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import NamedTuple, cast
 
 import pytest
-import torch
 from transformers import LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
-from commands.backends.weights.answers import Decoded, DecodingRules, Ending
+from commands.backends.weights.answers import DecodingRules, Ending, PromptRow
 from commands.backends.weights.batching import BatchQueue
 from commands.backends.weights.decoding import decode
-from commands.backends.weights.loaded import LoadedWeights, TextModel
+from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import SamplingSettings
+from ledger.identity import digest_of
 from tests.support.weights.families import family_model
 from tests.support.weights.tiny import tiny
 
@@ -20,21 +20,13 @@ END_IDS = frozenset({3, *range(50, 150, 10)})
 WIDEST = 37
 
 
-class Prompt(NamedTuple):
-    """A prompt to decode."""
-
-    prompt_ids: tuple[int, ...]
-    seed: int
-    n_new: int = N_NEW
-
-    @property
-    def n_tokens(self) -> int:
-        """Count the tokens of the prompt, and of the longest answer."""
-        return len(self.prompt_ids) + self.n_new
-
-
 PROMPTS = [
-    Prompt(tuple((7 * n * (m + 3) + 5 * m + 5) % 260 for m in range(1 + 5 * n % 23)), n)
+    PromptRow(
+        digest_of(n),
+        tuple((7 * n * (m + 3) + 5 * m + 5) % 260 for m in range(1 + 5 * n % 23)),
+        N_NEW,
+        seed=n,
+    )
     for n in range(8)
 ]
 
@@ -59,15 +51,21 @@ def decoded(
     model: PreTrainedModel, n_rows: int, how: SamplingSettings, *, may_leave: bool = True
 ) -> list[list[int]]:
     """Return the tokens of each prompt."""
-    placed = cast("TextModel", model)
     tokenizer = cast("PreTrainedTokenizerBase", None)
-    loaded = LoadedWeights(placed, tokenizer, model.device, END_IDS, None, may_leave=may_leave)
+    loaded = LoadedWeights(model, tokenizer, model.device, END_IDS, None, may_leave=may_leave)
     queue = BatchQueue(PROMPTS, lambda prompt: prompt.n_tokens, n_rows * WIDEST)
-    rules = DecodingRules(Ending(END_IDS), N_NEW, how)
-    ended = [each for group in decode(loaded, queue, rules) for each in group]
-    assert all(isinstance(each, Decoded) for each in ended)
-    tokens = {each.row.seed: each.tokens for each in ended if isinstance(each, Decoded)}
-    return [tokens[n] for n in range(len(PROMPTS))]
+    return [
+        tokens for _, tokens in sorted(said(loaded, queue, DecodingRules(Ending(END_IDS), how)))
+    ]
+
+
+def said(
+    loaded: LoadedWeights, queue: BatchQueue[PromptRow], rules: DecodingRules
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield each prompt's seed and tokens."""
+    while batch := queue.take():
+        for each in decode(loaded, rules, batch):
+            yield each.row.seed, each.tokens
 
 
 @pytest.fixture(scope="module")
@@ -127,51 +125,3 @@ def test_no_row_waits_for_the_longest_of_its_batch() -> None:
     steps = [[rows for rows, n_tokens in each.sizes if n_tokens == 1] for each in (passes, whole)]
     n_first = len(tokens)  # is chosen where the prompt is read
     assert sum(steps[0]) <= sum(map(len, tokens)) - n_first + 1 < sum(steps[1])
-
-
-def test_a_long_answer_outlasts_many_short_ones(llama: PreTrainedModel) -> None:
-    """It is decoded alone at last, as if it had always been."""
-    prompts = [Prompt((5, 6, 7), n, 150) for n in range(12)]
-    queue = BatchQueue(prompts, lambda _: 153, 4 * 153)
-    loaded = LoadedWeights(
-        cast("TextModel", llama),
-        cast("PreTrainedTokenizerBase", None),
-        llama.device,
-        END_IDS,
-        None,
-    )
-    rules = DecodingRules(Ending(frozenset(range(0, 270, 30))), 150, SamplingSettings(1.5))
-
-    found = dict(_said(loaded, queue, rules))
-
-    alone = BatchQueue(prompts, lambda _: 153, 1)
-    assert found == dict(_said(loaded, alone, rules))
-    assert max(map(len, found.values())) > 60
-
-
-def _said(
-    loaded: LoadedWeights, queue: BatchQueue[Prompt], rules: DecodingRules
-) -> Iterator[tuple[int, list[int]]]:
-    for group in decode(loaded, queue, rules):
-        for each in group:
-            assert isinstance(each, Decoded)
-            yield each.row.seed, each.tokens
-
-
-def test_a_broken_row_breaks_no_other() -> None:
-    """Each row reads its own columns."""
-    sound = decoded(tiny(LlamaForCausalLM, seed=4), 4, SamplingSettings())
-    model = tiny(LlamaForCausalLM, seed=4)
-    poison = PROMPTS[4].prompt_ids[-1]
-    model.get_input_embeddings().get_parameter("weight").data[poison] = torch.nan
-
-    found = decoded(model, 4, SamplingSettings())
-
-    is_hit = [
-        poison in (*prompt.prompt_ids, *said) for prompt, said in zip(PROMPTS, sound, strict=True)
-    ]
-    assert found[4] == []
-    assert [f for f, hit in zip(found, is_hit, strict=True) if not hit] == [
-        s for s, hit in zip(sound, is_hit, strict=True) if not hit
-    ]
-    assert 0 < sum(is_hit) < len(PROMPTS) - 4

@@ -1,19 +1,18 @@
 """Logits are turned into numbers a few at a time, which changes none of them."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import cast
 
 import pytest
 import torch
 
-from commands.backends.huggingface.reader import BatchLikelihoods, compute_groups, group_by_prefix
-from commands.backends.hydra.likelihoods import HydraBatchLikelihoods
+from commands.backends.hydra.likelihoods import HydraHeads
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.likelihoods import (
-    HfBatchLikelihoods,
-    WindowLikelihood,
-    following_positions,
+    Heads,
+    PlainHead,
+    compute_groups,
+    group_by_prefix,
 )
 from commands.backends.weights.loaded import load_weights
 from commands.backends.weights.windows import Window
@@ -28,26 +27,22 @@ WINDOWS = (
 )
 
 
-def weighed(begin_reading: Callable[[], BatchLikelihoods]) -> list[WindowLikelihood]:
-    """Return what windows weigh, in their order."""
-    found = compute_groups(begin_reading, group_by_prefix(dict.fromkeys(WINDOWS), may_share=False))
-    return [found[window] for window in WINDOWS]
-
-
-def require_equal(begin_reading: Callable[..., BatchLikelihoods]) -> None:
+def require_equal(heads: Heads) -> None:
     """Require the same of a token at a time, of a few, and of all together."""
-    whole = weighed(begin_reading)
+    groups = group_by_prefix(dict.fromkeys(WINDOWS), may_share=False)
+    whole = compute_groups(heads, groups)
     for n_logits in (1, 270 * 9 * 4):
-        pieces = weighed(partial(begin_reading, n_logits=n_logits))
-        assert [each.predicted for each in pieces] == [each.predicted for each in whole]
-        assert [each.log_likelihood for each in pieces] == pytest.approx(
-            [each.log_likelihood for each in whole], rel=0, abs=1e-4
-        )
+        pieces = compute_groups(heads, groups, n_logits=n_logits)
+        for window in WINDOWS:
+            assert pieces[window].predicted == whole[window].predicted
+            assert pieces[window].log_likelihood == pytest.approx(
+                whole[window].log_likelihood, rel=0, abs=1e-4
+            )
 
 
 def test_weights_weigh_the_same_in_pieces(entrant: Callable[..., Entrant]) -> None:
     """A whole batch's in float32 may be larger than the weights."""
-    require_equal(partial(HfBatchLikelihoods, load_weights(entrant(), CPU)))
+    require_equal(PlainHead(load_weights(entrant(), CPU)))
 
 
 @pytest.mark.parametrize("bypass_jury", [True, False])
@@ -56,11 +51,4 @@ def test_a_hydra_weighs_the_same_in_pieces(hydra_files: HydraFiles, *, bypass_ju
     entrant = hydra_entrant(hydra_files, bypass_jury=bypass_jury)
     heads = cast("Hydra", entrant.hydra)
 
-    require_equal(partial(HydraBatchLikelihoods, load_hydra(entrant, heads, CPU), heads))
-
-
-def test_positions_go_on_behind_what_was_read() -> None:
-    """And padding takes that of the last token."""
-    positions = following_positions(torch.tensor([3, 5]), [4, 1])
-
-    assert positions.tolist() == [[3, 4, 5, 6], [5, 5, 5, 5]]
+    require_equal(HydraHeads(load_hydra(entrant, heads, CPU).model, heads))

@@ -20,9 +20,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from commands.backends.huggingface.worker import LastLoaded
 from commands.backends.weights.folder import attention_of
-from commands.backends.weights.loaded import load_folder
+from commands.backends.weights.loaded import LoadedWeights, load_folder
 from commands.ports import GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.weights.families import FAMILIES, family_config, family_model
@@ -61,7 +60,11 @@ def test_a_response_is_the_same_alone_and_in_a_batch(
     folder: Path, entrant: Build, tasks: MakeTasks
 ) -> None:
     """Greedy or sampled, what the neighbours are must not matter."""
-    load = LastLoaded()
+    loaded = load_folder(folder, CPU, dtype="float32")
+
+    def load(*_: object) -> LoadedWeights:
+        return loaded
+
     for temperature in (None, 1.0):
         owed = tasks(entrant(folder=folder, temperature=temperature), PROMPTS[:4])
 

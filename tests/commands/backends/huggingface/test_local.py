@@ -9,9 +9,7 @@ import torch
 from msgspec.structs import replace
 from safetensors.torch import load_file, save_file
 
-from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.reader import HfLikelihoodModel
-from commands.backends.huggingface.worker import LastLoaded, Load
+from commands.backends.huggingface.local import Load, LocalModels
 from commands.backends.weights.loaded import LoadedWeights, load_weights
 from commands.errors import WeightsError
 from commands.ports import Continuation, GenerationTask
@@ -28,14 +26,14 @@ Work = Callable[[Load, list[Entrant]], Iterator[object]]
 
 def answering(load: Load, roster: list[Entrant]) -> Iterator[object]:
     """Have each of the roster answer."""
-    return HfGenerator(1, "cpu", load=load).generate(
+    return LocalModels(1, "cpu", load=load).generate(
         [GenerationTask(digest_of(n), each, "a dose", 0) for n, each in enumerate(roster)]
     )
 
 
 def reading(load: Load, roster: list[Entrant]) -> Iterator[object]:
     """Have each of the roster read."""
-    return HfLikelihoodModel(1, "cpu", load=load).log_likelihoods(
+    return LocalModels(1, "cpu", load=load).log_likelihoods(
         [Continuation(str(n), each, "", "a dose") for n, each in enumerate(roster)]
     )
 
@@ -59,31 +57,6 @@ def test_entrants_that_share_a_load_are_loaded_once(
     list(work(load, [greedy, adapted, warm]))
 
     assert loads == [greedy, adapted]
-
-
-def test_tiny_weights_run_on_one_thread(tmp_path: Path, entrant: Build) -> None:
-    """More would wait for each other; large ones have what torch chooses."""
-    large = tmp_path / "large"
-    large.mkdir()
-    with (large / "model.safetensors").open("wb") as file:
-        file.truncate(1 << 27)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    n_threads: list[int] = []
-
-    def load(_: Entrant, device: torch.device) -> LoadedWeights:
-        n_threads.append(torch.get_num_threads())
-        return load_weights(entrant(), device)
-
-    try:
-        loaded = LastLoaded(load)
-        tiny = entrant()
-        loaded(tiny, torch.device("cpu"))
-        loaded(replace(tiny, weights=str(large), weights_digest=digest_of(1)), torch.device("cpu"))
-    finally:
-        torch.set_num_threads(before)
-
-    assert n_threads == [1, 2]
 
 
 @both
@@ -133,27 +106,15 @@ def test_weights_that_are_not_finite_are_told_of_before_the_first_load(
     assert not n_alive
 
 
-CPU = torch.device("cpu")
-
-
-def test_who_needs_the_same_load_shares_it(entrant: Build) -> None:
-    """An evaluation that generates and one that reads would else load minutes each."""
-    load = LastLoaded()
-
-    first = load(entrant(), CPU)
-
-    assert load(entrant(entrant_id="warm", temperature=0.7, max_new_tokens=5), CPU) is first
-
-
 def test_another_load_takes_the_place_of_the_last(
     entrant: Build, tasks: Callable[..., list[GenerationTask]], adapters: tuple[Path, Path]
 ) -> None:
     """Two sets of weights would not fit where one does, nor one beside that which failed."""
     n_alive: list[int] = []
-    generator = HfGenerator(1, device="cpu", load=LastLoaded(noting_alive(n_alive)))
+    generator = LocalModels(1, device="cpu", load=noting_alive(n_alive))
 
     for one in (entrant(), entrant(adapters[0]), entrant(), entrant(dtype="bfloat16")):
         list(generator.generate(tasks(one, ["a dose"])))
-        list(generator.generate(tasks(one, ["another"])))
+        list(generator.log_likelihoods([Continuation("1", one, "", "a dose")]))
 
     assert n_alive == [0, 0, 0, 0]

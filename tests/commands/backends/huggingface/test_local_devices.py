@@ -10,10 +10,8 @@ import torch
 from accelerate import dispatch_model  # type: ignore[import-untyped]  # it has no types
 from msgspec import structs
 
-from commands.backends.huggingface.generator import HfGenerator
 from commands.backends.huggingface.judge import HfJudge
-from commands.backends.huggingface.reader import HfLikelihoodModel
-from commands.backends.huggingface.worker import Load, Loaded, free_bytes, load_entrant
+from commands.backends.huggingface.local import Load, LocalModels, free_bytes, load_entrant
 from commands.backends.weights.loaded import LoadedWeights, as_loaded, prepare_device
 from commands.errors import ConfigurationError
 from commands.ports import (
@@ -58,7 +56,7 @@ def said(
     owed: Sequence[GenerationTask], device: str = "cpu", load: Load = load_entrant
 ) -> dict[str, object]:
     """Return what is answered on a device, without the times."""
-    generator = HfGenerator(AT_ONCE, device=device, load=load)
+    generator = LocalModels(AT_ONCE, device=device, load=load)
     return {
         each.response_key: replace(each, elapsed_s=0.0)
         for batch in generator.generate(owed)
@@ -69,7 +67,7 @@ def said(
 
 def read(entrant: Entrant, device: str = "cpu", load: Load = load_entrant) -> dict[str, object]:
     """Return how likely passages are on a device."""
-    reader = HfLikelihoodModel(1_000, device=device, load=load)
+    reader = LocalModels(1_000, device=device, load=load)
     finished = reader.log_likelihoods(passages_of(entrant, *PAIRS))
     return {each.key: each for batch in finished for each in batch}
 
@@ -86,9 +84,7 @@ def about(found: dict[str, object]) -> dict[str, object]:
 
 def generating(entrant: Entrant, device: torch.device) -> LoadedWeights:
     """Load weights whose rows cannot be replaced, so that transformers' own loop decodes them."""
-    loaded = load_entrant(entrant, device)
-    assert isinstance(loaded, LoadedWeights)
-    return loaded._replace(may_leave=False)
+    return load_entrant(entrant, device)._replace(may_leave=False)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +172,8 @@ def test_weights_over_two_gpus_say_the_same(entrant: Build, tasks: Tasks, first:
     places = {"embed_tokens": here, "rotary_emb": here, "layers.0": here, "layers.1": there}
     split = {f"model.{name}": place for name, place in (places | {"norm": there}).items()}
 
-    def load(one: Entrant, _: torch.device) -> Loaded:
+    def load(one: Entrant, _: torch.device) -> LoadedWeights:
         loaded = load_entrant(one, CPU)
-        assert isinstance(loaded, LoadedWeights)
         model = dispatch_model(model_of(loaded), {**split, "lm_head": there})
         return as_loaded(model, loaded.tokenizer)
 
@@ -227,7 +222,7 @@ def test_a_hydra_waits_for_its_tokens_and_what_its_jury_found(
 def test_tensors_of_two_devices_are_refused(entrant: Build, tasks: Tasks) -> None:
     """As CUDA does: weights that were left where they are read would be found."""
 
-    def forget(one: Entrant, device: torch.device) -> Loaded:
+    def forget(one: Entrant, device: torch.device) -> LoadedWeights:
         return load_entrant(one, CPU)._replace(device=device)
 
     owed = tasks(entrant(), PROMPTS[:1])

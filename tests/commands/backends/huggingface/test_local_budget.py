@@ -10,19 +10,23 @@ from hypothesis import strategies as st
 from transformers import DynamicCache, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import DynamicLayer
 
-from commands.backends.huggingface.generator import HfGenerator
-from commands.backends.huggingface.reader import HfLikelihoodModel
-from commands.backends.huggingface.worker import batch_budget, free_bytes, token_bytes
-from commands.backends.hydra._context import HeadRoles, HydraContext
+from commands.backends.huggingface.local import LocalModels, batch_budget, free_bytes
+from commands.backends.hydra.decoding import HydraSteps
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.loaded import LoadedWeights, as_loaded
-from commands.ports import ContinuationLikelihood, GeneratedText, GenerationTask
+from commands.backends.weights.sampling import SamplingSettings
+from commands.ports import GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.weights.families import family_model
 from tests.support.weights.generating import PROMPTS
-from tests.support.weights.hydra import N_HEADS, HydraFiles, hydra_entrant
+from tests.support.weights.hydra import (
+    N_HEADS,
+    HeadRoles,
+    HydraFiles,
+    head_row,
+    hydra_entrant,
+)
 from tests.support.weights.loads import changed
-from tests.support.weights.reading import passages_of
 from tests.support.weights.tiny import tiny
 
 CPU = torch.device("cpu")
@@ -45,7 +49,7 @@ def test_more_free_memory_never_makes_a_smaller_batch(
     """It fits, unless it is the smallest; a little memory more or less changes nothing."""
     n_tokens = batch_budget(None, loaded, lambda _: free)
 
-    assert n_tokens == LEAST or n_tokens * token_bytes(loaded) <= free
+    assert n_tokens == LEAST or n_tokens * loaded.token_bytes <= free
     assert n_tokens in {1 << n for n in range(10, 14)}
     assert n_tokens <= batch_budget(None, loaded, lambda _: free + more) <= MOST
 
@@ -82,7 +86,7 @@ def test_answers_are_the_same_however_much_memory_is_free(entrant: Build, tasks:
     owed = tasks(entrant(temperature=0.9), [f"{n} {each}" for n, each in enumerate(2 * PROMPTS)])
 
     def said(free: int, n_rows: list[int]) -> dict[str, str]:
-        batches = HfGenerator(**on_memory(free, n_rows)).generate(owed)
+        batches = LocalModels(**on_memory(free, n_rows)).generate(owed)
         made = (cast("GeneratedText", each) for batch in batches for each in batch)
         return {each.response_key: each.text for each in made}
 
@@ -91,23 +95,6 @@ def test_answers_are_the_same_however_much_memory_is_free(entrant: Build, tasks:
 
     assert said(0, of_little) == said(1 << 40, of_much)
     assert max(of_little) < max(of_much) == len(owed)
-
-
-def test_log_likelihoods_are_the_same_however_much_memory_is_free(entrant: Build) -> None:
-    """Evaluations take their batch from the same memory."""
-    texts = ((f"{n} {prompt}", "a dose") for n, prompt in enumerate(6 * PROMPTS))
-    passages = passages_of(entrant(), *texts)
-
-    def found(free: int, n_rows: list[int]) -> dict[str, float]:
-        batches = HfLikelihoodModel(**on_memory(free, n_rows)).log_likelihoods(passages)
-        made = (cast("ContinuationLikelihood", each) for batch in batches for each in batch)
-        return {each.key: each.log_likelihood for each in made}
-
-    of_little: list[int] = []
-    of_much: list[int] = []
-
-    assert found(0, of_little) == pytest.approx(found(1 << 40, of_much), rel=1e-5)
-    assert max(of_little) < max(of_much)
 
 
 def n_bytes(caches: DynamicCache) -> int:
@@ -127,7 +114,7 @@ def test_a_token_takes_at_least_its_keys_and_values_twice(
     cache = DynamicCache()
     model(torch.arange(n_tokens)[None], past_key_values=cache, use_cache=True)
 
-    counted = token_bytes(as_loaded(model, tokenizer))
+    counted = as_loaded(model, tokenizer).token_bytes
 
     assert 2 * n_bytes(cache) / n_tokens <= counted <= 20 * n_bytes(cache) / n_tokens
 
@@ -138,8 +125,9 @@ def test_a_hydra_keeps_a_token_once_for_each_head(hydra_files: HydraFiles) -> No
     who = hydra_entrant(hydra_files)
     assert who.hydra is not None
     hydra = load_hydra(who, who.hydra, CPU)
-    context = HydraContext(hydra.net, [HeadRoles(0, tuple(range(1, N_HEADS)))])
-    context.read_prompts([range(6)])
-    kept = n_bytes(context.trunk) + n_bytes(context.heads)
+    row = head_row(range(6), HeadRoles(0, tuple(range(1, N_HEADS))), 0)
+    steps = HydraSteps(hydra.model, [row], SamplingSettings(), 1.0)
+    steps.next_tokens()
+    kept = n_bytes(steps.cache)
 
-    assert 2 * kept / 6 <= token_bytes(hydra) <= 20 * kept / 6
+    assert 2 * kept / 6 <= hydra.token_bytes <= 20 * kept / 6
