@@ -236,25 +236,26 @@ class RayPool:
         self._check(each for each in entrants if each.hydra is not None)
         a_turn = sum(map(n_tokens, work)) // (_TURNS * len(self.seats))
         waiting = [*chunks(work, min(self._most, a_turn))]
-        failure: str | None = None
+        failures: list[str] = []
         try:
-            while (waiting and not failure) or any(seat.chunk for seat in self.seats):
-                if not failure:
+            while (waiting and not failures) or any(seat.chunk for seat in self.seats):
+                if not failures:
                     self.fill(port, waiting)
                 seat = self._first_done()
                 made = self._result(seat, waiting)
                 if made is None:
                     continue
-                failure = failure or made.failure
-                if not failure:
+                if made.failure is not None:
+                    failures.append(made.failure)
+                else:
                     self.fill(port, waiting)  # before anything is recorded: nobody should wait
                 yield from made.batches
         finally:  # what nobody waits for any more
             for seat in self.seats:
                 if seat.chunk is not None:
                     seat.empty()
-        if failure:
-            raise ReplicaFailed([failure])
+        if failures:
+            raise ReplicaFailed(failures)
 
     def fill(self, port: Port, waiting: list[WorkChunk]) -> None:
         """Give each idle actor its next chunk, and start no more actors than there are chunks."""

@@ -86,6 +86,7 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
     with quiet_transformers():
         end_ids = own_end_ids(model, tokenizer) | end_of_turn(tokenizer)
     config = model.config.get_text_config()
+    n_layers = getattr(config, "num_hidden_layers", 0)  # a model of bytes may have none
     return LoadedWeights(
         model,
         tokenizer,
@@ -95,10 +96,11 @@ def as_loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Loa
         attention=attention_of(model),
         may_pad=_may_pad(model),
         may_leave=_may_leave(model),
-        token_bytes=token_bytes(config, model.dtype, n_caching=config.num_hidden_layers),
+        token_bytes=token_bytes(config, model.dtype, n_caching=n_layers),
     )
 
 
+_HIDDEN: Final = 4096  # where a config has no size of its own
 _N_CACHES: Final = 2  # a cache stands beside the one that it grows into, or is chosen from
 _N_STATES: Final = 4  # of the hidden size, that a layer holds at once
 _N_INNER: Final = 3  # of the MLP's size, likewise
@@ -115,12 +117,9 @@ def token_bytes(
         n_caching: How many layers keep its keys and values, those of each head counted.
         n_heads: How many heads of a Hydra read it.
     """
-    hidden = int(config.hidden_size)
+    hidden = getattr(config, "hidden_size", _HIDDEN)
     inner = getattr(config, "intermediate_size", None)
-    n_attention = getattr(config, "num_attention_heads", None)
-    n_cached = getattr(config, "num_key_value_heads", None) or n_attention or 1
-    size = getattr(config, "head_dim", None) or hidden // (n_attention or 1)
-    cached = _N_CACHES * n_caching * 2 * n_cached * size
+    cached = _N_CACHES * n_caching * 2 * hidden  # at most: heads may share keys and values
     states = _N_STATES * hidden + _N_INNER * (inner if isinstance(inner, int) else 4 * hidden)
     return int((cached + n_heads * states + config.vocab_size) * dtype.itemsize)
 

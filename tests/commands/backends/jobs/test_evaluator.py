@@ -324,12 +324,6 @@ def test_other_terms_are_not_done(training: Training, spec: ExecutionSpec) -> No
     assert not Evaluator.from_trainer(training, warmer, spec, FLOAT32).done
 
 
-def test_two_evaluations_of_one_name_are_refused(training: Training, spec: ExecutionSpec) -> None:
-    """One's results would hide the other's."""
-    with pytest.raises(ConfigurationError, match="called capitals"):
-        Evaluator.from_trainer(training, [EVALUATIONS[0], EVALUATIONS[0]], spec, FLOAT32)
-
-
 @pytest.mark.usefixtures("texts")
 def test_a_checkpoints_configuration_is_kept_for_those_who_resume(
     weights: Path, spec: ExecutionSpec
@@ -354,14 +348,12 @@ def test_a_job_that_is_there_is_gone_on_with_or_refused(weights: Path, spec: Exe
         Evaluator.from_checkpoint(weights, spec, TEXTS)
 
 
-def test_a_job_without_configuration_says_what_it_needs(weights: Path, spec: ExecutionSpec) -> None:
-    """There is none to resume."""
+def test_a_job_needs_a_configuration_that_can_be_read(weights: Path, spec: ExecutionSpec) -> None:
+    """There is none to resume, it is misspelt, or a disk that was full left half of it."""
     with pytest.raises(ConfigurationError, match="pass runtime_cfg to start the job"):
         Evaluator.from_checkpoint(weights, spec)
-
-
-def test_a_torn_configuration_is_told_of(weights: Path, spec: ExecutionSpec) -> None:
-    """A disk that was full left half of it."""
+    with pytest.raises(ConfigurationError, match=r"evaluation is .*not known here"):
+        Evaluator.from_checkpoint(weights, spec, {"evaluation": []})
     spec.folder.mkdir(parents=True)
     (spec.folder / "config.json").write_text('{"evaluations": [')
 
@@ -398,28 +390,16 @@ def test_results_that_cannot_be_written_leave_nothing_half(
     assert evaluator.done
 
 
-def test_a_misspelt_configuration_is_refused(weights: Path, spec: ExecutionSpec) -> None:
-    """All its faults are told."""
-    with pytest.raises(ConfigurationError, match=r"evaluation is .*not known here"):
-        Evaluator.from_checkpoint(weights, spec, {"evaluation": []})
-
-
 @pytest.mark.usefixtures("texts")
 def test_an_adapter_is_read_with_the_base_that_it_names(
-    weights: Path, adapters: tuple[Path, Path], spec: ExecutionSpec
+    weights: Path, adapters: tuple[Path, Path], spec: ExecutionSpec, tmp_path: Path
 ) -> None:
-    """Its own folder holds no whole model."""
+    """Its own folder holds no whole model; which one it belongs to cannot be guessed."""
+    (tmp_path / "adapter_config.json").write_text("{}")
     alone, _ = Evaluator.from_checkpoint(weights, spec, TEXTS)
     adapted, _ = Evaluator.from_checkpoint(adapters[0], spec, TEXTS)
 
     assert alone.evaluate() != adapted.evaluate()
-
-
-@pytest.mark.usefixtures("texts")
-def test_an_adapter_without_a_base_is_refused(spec: ExecutionSpec, tmp_path: Path) -> None:
-    """Which one it belongs to cannot be guessed."""
-    (tmp_path / "adapter_config.json").write_text("{}")
-
     with pytest.raises(WeightsError, match="base_model_name_or_path"):
         Evaluator.from_checkpoint(tmp_path, spec, TEXTS)
 
@@ -441,34 +421,22 @@ def test_the_examples_of_the_page_run(
     assert here["resumed"].done
 
 
-@pytest.mark.parametrize(("root", "folder"), [("", "out/checkpoint-60"), (".", "checkpoint-60")])
+@pytest.mark.parametrize(("root", "here"), [("", "."), (".", "."), ("..", "elsewhere")])
 @pytest.mark.usefixtures("texts")
 def test_a_relative_checkpoint_is_found(
-    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, folder: str
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, here: str
 ) -> None:
-    """From the root on, and once; an absolute one is what it is."""
+    """From the root on, wherever the process runs; an absolute one is what it is."""
+    folder = "out/checkpoint-60"
     shutil.copytree(weights, tmp_path / folder)
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / here)
     spec = ExecutionSpec("probe", root=Path(root))
 
     relative, _ = Evaluator.from_checkpoint(folder, spec, TEXTS)
     absolute, _ = Evaluator.from_checkpoint(tmp_path / folder, spec, TEXTS)
 
     assert relative.evaluate() == absolute.evaluate()
-
-
-@pytest.mark.usefixtures("texts")
-def test_a_checkpoint_beneath_another_root_is_found(
-    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job's root need not be where the process runs."""
-    shutil.copytree(weights, tmp_path / "out" / "checkpoint-60")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.chdir(elsewhere)
-
-    spec = ExecutionSpec("probe", root=Path(".."))
-    assert Evaluator.from_checkpoint("out/checkpoint-60", spec, TEXTS).evaluator.evaluate()
 
 
 @each_dtype
@@ -498,14 +466,16 @@ def test_a_checkpoint_keeps_its_float_type_as_a_trainers_model_does(
     assert resumed.done
 
 
-def test_a_trainer_without_a_tokenizer_is_told_what_it_lacks(
-    training: Training, spec: ExecutionSpec
-) -> None:
-    """Transformers' Trainer has none unless it is given one."""
+def test_wrong_arguments_are_refused(training: Training, spec: ExecutionSpec) -> None:
+    """A tokenizer that is missing, a class in an object's place, and two of one name."""
     without = replace(training, processing_class=cast("PreTrainedTokenizerBase", None))
 
     with pytest.raises(ConfigurationError, match=r"Trainer\(\.\.\., processing_class=tokenizer\)"):
         Evaluator.from_trainer(without, EVALUATIONS, spec)
+    with pytest.raises(ConfigurationError, match=r"is no evaluation; make one of its class, as"):
+        Evaluator.from_trainer(training, [cast("Letters", Letters)], spec)
+    with pytest.raises(ConfigurationError, match="called capitals"):
+        Evaluator.from_trainer(training, [EVALUATIONS[0], EVALUATIONS[0]], spec, FLOAT32)
 
 
 def test_a_ledger_that_nobody_has_begun_is_not_done(
@@ -532,12 +502,6 @@ def test_an_evaluator_refuses_what_it_cannot_reduce_by(
         evaluator.evaluate(cast("Reduce", reduce))
     with pytest.raises(ConfigurationError, match="lenght is 3: it is not known here"):
         evaluator.evaluate(lenght=3)
-
-
-def test_what_is_no_evaluation_is_refused(training: Training, spec: ExecutionSpec) -> None:
-    """A class is named where one of it should be made."""
-    with pytest.raises(ConfigurationError, match=r"is no evaluation; make one of its class, as"):
-        Evaluator.from_trainer(training, [cast("Letters", Letters)], spec)
 
 
 def test_a_corrected_check_reaches_the_results_of_a_job(

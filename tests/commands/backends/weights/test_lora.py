@@ -152,55 +152,32 @@ def test_embeddings_saved_along_with_an_adapter_are_loaded(
     assert torch.equal(merged.state_dict()["lm_head.weight"], trained)
 
 
-def test_a_tensor_of_another_shape_is_refused_by_name(
-    weights: Path, adapters: tuple[Path, Path], copied: Copied
+WITHOUT_MODULE = KEY.replace("layers.0", "layers.7")
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({KEY: torch.ones(4, 48)}, rf"{KEY} is \[4, 48\], expected \[4, 32\]"),
+        ({KEY: None}, f"does not fit: missing {KEY};"),  # only a warning for peft
+        ({"*": None}, r"missing .*lora_A.*missing .*lora_B"),  # of a trainer that saved too early
+        ({WITHOUT_MODULE: torch.ones(4, 32)}, r"for no module: .*layers\.7"),  # peft drops such
+        ({KEY: torch.full((4, 32), math.nan)}, "cannot merge the adapter"),
+    ],
+)
+def test_tensors_that_do_not_fit_the_weights_are_refused_by_name(
+    weights: Path,
+    adapters: tuple[Path, Path],
+    copied: Copied,
+    changed: dict[str, torch.Tensor | None],
+    why: str,
 ) -> None:
-    """An adapter of a larger sibling of the base is an easy mistake."""
-    lora = tensors(adapters[0])
-    lora[KEY] = torch.ones(4, 48)
+    """Half an adapter, or one of a larger sibling of the base, is an easy mistake."""
+    lora = {} if "*" in changed else tensors(adapters[0]) | changed
+    kept = {name: each for name, each in lora.items() if each is not None}
 
-    with pytest.raises(WeightsError, match=rf"{KEY} is \[4, 48\], expected \[4, 32\]"):
-        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
-
-
-def test_a_rank_that_differs_from_the_settings_is_refused(
-    weights: Path, adapters: tuple[Path, Path], respecified: Respecified
-) -> None:
-    """The scale is lora_alpha / r: a wrong r would be a wrong strength."""
-    folder = respecified(adapters[0], "adapter_config.json", r=8)
-
-    with pytest.raises(WeightsError, match=r"is \[4, 32\], expected \[8, 32\]"):
-        merge_lora(base(weights), read_lora(folder))
-
-
-def test_a_missing_tensor_is_refused_by_name(
-    weights: Path, adapters: tuple[Path, Path], copied: Copied
-) -> None:
-    """Only a warning for peft, which would leave that module as it began: half an adapter."""
-    lora = tensors(adapters[0])
-    del lora[KEY]
-
-    with pytest.raises(WeightsError, match=f"does not fit: missing {KEY};"):
-        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
-
-
-def test_a_file_without_tensors_is_refused(
-    weights: Path, adapters: tuple[Path, Path], copied: Copied
-) -> None:
-    """Empty files are what a sharded trainer that saved too early leaves behind."""
-    with pytest.raises(WeightsError, match=r"missing .*lora_A.*missing .*lora_B"):
-        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), {})))
-
-
-def test_a_tensor_for_no_module_is_refused_by_name(
-    weights: Path, adapters: tuple[Path, Path], copied: Copied
-) -> None:
-    """Left alone, peft drops such tensors without a word."""
-    lora = tensors(adapters[0])
-    lora[KEY.replace("layers.0", "layers.7")] = torch.ones(4, 32)
-
-    with pytest.raises(WeightsError, match=r"for no module: .*layers\.7"):
-        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
+    with pytest.raises(WeightsError, match=why):
+        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), kept)))
 
 
 @pytest.mark.parametrize(
@@ -211,6 +188,7 @@ def test_a_tensor_for_no_module_is_refused_by_name(
             "no module 'query_key_value'",
         ),
         ({"target_modules": ["query_key_value"]}, "query_key_value"),
+        ({"r": 8}, r"is \[4, 32\], expected \[8, 32\]"),  # the scale is lora_alpha / r
         ({"layers_to_transform": [0, 1, 5]}, "no module 'layer 5'"),
         ({"layers_to_transform": [0]}, r"for no module: .*layers\.1"),
         ({"surprising_new_setting": 3}, "surprising_new_setting"),
@@ -248,44 +226,20 @@ def test_adapters_of_another_kind_are_refused(
 
 
 @pytest.mark.parametrize("file", ["adapter_config.json", "adapter_model.safetensors"])
-def test_a_missing_file_is_named(
+def test_a_missing_or_broken_file_is_named(
     weights: Path, adapters: tuple[Path, Path], copied: Copied, file: str
 ) -> None:
-    """A download that stopped half-way must not look like a fault of tourney."""
-    folder = copied(adapters[0])
-    (folder / file).unlink()
-
-    with pytest.raises(WeightsError, match=f"{file} is missing"):
-        merge_lora(base(weights), read_lora(folder))
-
-
-@pytest.mark.parametrize("file", ["adapter_config.json", "adapter_model.safetensors"])
-def test_a_broken_file_is_refused(
-    weights: Path, adapters: tuple[Path, Path], copied: Copied, file: str
-) -> None:
-    """Git LFS pointers are text files under the right name."""
+    """A download that stopped half-way, or Git LFS pointers under the right names."""
     folder = copied(adapters[0])
     (folder / file).write_text("version https://git-lfs.github.com/spec/v1")
 
     with pytest.raises(WeightsError, match="cannot merge the adapter"):
         merge_lora(base(weights), read_lora(folder))
-
-
-def test_a_missing_folder_is_named(weights: Path, tmp_path: Path) -> None:
-    """Left alone, peft would look for a folder that is not here on the hub."""
+    (folder / file).unlink()
+    with pytest.raises(WeightsError, match=f"{file} is missing"):
+        merge_lora(base(weights), read_lora(folder))
     with pytest.raises(WeightsError, match=r"nowhere: there is no such adapter folder"):
-        merge_lora(base(weights), read_lora(tmp_path / "nowhere"))
-
-
-def test_an_adapter_with_a_nan_is_refused(
-    weights: Path, adapters: tuple[Path, Path], copied: Copied
-) -> None:
-    """A diverged training is better told at loading than as a thousand failed responses."""
-    lora = tensors(adapters[0])
-    lora[KEY][0, 0] = math.nan
-
-    with pytest.raises(WeightsError, match="cannot merge the adapter"):
-        merge_lora(base(weights), read_lora(respelt(copied(adapters[0]), lora)))
+        merge_lora(base(weights), read_lora(folder / "nowhere"))
 
 
 PARTS = (
