@@ -17,14 +17,14 @@ from transformers.cache_utils import DynamicLayer
 from commands.backends.weights.lora import Lora, merge_lora
 
 
-class Block(NamedTuple):
+class TokenBlock(NamedTuple):
     """Positions and attention mask of a block of tokens."""
 
     positions: torch.Tensor  # (R, S) long
     mask: torch.Tensor  # (R, 1, S, K) bool, true where token s may attend to column k
 
     @classmethod
-    def behind(cls, is_own: torch.Tensor, n_new: int) -> "Block":
+    def behind(cls, is_own: torch.Tensor, n_new: int) -> "TokenBlock":
         """Return the place of the last n_new columns of (R, K) bool, which is false on padding.
 
         Padding sees itself, to avoid NaN, and takes a position that is valid.
@@ -35,9 +35,9 @@ class Block(NamedTuple):
         positions = (is_own.long().cumsum(1) - 1).clamp(min=0)
         return cls(positions[:, -n_new:], mask[:, None])
 
-    def repeated(self, n_times: int) -> "Block":
+    def repeated(self, n_times: int) -> "TokenBlock":
         """Return the place of as many copies of the rows, one behind the other."""
-        return Block(self.positions.repeat(n_times, 1), self.mask.repeat(n_times, 1, 1, 1))
+        return TokenBlock(self.positions.repeat(n_times, 1), self.mask.repeat(n_times, 1, 1, 1))
 
 
 class Route:
@@ -115,13 +115,13 @@ class HydraNet(nn.Module):
         return cast("torch.Tensor", self.lm_head.weight).device
 
     def trunk_states(
-        self, ids: torch.Tensor, block: Block, cache: DynamicCache | None
+        self, ids: torch.Tensor, block: TokenBlock, cache: DynamicCache | None
     ) -> torch.Tensor:
         """Return the trunk's (R, S, D) states of (R, S) tokens, which the cache takes, too."""
         return self._through(self.trunk, self.embeddings(ids), block, cache)
 
     def head_states(
-        self, states: torch.Tensor, route: Route, block: Block, cache: DynamicCache | None
+        self, states: torch.Tensor, route: Route, block: TokenBlock, cache: DynamicCache | None
     ) -> torch.Tensor:
         """Return the heads' (E * R, S, D) states, before the final norm, of the trunk's (R, S, D).
 
@@ -149,7 +149,7 @@ class HydraNet(nn.Module):
         self,
         layers: Iterable[nn.Module],
         states: torch.Tensor,
-        block: Block,
+        block: TokenBlock,
         cache: DynamicCache | None,
     ) -> torch.Tensor:
         angles = self.rotary(states, position_ids=block.positions)

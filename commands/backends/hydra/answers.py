@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra._net import Block, Route
+from commands.backends.hydra._net import Route, TokenBlock
 from commands.backends.hydra.decoding import HydraRow, decode
 from commands.backends.hydra.weights import CORRECT, WRONG
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer
@@ -130,7 +130,7 @@ def _correctness_probabilities(
     """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
     net = loaded.model
     ids, mask = pad_left(questions, net.device)
-    block = Block.behind(mask.bool(), ids.shape[1])
+    block = TokenBlock.behind(mask.bool(), ids.shape[1])
     states = net.trunk_states(ids, block, None)  # (B, S, D)
     states[:, -1] += torch.stack(first_states)
     route = Route([net.n_heads] * len(questions), net.device)  # the head behind those that answer

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from transformers import DynamicCache
 
 from commands.backends.hydra import _poe as poe
-from commands.backends.hydra._net import Block, HydraNet, Route
+from commands.backends.hydra._net import HydraNet, Route, TokenBlock
 from commands.backends.weights.answers import Decoded, DecodingRules, PromptRow
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.decoding import follow
@@ -135,7 +135,7 @@ class HydraSteps:
 
     def _read(self) -> torch.Tensor:
         """Return the heads' states (E, B, D) at the last token; one head's, where it is alone."""
-        block = Block.behind(self._is_own, self._unread.shape[1])
+        block = TokenBlock.behind(self._is_own, self._unread.shape[1])
         states = self._net.trunk_states(self._unread, block, self.cache)
         states = self._net.head_states(states, self._route, block, self.cache)
         return states[:, -1].view(-1, len(self._rows), states.shape[-1])

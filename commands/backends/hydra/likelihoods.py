@@ -6,7 +6,7 @@ P_d is the product of the other heads' experts or, without a jury, head d's own 
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra._net import Block, HydraNet, Route
+from commands.backends.hydra._net import HydraNet, Route, TokenBlock
 from commands.backends.hydra._poe import product_of_experts
 from ledger.events.registration import Hydra
 
@@ -41,7 +41,7 @@ class HydraHeads:
         """Return (H, R, n_last, D) states."""
         is_own = torch.ones_like(ids).bool() if mask is None else mask.bool()
         n_rows, n_new = ids.shape
-        block = Block.behind(is_own, n_new)
+        block = TokenBlock.behind(is_own, n_new)
         route = Route.every_head(self._net.n_heads, n_rows, self.device)
         states = self._net.trunk_states(ids, block, past)
         states = self._net.head_states(states, route, block, past)[:, -n_last:]

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import pad
 from transformers import DynamicCache
 
-from commands.backends.hydra._net import Block, HydraNet, Route
+from commands.backends.hydra._net import HydraNet, Route, TokenBlock
 from commands.backends.hydra._poe import point_mass, product_of_experts
 from commands.backends.hydra.decoding import HydraRow
 from commands.backends.weights.sampling import RowNoise, n_draws, sample
@@ -30,7 +30,7 @@ def decode_jointly(
     noise = RowNoise([row.row.seed for row in rows], net.device)
     said = []
     for _ in range(decoding.max_new_tokens):
-        block = Block.behind(is_own, unread.shape[1])
+        block = TokenBlock.behind(is_own, unread.shape[1])
         states = net.trunk_states(unread, block, cache)
         states = net.head_states(states, route, block, cache)[:, -1]  # (E * B, D)
         log_p = product_of_experts(

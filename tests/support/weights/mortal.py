@@ -66,17 +66,15 @@ def weigh(passage: Continuation) -> float:
 class ScriptedModels:
     """What stands for weights: functions of the task."""
 
-    def __init__(
-        self, say: Callable[[GenerationTask], str], read: Callable[[Continuation], float] = weigh
-    ) -> None:
-        """Answer and read two at a time."""
-        self.generate = ScriptedGenerator(say, batch=2).generate
-        self.log_likelihoods = ScriptedReader(read, batch=2).log_likelihoods
+    def __init__(self, say: Callable[[GenerationTask], str], batch: int = 1) -> None:
+        """Answer and read so many at a time."""
+        self.generate = ScriptedGenerator(say, batch=batch).generate
+        self.log_likelihoods = ScriptedReader(weigh, batch=batch).log_likelihoods
 
 
 def backends() -> ScriptedModels:
     """Return what stands for weights."""
-    return ScriptedModels(answer)
+    return ScriptedModels(answer, batch=2)
 
 
 def sound(entrants: Iterable[Entrant]) -> None:

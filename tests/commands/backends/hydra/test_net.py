@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._net import Block, HydraNet, Route, head_mlps
+from commands.backends.hydra._net import HydraNet, Route, TokenBlock, head_mlps
 from commands.backends.hydra.weights import read_shard, read_shards
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.lora import Lora
@@ -60,7 +60,7 @@ def build_hydra(model: Olmo2ForCausalLM, shards: list[list[Lora]]) -> HydraNet:
 def logits_of(net: HydraNet, prompts: list[list[int]], heads: list[int]) -> list[torch.Tensor]:
     """Return (S, V) logits of each prompt by a head each, read in one batch without a cache."""
     ids, mask = pad_left(prompts, CPU)
-    block = Block.behind(mask.bool(), ids.shape[1])
+    block = TokenBlock.behind(mask.bool(), ids.shape[1])
     states = net.trunk_states(ids, block, None)
     states = net.head_states(states, Route(heads, CPU), block, None)
     return [each[own] for each, own in zip(net.logits(states), mask.bool(), strict=True)]

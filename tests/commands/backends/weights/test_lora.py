@@ -173,7 +173,7 @@ def test_tensors_that_do_not_fit_the_weights_are_refused_by_name(
     why: str,
 ) -> None:
     """Half an adapter, or one of a larger sibling of the base, is an easy mistake."""
-    lora = {} if "*" in changed else tensors(adapters[0]) | changed
+    lora = {} if "*" in changed else {**tensors(adapters[0]), **changed}
     kept = {name: each for name, each in lora.items() if each is not None}
 
     with pytest.raises(WeightsError, match=why):
