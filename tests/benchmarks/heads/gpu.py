@@ -14,7 +14,6 @@ from transformers.cache_utils import DynamicLayer
 
 from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraSteps
-from commands.backends.weights.answers import PromptRow
 from commands.backends.weights.sampling import SamplingSettings
 from commands.errors import counted
 from tests.benchmarks.bench import Bench, say
