@@ -142,7 +142,8 @@ def init(
         )
     if not entrant and not recorded:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
-    generate(config=folder / SETTINGS)
+    if entrant or not recorded:
+        generate(config=folder / SETTINGS)
     say("Next:")
     if folder != Path():
         say(f"  cd {shlex.quote(str(folder))}")
@@ -178,10 +179,9 @@ def demo(
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
     say(f"  tourney show recall_001 {at}         the events of one prompt")
-    report = max((folder / "runs").glob("*/report.html"))
-    say(f"The report: {report}")
     if shows and has_browser():
-        webbrowser.open(report.resolve().as_uri())
+        newest = max((folder / "runs").glob("*/report.html"))
+        webbrowser.open(newest.resolve().as_uri())
 
 
 def _gaps(accounts: Iterable[Account]) -> Counter[str]:
@@ -206,7 +206,7 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     else:
         say("nothing remains to be done: every response and verdict is on record")
     state = "published in" if published.is_new else "unchanged since"
-    say(f"{state} {published.folder}")
+    say(f"{state} {published.folder}; to read: {published.folder / 'report.html'}")
 
 
 def doctor(

@@ -240,7 +240,9 @@ def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
     unknown = [key for key in record if key not in _FIELDS]
     meant = {key: "text" if key in _TURNS else closest(key, known) for key in unknown}
     for key in meant:
-        if key in _TURNS:
+        if key == "prompt":  # read as `text` where that is missing
+            yield "the question stands twice, as 'prompt' and as 'text'; keep one"
+        elif key in _TURNS:
             remedy = "write the question as 'text', a system prompt as `system` of each entrant"
             yield f"{key!r}: a prompt is one text today, not a list of messages; {remedy}"
         else:

@@ -68,6 +68,7 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
         done(mine, "run", "--yes")
 
         assert "3 entrants: model-a, model-b, model-c" in begun.stderr
+        assert "missing" not in begun.stdout
         assert n_asked == len(server.traffic.asked) == N_PROMPTS * 3 * 2
     assert (mine / "report.html").exists()
     done(mine, "verify")

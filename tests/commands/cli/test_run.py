@@ -104,6 +104,6 @@ def test_the_report_is_opened_at_a_desktop_alone(
 
     address = tmp_path / "address"
     assert done.code == 0, done.after
-    assert "The report: look/runs/" in done.after
+    assert "report.html" in done.after
     assert address.exists() == opened
     assert not opened or Path(unquote(urlsplit(address.read_text().strip()).path)).is_file()

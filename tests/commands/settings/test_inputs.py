@@ -99,6 +99,7 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
     [
         (line(gold="aspirin"), "unknown field 'gold'; did you mean 'gold_answer'?"),
         (line(promt="Why?"), "unknown field 'promt'; did you mean 'prompt'?"),
+        (line(prompt="Why?"), "the question stands twice, as 'prompt' and as 'text'; keep one"),
         (line(zzz=1), "unknown field 'zzz'; known here: prompt_id, source, subject, text, tags, "),
         ('{"gold_answer": "t", "source": "s"}', "'text' is missing"),
         ('{"promt": "x"}', "unknown field 'promt'; did you mean 'prompt'?"),
