@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import statistics
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib.util import find_spec
@@ -34,7 +32,6 @@ from projections.tournament.matches import is_eligible
 from projections.tournament.remaining import WithoutGold
 
 _MODELS: Final = ("torch", "transformers", "peft")
-_N_FLUSHES: Final = 50
 _LITTLE_SPACE: Final = 1_000_000_000  # bytes
 WAL_RESET_FIXED: Final = (3, 51, 3)  # sqlite.org/wal.html#walresetbug; broken since 3.7.0
 
@@ -77,6 +74,7 @@ def findings_by(
         reach=reach,
         prices=prices,
         cap_usd=settings.judge.max_usd if settings else None,
+        needs_weights=settings is not None and _has_weights(settings),
     )
     yield from (Finding("settings", "bad", fault) for fault in faults)
     if config is not None and settings is not None:
@@ -94,6 +92,7 @@ def findings(
     reach: Reach,
     prices: PriceTable,
     cap_usd: float | None,
+    needs_weights: bool,
 ) -> Iterator[Finding]:
     """Check what a run needs; nothing is changed, and nothing is sent that costs money.
 
@@ -106,13 +105,14 @@ def findings(
         reach: Asks a server whether it is there.
         prices: The price table of the settings.
         cap_usd: The settings' cap on judging; None: there is none.
+        needs_weights: Whether an entrant or a judge is weights on this machine.
     """
     yield Finding("tourney", "good", VERSION)
     yield _sqlite(sqlite_version)
     yield _file_system(ledger)
-    yield from _disk(ledger.absolute().parent)
+    yield _disk(ledger.absolute().parent)
     yield _ledger(ledger)
-    yield _models()
+    yield _models(is_needed=needs_weights)
     yield _prices(today)
     yield from _unpriced(servers, prices, cap_usd)
     yield from _keys(servers)
@@ -227,28 +227,15 @@ def _file_system(ledger: Path) -> Finding:
     return Finding("file system", "bad", f"{kind}: keep the ledger on a local disk")
 
 
-def _disk(folder: Path) -> Iterator[Finding]:
+def _disk(folder: Path) -> Finding:
     try:
         n_free = shutil.disk_usage(folder).free
-        rate = _flushes_per_s(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
-        yield Finding("disk", "bad", f"{folder} cannot be written: {error}")
-        return
+        return Finding("disk", "bad", f"{folder} cannot be written: {error}")
     enough: Grade = "good" if n_free > _LITTLE_SPACE else "beware"
-    yield Finding("disk", enough, f"{n_free / 1e9:.1f} GB free")
-    yield Finding("flushes", "good", f"{rate:,.0f} per second: the upper limit for single appends")
-
-
-def _flushes_per_s(folder: Path) -> float:
-    """Measure appends of 4 KiB, each flushed to disk; return the rate at the median."""
-    times = []
-    with tempfile.TemporaryFile(dir=folder) as file:
-        for _ in range(_N_FLUSHES):
-            start = time.perf_counter()
-            os.write(file.fileno(), bytes(4096))
-            os.fsync(file.fileno())
-            times.append(time.perf_counter() - start)
-    return 1 / statistics.median(times)
+    return Finding("disk", enough, f"{n_free / 1e9:.1f} GB free")
 
 
 def _ledger(path: Path) -> Finding:
@@ -270,13 +257,21 @@ def missing_models() -> list[str]:
     return [name for name in _MODELS if find_spec(name) is None]
 
 
-def _models() -> Finding:
-    if missing := missing_models():
-        lacking = ", ".join(missing)
-        return Finding(
-            "models", "beware", f"{lacking} not installed; pip install 'tourney-ledger[models]'"
-        )
-    return Finding("models", "good", ", ".join(_MODELS))
+def _has_weights(settings: Settings) -> bool:
+    """Say whether an entrant or a judge is weights on this machine."""
+    loaders = {entrant.loader for entrant in settings.entrants}
+    providers = {judge.provider for judge in (settings.judge, *settings.jury)}
+    return bool(loaders & {"hf", "hydra"}) or "hf" in providers
+
+
+def _models(*, is_needed: bool) -> Finding:
+    missing = missing_models()
+    if not missing:
+        return Finding("models", "good", ", ".join(_MODELS))
+    says = f"{', '.join(missing)} not installed"
+    if is_needed:
+        return Finding("models", "bad", f"{says}; pip install 'tourney-ledger[models]'")
+    return Finding("models", "good", f"{says}; only weights on this machine need them")
 
 
 def _prices(today: date) -> Finding:

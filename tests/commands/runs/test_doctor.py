@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import NoCredentials, ProviderError
+from commands.runs import doctor
 from commands.runs.doctor import (
     Finding,
     findings,
@@ -39,6 +40,7 @@ def found(
     servers: Sequence[Server] = (),
     reach: Reach = lambda _: None,
     cap_usd: float | None = None,
+    needs_weights: bool = False,
 ) -> dict[str, Finding]:
     """Return what was found, by what was looked at."""
     every = findings(
@@ -49,6 +51,7 @@ def found(
         reach=reach,
         prices=price_table(),
         cap_usd=cap_usd,
+        needs_weights=needs_weights,
     )
     return {each.what: each for each in every}
 
@@ -94,7 +97,6 @@ def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:
         "SQLite",
         "file system",
         "disk",
-        "flushes",
         "ledger",
         "models",
         "prices",
@@ -211,8 +213,20 @@ def test_a_folder_that_cannot_be_written_is_bad(tmp_path: Path) -> None:
 
     assert seen["disk"].grade == "bad"
     assert "cannot be written" in seen["disk"].says
-    assert "flushes" not in seen
     assert seen["models"].grade == "good"
+
+
+@pytest.mark.parametrize(("needs_weights", "grade"), [(True, "bad"), (False, "good")])
+def test_missing_packages_are_a_fault_only_of_who_has_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, needs_weights: bool, grade: str
+) -> None:
+    """A tournament of recorded answers needs no PyTorch."""
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+
+    seen = found(tmp_path / "tournament.db", needs_weights=needs_weights)["models"]
+
+    assert seen.grade == grade
+    assert seen.says.startswith("torch, transformers, peft not installed; ")
 
 
 def test_prices_that_may_have_changed_are_told(tmp_path: Path) -> None:
