@@ -163,9 +163,6 @@ def _generate(loaded: LoadedWeights, rules: DecodingRules, batch: Sequence[Decod
         "pad_token_id": PAD_ID,
     }
 
-    def rows_over(whole: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-        return torch.tensor(have_ended, device=whole.device)
-
     with torch.inference_mode(), quiet_transformers():
         loaded.model.generate(
             ids,
