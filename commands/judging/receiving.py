@@ -29,7 +29,7 @@ from commands.judging.batch_recovery import (
     resolve_batch,
 )
 from commands.judging.judge import Receipts
-from commands.judging.waiting import SETTLE_S, BatchOptions, Watch
+from commands.judging.waiting import BatchOptions, Watch
 from commands.ports import Answer, BatchJudge, BatchJudgeOf, BatchState, NoReply, Reply
 from ledger.errors import TourneyError
 from ledger.events.registration import Reference
@@ -142,7 +142,7 @@ class BatchReceiver:
         since, ours_since = self._sought_since.setdefault(key, (now, ours))
         # a plan from the future, made before the clock was set back, counts as made at `since`
         age = max(now - min(batch.planned.planned_at, since), ours - ours_since)
-        left_s = SETTLE_S - age.total_seconds()
+        left_s = options.settle_s - age.total_seconds()
         try:
             told = resolve_batch(self._recorder, self._port_of, batch, left_s, now=now)
         except FateUnknown as error:

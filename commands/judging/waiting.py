@@ -15,9 +15,6 @@ from ledger.store import utc_now
 
 _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
-_LONGEST_POLL_S: Final = 60.0
-SETTLE_S: Final = 300.0
-"""After so long a batch that was sent, and that the provider does not list, never arrived."""
 _JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 _BETWEEN_LINES: Final = timedelta(minutes=1)
 KEPT: Final[Mapping[CacheTtl, timedelta]] = {
@@ -37,16 +34,18 @@ class BatchOptions:
     waits: bool = True  # False: poll once, and leave the rest to a later command
     stays_warm: timedelta | None = None  # after a prewarm; None: there is none
     most_queries: int = 2000  # in one batch; fewer where the provider takes fewer
+    longest_poll_s: float = 60.0  # between two polls
+    settle_s: float = 300.0  # what was sent, and the provider does not list then, never arrived
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = utc_now
     rng: random.Random = field(default_factory=random.Random)  # no secret
 
     def delays_s(self) -> Iterator[float]:
-        """Yield the delays between polls: longer and longer, up to a minute."""
-        delay_s = _FIRST_S
+        """Yield the delays between polls: longer and longer, up to the longest."""
+        delay_s = min(_FIRST_S, self.longest_poll_s)
         while True:
             yield delay_s * self.rng.uniform(1 - _JITTER, 1 + _JITTER)
-            delay_s = min(delay_s * _GROWTH, _LONGEST_POLL_S)
+            delay_s = min(delay_s * _GROWTH, self.longest_poll_s)
 
 
 class Watch:
