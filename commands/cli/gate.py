@@ -15,13 +15,14 @@ from commands.cli.tables.table import table_of
 from commands.errors import ConfigurationError, counted
 from commands.reading.resolve import unknown
 from ledger.events.ratings import BradleyTerryParameters
-from projections.battles.columns import Battles
+from projections.battles.columns import CODES, Battles
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.gate import MARGIN, GatePolicy, pass_or_stop
 from projections.results.gate import GateRow
 
 _WORSE: Final = 3  # exit codes
 _NOT_ENOUGH: Final = 6
+_OPEN: Final = ("pending", "errored", "expired", "canceled")  # the next command asks these
 _ERRORS: Final = (
     "Not worse: the 95 % interval lies above -margin. Worse: it lies below 0. Each is wrong in at"
     " most 2.5 % of looks; who looks again and again errs more often."
@@ -70,7 +71,10 @@ def gate(
     policy: GatePolicy = "better" if better else "not-worse"
     judged = partial(pass_or_stop, pair=(candidate, baseline), margin=margin, policy=policy)
     battles = source.rated_battles("half")
-    rows = [judged(name, rate(each, BradleyTerryParameters())) for name, each in battles.items()]
+    rows = [
+        _held_back(judged(name, each, rate(each, BradleyTerryParameters())), source.columns[name])
+        for name, each in battles.items()
+    ]
     apart = [name for name, each in battles.items() if not _have_met(each, {candidate, baseline})]
     table = table_of(
         GateRow,
@@ -85,6 +89,18 @@ def gate(
     verdicts = {row.verdict for row in rows}
     if code := _WORSE if "worse" in verdicts else _NOT_ENOUGH if "not enough" in verdicts else 0:
         raise typer.Exit(code)
+
+
+def _held_back(row: GateRow, planned: Battles) -> GateRow:
+    """Give no verdict while pairs of the two are open: on a part of the prompts it is early."""
+    of_two = np.isin(planned.entrants, [row.candidate, row.baseline])
+    is_open = np.isin(planned.status, [CODES[status] for status in _OPEN])
+    n_open = int(np.count_nonzero(of_two[planned.a] & of_two[planned.b] & is_open))
+    if not n_open:
+        return row
+    pairs = counted(n_open, "pair of the two is", "pairs of the two are")
+    why = f"{pairs} not judged yet: `tourney run` goes on"
+    return row._replace(verdict="not enough", n_more_prompts=None, why=why)
 
 
 def _have_met(battles: Battles, pair: Collection[str]) -> bool:

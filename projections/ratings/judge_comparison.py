@@ -149,11 +149,13 @@ def agreement_with_people(
 ) -> AgreementWithPeople | None:
     """Compare two judges by the votes on the battles that both judged; None without any.
 
-    A judge whose orders contradict each other agrees with nobody.
+    A judge whose orders contradict each other agrees with nobody. Identical responses are left
+    out: they tie without a judge.
     """
     rows = [
         (first.cluster, first.status == vote, second.status == vote)
         for first, second in shared
+        if first.exact_status != IDENTICAL
         for given in votes.values()
         for vote in _votes_on(first, given)
     ]

@@ -97,11 +97,22 @@ def _votes_of(source: JudgedTournament, name: str) -> tuple[_Votes, Sequence[str
         found = imported_set(opened, name, source.until or opened.head.position)
     current = current_votes(source.state, name, found.events)
     votes = {on: votes_by_annotator(name, events) for on, events in current.on.items()}
+    _require_known_prompts(source, name, votes)
     notes = (*outdated_note(name, current.n_outdated), *_unused_notes(source, name, votes))
     if not any(votes.values()):
         why = " ".join(notes) or f"--truth {name!r} names nobody who voted"
         raise ConfigurationError([why])
     return votes, notes
+
+
+def _require_known_prompts(source: JudgedTournament, name: str, votes: _Votes) -> None:
+    """Refuse votes none of which is about a prompt of the tournament: they have other ids."""
+    bank = frozenset(prompt.prompt_id for prompt in source.state.bank)
+    voted = {prompt for of in votes.values() for given in of.values() for prompt, _ in given}
+    if voted and not voted & bank:
+        why = f"no vote of {name!r} is about a prompt of this tournament"
+        ids = f"{min(map(str, voted))!r} is no prompt_id, {min(bank)!r} is one"
+        raise ConfigurationError([f"{why}: {ids}; correct question_id, and import again"])
 
 
 def _unused_notes(source: JudgedTournament, name: str, votes: _Votes) -> Iterator[str]:

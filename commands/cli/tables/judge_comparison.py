@@ -81,8 +81,11 @@ def _said(comparison: JudgeComparison, people: People) -> Iterator[str]:
     n_changed = len(comparison.changed)
     n_opposite = sum(row.n_opposite for row in comparison.flips)
     n_read = sum(row.n for row in comparison.flips)
+    read = counted(n_read, "battle")
+    if n_read < comparison.n_battles:  # identical responses tie for every judge
+        read += " of different responses"
     yield (
-        f"{comparison.dimension}: they differ on {n_changed:,} of {counted(n_read, 'battle')},"
+        f"{comparison.dimension}: they differ on {n_changed:,} of {read},"
         f" {n_opposite:,} with opposite winners (--pairs, --battles)."
     )
     if (agreed := people[comparison.dimension]) is not None:

@@ -21,7 +21,9 @@ def judged(battles: Battles, *, margin: float = 30.0, policy: GatePolicy = "not-
     """Judge the second entrant beside the first."""
     ratings = rate(battles, BradleyTerryParameters())
     candidate, baseline = ratings.entrants[1], ratings.entrants[0]
-    return pass_or_stop("d", ratings, pair=(candidate, baseline), margin=margin, policy=policy)
+    return pass_or_stop(
+        "d", battles, ratings, pair=(candidate, baseline), margin=margin, policy=policy
+    )
 
 
 def drawn(lead: float, *, n_prompts: int, n: int = 1) -> Iterator[Battles]:
@@ -80,8 +82,8 @@ def test_exchanging_the_two_mirrors_the_interval() -> None:
     ratings = rate(battles, BradleyTerryParameters())
     one, other = ratings.entrants
 
-    row = pass_or_stop("d", ratings, pair=(one, other), margin=30.0, policy="not-worse")
-    back = pass_or_stop("d", ratings, pair=(other, one), margin=30.0, policy="not-worse")
+    row = pass_or_stop("d", battles, ratings, pair=(one, other), margin=30.0, policy="not-worse")
+    back = pass_or_stop("d", battles, ratings, pair=(other, one), margin=30.0, policy="not-worse")
 
     assert row.difference is not None
     assert row.low is not None
@@ -89,14 +91,10 @@ def test_exchanging_the_two_mirrors_the_interval() -> None:
     assert back.high == pytest.approx(-row.low)
 
 
-@pytest.mark.parametrize(
-    ("scores", "why"),
-    [([1.0] * 20, "beat all that it met"), ([1.0, 0.0, 0.5], "no interval: it takes 6 prompts")],
-)
-def test_what_cannot_be_known_is_told(scores: list[float], why: str) -> None:
-    """It is not enough, and no number of prompts is promised."""
+def of_scores(*scores: float) -> Battles:
+    """Return battles of two entrants, one a prompt, by what the first took."""
     n = len(scores)
-    battles = Battles.by_score(
+    return Battles.by_score(
         entrants=("a", "b"),
         a=np.zeros(n, dtype=np.intp),
         b=np.ones(n, dtype=np.intp),
@@ -105,7 +103,25 @@ def test_what_cannot_be_known_is_told(scores: list[float], why: str) -> None:
         weight=np.ones(n),
     )
 
-    row = judged(battles)
+
+def test_who_lost_every_battle_is_worse_and_who_won_every_one_is_better() -> None:
+    """Neither has a rating, and a gate that says "not enough" would let the worst pass."""
+    lost, won = judged(of_scores(*[1.0] * 20)), judged(of_scores(*[0.0] * 20), policy="better")
+
+    assert (lost.verdict, lost.difference, lost.low, lost.n_prompts) == ("worse", None, None, 20)
+    assert (won.verdict, won.difference, won.high, won.n_prompts) == ("better", None, None, 20)
+    assert lost.high is not None
+    assert won.low == pytest.approx(-lost.high)
+    assert "by the share of the two's own battles" in str(lost.why)
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [([1.0] * 5, "beat all that it met"), ([1.0, 0.0, 0.5], "no interval: it takes 6 prompts")],
+)
+def test_what_cannot_be_known_is_told(scores: list[float], why: str) -> None:
+    """It is not enough, and no number of prompts is promised."""
+    row = judged(of_scores(*scores))
 
     assert (row.verdict, row.n_more_prompts) == ("not enough", None)
     assert row.why is not None
@@ -118,7 +134,7 @@ def test_an_entrant_without_a_battle_is_told() -> None:
     ratings = rate(battles, BradleyTerryParameters())
     pair = ("new", ratings.entrants[0])
 
-    row = pass_or_stop("d", ratings, pair=pair, margin=30.0, policy="not-worse")
+    row = pass_or_stop("d", battles, ratings, pair=pair, margin=30.0, policy="not-worse")
 
     assert (row.verdict, row.why) == ("not enough", "new has no battle")
 

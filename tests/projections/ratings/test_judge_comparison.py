@@ -200,11 +200,12 @@ def agreed(comparison: SharedBattles, votes: VotesByAnnotator) -> tuple[float, .
 
 
 def test_people_agree_more_with_one_of_the_judges() -> None:
-    """Votes name the entrants in their own order; one that contradicts itself is none."""
+    """Votes name entrants in their own order; who contradicts himself, or saw one text, has none."""
     pairs = [
         (battle(n, "amy", "kim", "a"), battle(n, "amy", "kim", "b" if n < 4 else "a"))
         for n in range(8)
     ]
+    pairs.append((battle(9, "amy", "kim", IDENTICAL), battle(9, "amy", "kim", IDENTICAL)))
     both = frozenset(("amy", "kim"))
     kim_won = ComparedBattle("votes", None, 0, "kim", "amy", "a")
     votes: VotesByAnnotator = {

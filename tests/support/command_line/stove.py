@@ -36,7 +36,7 @@ IMPORTED: Final = (
 
 def batch_options(**options: float) -> None:
     """Let batches be handled with other options than a user's, who waits for minutes."""
-    make = cast("Callable[..., object]", session.BatchOptions)
+    make = cast("Callable[..., object]", vars(session)["BatchOptions"])
     vars(session)["BatchOptions"] = partial(make, **options)
 
 

@@ -106,6 +106,19 @@ def test_votes_that_are_compared_with_no_judge_are_counted(tmp_path: Path) -> No
     assert "2 votes of 'votes' left out: no judge has an outcome there." in said
 
 
+def test_votes_on_prompts_of_other_names_are_refused(place: Path) -> None:
+    """A table of zeros would be taken for a judge with whom nobody agrees."""
+    rows = [f"q{n},base,tuned,model_a,human,ann" for n in range(9)]
+    head = "question_id,model_a,model_b,winner,source,judge_model"
+    (place / "votes.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    launch(place, "import", "battles", "votes.csv", "--name", "others")
+
+    said = " ".join(project(place, "agreement", "--truth", "others").split())
+
+    assert "'q0' is no prompt_id," in said
+    assert said.endswith("correct question_id, and import again")
+
+
 def test_votes_correct_what_they_are_on_and_were_drawn_for(place: Path) -> None:
     """Else the correction would be none."""
     vote(place, "votes")
