@@ -293,7 +293,8 @@ WITHDRAWN: Final[Mapping[tuple[str, str], str]] = {
     ("judge", "max_tokens_key"): "leave it out: the name that a server takes is learnt from it",
     ("judge", "greedy"): (
         "leave it out: a server that takes no temperature is asked without one; for another than 0"
-        " set extra_body = { temperature = 1.0 }"
+        " set extra_body = { temperature = 1.0 }; a judge recorded with greedy = false is another"
+        " one now, and is asked again"
     ),
     ("judge", "prewarm"): 'leave it out: the rubric is sent first, unless cache = "off"',
     ("judge", "batch_queries"): "leave it out: batches shrink if a provider takes fewer",

@@ -14,7 +14,7 @@ from typing import Final
 
 import openai
 
-from commands.backends.endpoint.requests import INSTEAD, refused_parameter
+from commands.backends.endpoint.requests import INSTEAD, can_do_without, refused_parameter
 from commands.backends.endpoint.server import (
     AskOtherwise,
     Post,
@@ -77,7 +77,9 @@ class LearntParameters:
             What was learnt, be it news or not; None: a request cannot do without it, nor say it by
             another name.
         """
-        if not isinstance(name, str) or name not in INSTEAD or not refused_parameter(detail, name):
+        if not isinstance(name, str) or not can_do_without(name, detail):
+            return None
+        if not refused_parameter(detail, name):
             return None
         known = self._known({})
         if name not in known and INSTEAD[name] in known:  # it takes neither name
@@ -114,7 +116,7 @@ class LearntParameters:
         """Return the parameter that a rejection names, if the request can do without it."""
         detail = redacted(error_message(error))
         name = refused_parameter(detail, details_of(error).get("param"))
-        if name is None or name not in INSTEAD or name not in sent:
+        if name is None or name not in sent or not can_do_without(name, detail):
             return {}
         if INSTEAD[name] in self._known(found):  # it takes neither name
             return {}

@@ -52,6 +52,9 @@ class ChatForm:
 _REMEDIES: Final[Mapping[str, str]] = {
     "reasoning_effort": "change or remove reasoning_effort",
     "response_format": 'set protocol = "line"',
+    **dict.fromkeys(
+        ("max_tokens", "max_completion_tokens", "temperature"), "choose another model or server"
+    ),
 }
 INSTEAD: Final[Mapping[str, str | None]] = {
     "max_tokens": "max_completion_tokens",
@@ -63,15 +66,25 @@ INSTEAD: Final[Mapping[str, str | None]] = {
 """What a request can do without, or says by another name: all that is learnt from a rejection."""
 
 _UNTOLD: Final = frozenset({"", "None", "null"})  # LiteLLM says "None"
+_OF_VALUE: Final = re.compile(r"unsupported value|invalid value", re.IGNORECASE)
 _UNSUPPORTED: Final = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted", re.IGNORECASE
 )
 
 
+def can_do_without(name: object, message: str) -> bool:
+    """Say whether a request can do without a parameter that a rejection names, or rename it.
+
+    A misspelt effort is no such: without it, another judge would answer.
+    """
+    is_misspelt = name == "reasoning_effort" and _OF_VALUE.search(message) is not None
+    return name in INSTEAD and not is_misspelt
+
+
 def remedy_of(message: str, told: object = None) -> str | None:
     """Return what to change if a server does not know a key, or its value; else None."""
     name = refused_parameter(message, told)
-    return None if name is None else _REMEDIES.get(name, "choose another model or server")
+    return None if name is None else _REMEDIES.get(name)
 
 
 def refused_parameter(message: str, told: object = None) -> str | None:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
 
@@ -195,4 +196,5 @@ def _without_ddp(model: torch.nn.Module) -> PreTrainedModel:
 def checkpoint_model(folder: Path, name: str, generation: GenerationSection) -> EvaluatedModel:
     """Return the model of a checkpoint: weights, or an adapter that names its base weights."""
     entrant = read_checkpoint(folder, name, generation)
-    return EvaluatedModel(entrant, lambda: entrant, load_entrant, generation.device, own_float_type)
+    load = lru_cache(maxsize=1)(load_entrant)  # once for all calls
+    return EvaluatedModel(entrant, lambda: entrant, load, generation.device, own_float_type)

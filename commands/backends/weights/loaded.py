@@ -119,9 +119,19 @@ def token_bytes(
     """
     hidden = getattr(config, "hidden_size", _HIDDEN)
     inner = getattr(config, "intermediate_size", None)
-    cached = _N_CACHES * n_caching * 2 * hidden  # at most: heads may share keys and values
+    cached = _N_CACHES * n_caching * 2 * _key_size(config, hidden)
     states = _N_STATES * hidden + _N_INNER * (inner if isinstance(inner, int) else 4 * hidden)
     return int((cached + n_heads * states + config.vocab_size) * dtype.itemsize)
+
+
+def _key_size(config: PreTrainedConfig, hidden: int) -> int:
+    """Return how many numbers a layer keeps of a token as its key, in all heads."""
+    n_heads = getattr(config, "num_attention_heads", None)
+    n_shared = getattr(config, "num_key_value_heads", None) or n_heads
+    size = getattr(config, "head_dim", None) or (hidden // n_heads if n_heads else None)
+    if isinstance(n_shared, int) and isinstance(size, int):
+        return n_shared * size
+    return hidden  # a state in the place of keys, or sizes that differ by layer
 
 
 def read_folder(folder: Path, *, dtype: str) -> LoadedWeights:

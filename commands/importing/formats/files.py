@@ -90,7 +90,7 @@ OpenParquet: TypeAlias = Callable[[Path, Collection[str] | None], Sheet]
 """Opens a Parquet file, or a stream of Arrow, and reads some columns, or all."""
 
 
-_TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl")
+_TEXTS: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _BINARY: Final = ([".parquet"], [".arrow"])
 _FIRST_BYTES: Final = 2**20  # of a file whose name does not say what it is
 
@@ -216,7 +216,7 @@ def _opened(
                     yield csv_sheet(text)
             case [".parquet" | ".arrow"]:
                 yield open_parquet(content, columns)
-            case [".jsonl", *_]:
+            case [".jsonl" | ".ndjson", *_]:
                 with file.open() as lines:
                     yield _json_sheet(_json_lines(lines))
             case _:

@@ -200,7 +200,7 @@ def agreed(comparison: SharedBattles, votes: VotesByAnnotator) -> tuple[float, .
 
 
 def test_people_agree_more_with_one_of_the_judges() -> None:
-    """Votes name entrants in their own order; who contradicts himself, or saw one text, has none."""
+    """A vote names entrants in its own order; contradicting itself or on one text it is none."""
     pairs = [
         (battle(n, "amy", "kim", "a"), battle(n, "amy", "kim", "b" if n < 4 else "a"))
         for n in range(8)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.backends.endpoint.requests import ChatForm, remedy_of
+from commands.backends.endpoint.requests import ChatForm, can_do_without, remedy_of
 from commands.judging.panel import Parameters
 from ledger.events.registration import JudgeSettings, Provider
 from ledger.identity import JudgeId
@@ -58,6 +58,7 @@ def test_each_setting_changes_its_own_part_of_the_request() -> None:
         ("HTTP 400: response_format is not supported by this server", 'set protocol = "line"'),
         ("HTTP 400: 'max_tokens' is too large: 4096. The prompt has 7000 tokens.", None),
         ("HTTP 400: This content type is not supported.", None),
+        ("HTTP 400: Unsupported characters in message: 'When is a seed planted?'", None),
     ],
 )
 def test_a_rejection_of_every_request_is_told_from_that_of_one(
@@ -65,3 +66,19 @@ def test_a_rejection_of_every_request_is_told_from_that_of_one(
 ) -> None:
     """The one stops the run with the setting to change; the other is about a single prompt."""
     assert remedy_of(message) == remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "can"),
+    [
+        ("temperature", "Unsupported value: 'temperature' does not support 0.0", True),
+        ("reasoning_effort", "Unsupported parameter: 'reasoning_effort'", True),
+        ("reasoning_effort", "Unsupported value: 'xhigh' for 'reasoning_effort'", False),
+        ("response_format", "response_format is not supported", False),
+    ],
+)
+def test_a_misspelt_effort_is_corrected_and_not_left_out(
+    name: str, message: str, *, can: bool
+) -> None:
+    """Without it, another judge would answer, under the name of the one that was asked for."""
+    assert can_do_without(name, message) == can

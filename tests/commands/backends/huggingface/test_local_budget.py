@@ -7,13 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import DynamicCache, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import DynamicLayer
 
 from commands.backends.huggingface.local import LocalModels, batch_budget, free_bytes
 from commands.backends.hydra.decoding import HydraSteps
 from commands.backends.hydra.weights import load_hydra
-from commands.backends.weights.loaded import LoadedWeights, as_loaded
+from commands.backends.weights.loaded import LoadedWeights, as_loaded, token_bytes
 from commands.backends.weights.sampling import SamplingSettings
 from commands.ports import GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
@@ -52,6 +52,18 @@ def test_more_free_memory_never_makes_a_smaller_batch(
     assert n_tokens == LEAST or n_tokens * loaded.token_bytes <= free
     assert n_tokens in {1 << n for n in range(10, 14)}
     assert n_tokens <= batch_budget(None, loaded, lambda _: free + more) <= MOST
+
+
+def test_heads_that_share_their_keys_take_less() -> None:
+    """Eight heads of queries to one of keys, as in large models: a batch is not halved for them."""
+    own, shared = (
+        LlamaConfig(num_attention_heads=8, num_key_value_heads=n_key_heads)
+        for n_key_heads in (8, 1)
+    )
+    n_bytes = [token_bytes(each, torch.float32, n_caching=32) for each in (own, shared)]
+
+    keys_and_values = 2 * 4096 * (1 - 1 / 8) * 32 * 4  # bytes, of float32
+    assert n_bytes[0] - n_bytes[1] == 2 * keys_and_values  # a cache stands beside the next
 
 
 def test_the_number_that_the_user_names_is_taken(loaded: LoadedWeights) -> None:
