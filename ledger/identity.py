@@ -1,11 +1,9 @@
-"""Digests that identify things by content: canonical JSON and SHA-256; keys of facts."""
+"""Digests that identify things by content: canonical JSON and SHA-256."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NewType, TypeAlias
-
-import msgspec
 
 Digest = NewType("Digest", str)
 """64 lowercase hexadecimal characters: SHA-256 of what is named."""
@@ -44,17 +42,3 @@ def digest_of(value: Json) -> Digest:
 def digest_of_bytes(content: bytes) -> Digest:
     """Return the SHA-256 of bytes as 64 hexadecimal characters."""
     return Digest(hashlib.sha256(content).hexdigest())
-
-
-KEY_BYTES: Final = 10  # the end of an event's id
-_encode_key: Final = msgspec.json.Encoder().encode
-
-
-def key_of(event_id: bytes) -> bytes:
-    """Return the idempotency key in an event id: the same for the same fact."""
-    return event_id[-KEY_BYTES:]
-
-
-def key_named(stream: str, type_: str, natural_key: Iterable[str]) -> bytes:
-    """Return the idempotency key of a fact, by what identifies it within its type and stream."""
-    return hashlib.sha256(_encode_key([stream, type_, *natural_key])).digest()[:KEY_BYTES]

@@ -14,7 +14,8 @@ import msgspec
 from ledger.chain import GENESIS, Head, is_tombstone
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import EVENTS
-from ledger.identity import Digest, StreamId, key_of
+from ledger.identity import Digest, StreamId
+from ledger.keys import key_of
 from ledger.recorded import (
     DAMAGED_ROW,
     EARLIEST_US,

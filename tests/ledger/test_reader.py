@@ -13,7 +13,8 @@ from commands.importing.merge import merge_ledger
 from ledger.auditing.audit import audit
 from ledger.errors import CannotRead, UnreadableEvent
 from ledger.events.registry import Event
-from ledger.identity import StreamId, key_named, key_of
+from ledger.identity import StreamId
+from ledger.keys import key_named, key_of
 from ledger.recorded import Recorded, StoredEvent
 from ledger.search import newest, with_id
 from ledger.store import Ledger

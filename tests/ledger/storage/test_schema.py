@@ -18,7 +18,7 @@ import pytest
 
 from ledger.auditing.audit import Fault, audit, audit_file
 from ledger.errors import AlteredSchema
-from ledger.identity import key_of
+from ledger.keys import key_of
 from ledger.storage import schema
 from ledger.storage.connection import connect_for_writing, differences, prepare
 from ledger.store import Ledger
