@@ -75,7 +75,9 @@ def gate(
         _held_back(judged(name, each, rate(each, BradleyTerryParameters())), source.columns[name])
         for name, each in battles.items()
     ]
-    apart = [name for name, each in battles.items() if not _have_met(each, {candidate, baseline})]
+    apart = [
+        name for name, each in battles.items() if not each.between({candidate, baseline}).any()
+    ]
     table = table_of(
         GateRow,
         rows,
@@ -93,20 +95,13 @@ def gate(
 
 def _held_back(row: GateRow, planned: Battles) -> GateRow:
     """Give no verdict while pairs of the two are open: on a part of the prompts it is early."""
-    of_two = np.isin(planned.entrants, [row.candidate, row.baseline])
     is_open = np.isin(planned.status, [CODES[status] for status in _OPEN])
-    n_open = int(np.count_nonzero(of_two[planned.a] & of_two[planned.b] & is_open))
+    n_open = int(np.count_nonzero(planned.between({row.candidate, row.baseline}) & is_open))
     if not n_open:
         return row
     pairs = counted(n_open, "pair of the two is", "pairs of the two are")
     why = f"{pairs} not judged yet: `tourney run` goes on"
     return row._replace(verdict="not enough", n_more_prompts=None, why=why)
-
-
-def _have_met(battles: Battles, pair: Collection[str]) -> bool:
-    """Say whether two entrants met; else they are compared through others."""
-    of_pair = np.isin(battles.entrants, [*pair])
-    return bool(np.any(of_pair[battles.a] & of_pair[battles.b]))
 
 
 def _notes(rows: Iterable[GateRow], apart: Collection[str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Battles in columns, whatever they came from: counted, selected, and the input of every rating."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count, islice
@@ -176,6 +176,11 @@ class Battles:
         if ties == "half":
             return np.zeros(len(self))
         return np.where(self.status == CODES[OPPOSITE], 0.5, 4 * self.score % 2 / 4)
+
+    def between(self, names: Collection[str]) -> NDArray[np.bool_]:
+        """Say of each battle whether both entrants are among these."""
+        is_named = np.isin(self.entrants, [*names])
+        return is_named[self.a] & is_named[self.b]
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Self:
         """Select battles by a mask or by indices; keep all names."""

@@ -80,10 +80,8 @@ def _unknown(dimension: str, pair: tuple[str, str], margin: float, why: str) -> 
 
 def _by_share(battles: Battles, pair: tuple[str, str]) -> tuple[float, float, int]:
     """Return the bounds of the lead by the two's own battles, and on how many prompts they met."""
-    candidate, baseline = (battles.entrants.index(name) for name in pair)
-    is_first = (battles.a == candidate) & (battles.b == baseline)
-    is_second = (battles.a == baseline) & (battles.b == candidate)
-    places = np.flatnonzero((is_first | is_second) & ~np.isnan(battles.score))
+    is_first = battles.a == battles.entrants.index(pair[0])
+    places = np.flatnonzero(battles.between(pair) & ~np.isnan(battles.score))
     taken = np.where(is_first, battles.score, 1.0 - battles.score)[places]
     weight, clusters = battles.weight[places], battles.cluster[places]
     n_prompts = len(np.unique(clusters))
