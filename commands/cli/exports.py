@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, cast
@@ -36,6 +37,7 @@ from commands.reading.resolve import tournament_at
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from commands.report.subject import subject_now
+from commands.report.summary import summary_of
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.identity import Fields
@@ -166,6 +168,21 @@ def export_results(
     write([results_file(results)], output)
 
 
+class ReportFormat(StrEnum):
+    """A format of the report."""
+
+    HTML = "html"
+    MD = "md"
+
+
+_NAMES: Final = {ReportFormat.HTML: "HTML", ReportFormat.MD: "Markdown"}
+_BY_SUFFIX: Final = {
+    ".html": ReportFormat.HTML,
+    ".htm": ReportFormat.HTML,
+    ".md": ReportFormat.MD,
+}
+
+
 @selecting(*JUDGED)
 def report(
     ctx: typer.Context,
@@ -174,22 +191,32 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            callback=options.or_standard_output,
             help="The file to write; - is standard output.",
             metavar="FILE",
+            show_default="report.html; Markdown: standard output",
         ),
-    ] = Path("report.html"),
+    ] = None,
+    report_format: Annotated[
+        ReportFormat | None,
+        typer.Option(
+            "--format",
+            help="html is the page; md, the finding and ratings alone, for a pull request.",
+            show_default="as the file's suffix says, else html",
+        ),
+    ] = None,
     battles: Annotated[
-        WhichBattles, typer.Option(help="Which battles it shows with their texts.")
+        WhichBattles, typer.Option(help="Which battles the page shows with their texts.")
     ] = WhichBattles.SAMPLE,
 ) -> None:
-    """Write the report as one self-contained HTML file.
+    """Write the report as one self-contained HTML file, or in short as Markdown.
 
     It shows who leads, the ratings, how far to trust the judges, money, battles and provenance.
 
     Example: tourney report -o report.html
     """
-    _require_html(output)
+    chosen = _format_of(output, report_format)
+    if output is None:
+        output = Path("-" if chosen is ReportFormat.MD else "report.html")
     selection: Selection = ctx.obj
     path, as_of = selection.path, selection.as_of
     with Ledger.read_only(path) as opened:
@@ -198,21 +225,29 @@ def report(
         state = tournament_at(opened, stream, head.position, as_of, settles_only=True)
         perspective = Perspective(selection.judge, selection.dimension)
         source = judged_tournament(state, path, head.position, perspective)
-        page = page_of(subject_now(opened, source, head), battles)
-    write([page.encode()], output)
-    if output is not None:
-        say(f"written to {output}")
+        subject = subject_now(opened, source, head)
+        is_short = chosen is ReportFormat.MD
+        text = summary_of(subject) if is_short else page_of(subject, battles)
+    file = options.or_standard_output(output)
+    write([text.encode()], file)
+    if file is not None:
+        say(f"written to {file}")
 
 
-def _require_html(output: Path | None) -> None:
-    """Refuse a file whose name promises another format.
+def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:
+    """Return the format that is asked for, by the file's suffix or by name.
 
     Raises:
-        ConfigurationError: The suffix is neither that of HTML nor absent.
+        ConfigurationError: The suffix promises another format.
     """
-    if output is not None and output.suffix.lower() not in {"", ".html", ".htm"}:
-        fault = f"--output {output}: the report is HTML, not {output.suffix}"
-        raise ConfigurationError([f"{fault}; name the file {output.with_suffix('.html')}"])
+    if output is None or not output.suffix:
+        return asked or ReportFormat.HTML
+    by_suffix = _BY_SUFFIX.get(output.suffix.lower())
+    if by_suffix is None or asked not in (None, by_suffix):
+        wanted = asked or ReportFormat.HTML
+        fault = f"--output {output}: the report is {_NAMES[wanted]}, not {output.suffix}"
+        raise ConfigurationError([f"{fault}; name the file {output.with_suffix(f'.{wanted}')}"])
+    return by_suffix
 
 
 def _scored_by_code_of_today(source: EvaluationReading, config: Path) -> tuple[EvaluationRun, ...]:

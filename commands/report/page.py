@@ -110,10 +110,10 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
     rows = [row for _, rows in fragile for row in rows if row.decisive != ()]
     is_sample = which is not WhichBattles.ALL
     return {
-        "title": _title(subject),
+        "title": title_of(subject),
         "judge": results.judge,
         "terms": results.publication.terms,
-        "n_judged": _n_judged_prompts(results),
+        "n_judged": n_judged_prompts(results),
         "health": health_of(subject),
         "meanings": MEANINGS,
         "fragile": rows,
@@ -126,11 +126,11 @@ def content_of(subject: Subject, which: WhichBattles) -> dict[str, object]:
         "grids": grids_of(subject, battles, rows, is_sample=is_sample),
         "which": which,
         "provenance": _provenance(subject),
-        "dimensions": [_view(subject, each, pairs) for each, pairs in fragile],
+        "dimensions": [view_of(subject, rated, rows) for rated, rows in fragile],
     }
 
 
-def _n_judged_prompts(results: Results) -> int:
+def n_judged_prompts(results: Results) -> int:
     """Count the prompts on which some pair has an outcome, or a verdict in one order."""
     return len(
         {
@@ -142,15 +142,17 @@ def _n_judged_prompts(results: Results) -> int:
     )
 
 
-def _title(subject: Subject) -> str:
+def title_of(subject: Subject) -> str:
+    """Return the tournament's name, and which run of it is shown."""
     results = subject.results
     run = f": {results.publication.terms.mode} run" if subject.is_run else ""
     return f"{results.tournament.stream}{run}"
 
 
-def _view(
+def view_of(
     subject: Subject, rated: RatedDimension, fragile: Sequence[FragilityRow]
 ) -> DimensionView:
+    """Return what is shown of one dimension, with how few prompts decide it."""
     terms = subject.results.publication.terms
     account = rated.comparisons.account
     state, prompts = subject.results.tournament, terms.prompts

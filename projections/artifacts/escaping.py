@@ -56,3 +56,11 @@ def csv_cell(text: str) -> str:
     """Return escaped text that no spreadsheet reads as a formula."""
     safe = shown(text)
     return safe if safe.startswith("'") else guarded(safe)
+
+
+_MARKUP: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})
+
+
+def markdown_text(text: str) -> str:
+    """Return escaped text on one line that Markdown shows as it is."""
+    return one_line(text).translate(_MARKUP)

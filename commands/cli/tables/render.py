@@ -16,7 +16,7 @@ from commands.cli.tables import layout
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.identity import Json
-from projections.artifacts.escaping import csv_cell, one_line, shown_json
+from projections.artifacts.escaping import csv_cell, markdown_text, one_line, shown_json
 from projections.results.columns import Column, csv_of
 
 _FIGURES: Final = "commands.report.drawings.figures"  # imported when one is asked for
@@ -236,13 +236,10 @@ def _typed(value: Json, kind: type) -> Json:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-_MD: Final = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|"})
-
-
 def _markdown(table: Table) -> str:
     rule = ["---"] * len(table.columns)
     cells = (
-        [_cell(row[column.key], column).translate(_MD) for column in table.columns]
+        [markdown_text(_cell(row[column.key], column)) for column in table.columns]
         for row in table.rows
     )
     lines = [[column.heading for column in table.columns], rule, *cells]

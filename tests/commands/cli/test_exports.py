@@ -1,4 +1,4 @@
-"""`tourney report` writes one page on the tournament as it stands."""
+"""`tourney report` writes a page on the tournament as it stands, or the finding alone."""
 
 from pathlib import Path
 
@@ -35,7 +35,19 @@ def test_the_report_is_of_the_tournament_as_it_stands(place: Path) -> None:
     assert (place / "tournament.db").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["x.md", "x.pdf", "x.html.gz"])
+def test_the_finding_alone_is_written_for_a_pull_request(place: Path) -> None:
+    """By the file's suffix, or on standard output if it is asked for by name."""
+    done = launch(place, "report", "-o", "summary.md")
+    piped = launch(place, "report", "--format", "md")
+
+    assert (done.stdout, done.stderr) == ("", "written to summary.md\n")
+    assert (place / "summary.md").read_text("utf-8") == piped.stdout
+    assert piped.stdout.count("| Rank | Entrant |") == 2
+    assert piped.stderr == ""
+    assert not (place / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "x.html.gz"])
 def test_a_file_that_is_named_as_another_format_is_refused(place: Path, name: str) -> None:
     """HTML in a file of Markdown would be shown as text."""
     done = launch(place, "report", "-o", name)
@@ -44,6 +56,8 @@ def test_a_file_that_is_named_as_another_format_is_refused(place: Path, name: st
     assert f"--output {name}: the report is HTML, not {Path(name).suffix}" in done.stderr
     assert not (place / name).exists()
     assert launch(place, "report", "-o", "plain").returncode == 0
+    done = launch(place, "report", "-o", "x.html", "--format", "md")
+    assert "--output x.html: the report is Markdown, not .html" in done.stderr
 
 
 def test_the_report_is_of_a_position_a_dimension_and_without_texts_if_asked(place: Path) -> None:
