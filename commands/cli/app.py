@@ -75,7 +75,7 @@ _PROJECTIONS: Final = (
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
-        Entry("run", "init"),
+        Entry("init", "init"),
         Entry("run", "demo"),
         Entry("run", "run"),
         Group("plan", "Show what remains to be done and what it costs (read-only)."),

@@ -1,10 +1,10 @@
-"""`tourney run` and `demo`: a whole tournament. `init`: a new one. `doctor`: is all ready?"""
+"""`tourney run` and `demo`: a whole tournament. `doctor`: is all ready?"""
 
 import shlex
 import sqlite3
 import webbrowser
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from commands.backends.wiring import backends_on, open_parquet, reach
-from commands.cli.plan import generate
+from commands.backends.wiring import backends_on, reach
 from commands.cli.shared import options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
@@ -22,19 +21,13 @@ from commands.cli.shared.workspace import workspace
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import table_of
-from commands.errors import ConfigurationError, DoneWithGaps, MissingExtra, counted
-from commands.importing.prompts import read_answers_table, read_prompts
+from commands.errors import DoneWithGaps, MissingExtra, counted
 from commands.judging.session import JudgingOptions
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
 from commands.runs.doctor import Finding, findings_by, missing_models
 from commands.runs.run import RunSummary, run_tournament
 from commands.settings.starting.demo import lay_out_demo
-from commands.settings.starting.new_tournament import (
-    FIRST_PROMPTS,
-    SETTINGS,
-    NewTournament,
-    lay_out,
-)
+from commands.settings.starting.new_tournament import SETTINGS
 from commands.spending.offer import SpendingOptions
 from ledger.errors import TourneyError
 from ledger.store import utc_now
@@ -76,81 +69,6 @@ def run(
     writer.write(table)
     if gaps and not allow_gaps:
         raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
-
-
-_FIELDS = {"text": "the prompts", "gold_answer": "gold answers", "prompt_id": "ids"}
-_SPELLING = "MAKER/MODEL as openai/gpt-5.6-luna, MODEL@URL for a server, or a folder of weights"
-
-
-def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The folder to write the files to.")
-    ] = Path(),
-    from_csv: Annotated[
-        Path | None,
-        typer.Option("--from-csv", metavar="FILE", help="Take the prompts of a CSV file."),
-    ] = None,
-    from_answers: Annotated[
-        Path | None,
-        typer.Option(
-            "--from-answers",
-            metavar="FILE",
-            help="Compare the answers of a table: prompts, and a column for each system.",
-        ),
-    ] = None,
-    entrant: Annotated[
-        list[str] | None,
-        typer.Option("--entrant", metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            "--judge", metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."
-        ),
-    ] = None,
-) -> None:
-    """Write the files of a new tournament.
-
-    These are settings, prompts, a rubric, and the judge's instructions. Other files are kept.
-
-    Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
-    """
-    if from_answers is not None and from_csv is not None:
-        raise ConfigurationError(["--from-csv and --from-answers exclude each other; use one"])
-    table = None if from_csv is None else read_prompts(options.or_standard_input(from_csv))
-    recorded: Mapping[str, Mapping[str, str]] = {}
-    prompts: Sequence[Mapping[str, object]]
-    if from_answers is not None:
-        answers = read_answers_table(from_answers, open_parquet)
-        recorded, prompts = answers.entrants, answers.prompts
-        for field, column in answers.columns.items():
-            say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
-        say(f"{counted(len(recorded), 'entrant')}: {', '.join(recorded)}")
-        say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
-    else:
-        prompts = FIRST_PROMPTS if table is None else table.prompts
-    names = lay_out(folder, NewTournament(prompts, entrant or (), judge, recorded, from_answers))
-    say(f"written to {folder}: {', '.join(names)}")
-    if table is not None and table.unused:
-        say(f"unused columns of {from_csv}: {', '.join(table.unused)}")
-    n_gold = sum("gold_answer" in prompt for prompt in prompts)
-    if 0 < n_gold < len(prompts):
-        say(
-            f"Only {n_gold} of {len(prompts)} prompts have a gold answer, so the rubric does not"
-            " use them. Add the others, or set needs_gold = true in the rubric to judge those"
-            f" {n_gold} only."
-        )
-    if not entrant and not recorded:
-        say(f"the entrants are examples: put your models into {folder / SETTINGS}")
-    if entrant or not recorded:
-        generate(config=folder / SETTINGS)
-    say("Next:")
-    if folder != Path():
-        say(f"  cd {shlex.quote(str(folder))}")
-    say("  tourney doctor         check servers, models and keys")
-    say("  tourney plan judge     show what the judge will be asked, and what it costs")
-    say("  tourney run            generate, judge and rate")
-    say("  tourney view           show ratings and battles in the browser, at no cost")
 
 
 def demo(

@@ -13,6 +13,7 @@ from tests.docs import own
 from tests.docs.command_line import command_line_page
 from tests.docs.configuration import configuration_page
 from tests.docs.evaluations import lay_out_judged
+from tests.docs.llms import llms_page
 from tests.docs.pages import DOCS, PAGES, Step, blocks, masked, shown, steps
 from tests.docs.sql import sql_page
 
@@ -21,6 +22,7 @@ COMMITTED: Final = {DOCS / "configuration.md": configuration_page}
 ON_THE_SITE: Final = {  # what `--help` and `tourney sql` say, too
     DOCS / "command-line.md": command_line_page,
     DOCS / "sql.md": sql_page,
+    DOCS / "llms.txt": llms_page,
 }
 
 

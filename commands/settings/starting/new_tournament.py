@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
+from commands.settings.editor_schema import SCHEMA_FILE, SCHEMA_LINE, schema_of_settings
 from commands.settings.inputs import RUBRICS
 from commands.settings.makers import MAKERS, split_maker
 from commands.settings.toml import from_home
@@ -29,7 +30,7 @@ FIRST_PROMPTS: Final[Sequence[Mapping[str, object]]] = (
 """The prompts of a new tournament, to be replaced by one's own."""
 
 _HEAD: Final = """\
-# A tournament. docs/configuration.md in tourney's repository explains every key.
+{schema}# A tournament. docs/configuration.md in tourney's repository explains every key.
 
 [tournament]
 id = {id}
@@ -74,15 +75,14 @@ class NewTournament(NamedTuple):
     answers: Path | None = None  # the file of those
 
 
-def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
-    """Write the files of a new tournament into a folder; return their names.
+def lay_out(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+    """Write the files of a new tournament into a folder, with a schema for editors; name them.
 
     Raises:
-        ConfigurationError: One of them is there, an entrant or the judge cannot be understood, or
-            nobody can judge.
+        ConfigurationError: One of them is there.
         CannotWrite: The place refuses; nothing is left behind.
     """
-    files = _files(folder, new)
+    files = {**files, SCHEMA_FILE: schema_of_settings()}
     if there := [name for name in files if (folder / name).exists()]:
         fault = f"{folder}: there is a tournament's {', '.join(there)} already; name a new folder"
         raise ConfigurationError([fault])
@@ -101,7 +101,12 @@ def lay_out(folder: Path, new: NewTournament) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _files(folder: Path, new: NewTournament) -> dict[str, str]:
+def files_of(folder: Path, new: NewTournament) -> dict[str, str]:
+    """Return the texts of a new tournament's files by name.
+
+    Raises:
+        ConfigurationError: An entrant or the judge cannot be understood, or nobody can judge.
+    """
     has_gold = all("gold_answer" in prompt for prompt in new.prompts)
     if not has_gold and new.judge is None:
         why = "not every prompt has a gold answer, with which the offline judge compares"
@@ -114,7 +119,9 @@ def _files(folder: Path, new: NewTournament) -> dict[str, str]:
     shipped = "factuality_general" if has_gold else "quality"  # factuality.md is for medicine
     rubric = f"rubrics/{dimension}.md"
     settings = [
-        _HEAD.format(id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)),
+        _HEAD.format(
+            schema=SCHEMA_LINE, id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)
+        ),
         *_recorded_tables(folder, new),
         *_entrant_tables(folder, new.entrants or (() if new.recorded else _EXAMPLES)),
         _RUBRIC.format(dimension=_toml(dimension), path=_toml(rubric)),

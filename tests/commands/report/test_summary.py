@@ -22,7 +22,8 @@ def test_the_finding_comes_first_then_what_speaks_against_it_then_the_ratings() 
 
     parts = text.split("\n\n")
     assert parts[0].startswith("# ")
-    assert parts[1].startswith("**") and parts[1].endswith("**")
+    assert parts[1].startswith("**")
+    assert parts[1].endswith("**")
     assert "- Thin evidence: nobody was compared on more than" in text
     assert text.index("- Thin evidence") < text.index("| Rank | Entrant | Rating |")
     assert parts[-1].startswith("Judge: ")

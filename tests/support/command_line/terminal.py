@@ -24,16 +24,21 @@ class Answered(NamedTuple):
 
 
 def run_at_terminal(
-    folder: Path, words: tuple[str, ...], environment: Mapping[str, str], *, answer: bytes | None
+    folder: Path,
+    words: tuple[str, ...],
+    environment: Mapping[str, str],
+    *,
+    answer: bytes | None,
+    asked: str = ASKED,
 ) -> Answered:
     """Run a command at a terminal; if it will ask, think a while, and type an answer."""
     ours, theirs = pty.openpty()
     command = begin(folder, words, {**environment, "TERM": "xterm"}, terminal=os.ttyname(theirs))
-    before = _read(ours, PATIENCE_S, until=b"\n" if answer is None else ASKED.encode())
+    before = _read(ours, PATIENCE_S, until=b"\n" if answer is None else asked.encode())
     if answer is not None:
         before += _read(ours, _REPAINTED_S)
     os.close(theirs)
-    if answer is not None and ASKED not in before:
+    if answer is not None and asked not in before:
         command.kill()
         return Answered(-1, before, "")
     os.write(ours, answer or b"")

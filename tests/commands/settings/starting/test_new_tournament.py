@@ -11,7 +11,12 @@ from commands.settings.inputs import read_bank
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
 from commands.settings.sections import EndpointSection, HfSection
-from commands.settings.starting.new_tournament import FIRST_PROMPTS, NewTournament, lay_out
+from commands.settings.starting.new_tournament import (
+    FIRST_PROMPTS,
+    NewTournament,
+    files_of,
+    lay_out,
+)
 from ledger.errors import CannotWrite
 from tests.support.builders.commands import write_weights
 
@@ -21,7 +26,7 @@ NO_GOLD = [{"prompt": "Why?"}]
 
 def settings_of(folder: Path, new: NewTournament) -> Settings:
     """Lay out a tournament, and read its settings."""
-    lay_out(folder, new)
+    lay_out(folder, files_of(folder, new))
     return read_settings(folder / "tournament.toml", {})
 
 
@@ -112,7 +117,7 @@ def test_what_cannot_be_understood_leaves_no_file(
 ) -> None:
     """The command can be repeated as it should have been."""
     with pytest.raises(ConfigurationError, match=why):
-        lay_out(tmp_path, new)
+        lay_out(tmp_path, files_of(tmp_path, new))
 
     assert not list(tmp_path.iterdir())
 
@@ -123,11 +128,11 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
 
     with pytest.raises(ConfigurationError, match=r"a tournament's bank\.jsonl already"):
-        lay_out(tmp_path, NewTournament())
+        lay_out(tmp_path, files_of(tmp_path, NewTournament()))
 
     assert {each.name for each in tmp_path.iterdir()} == {"bank.jsonl", "notes.txt"}
     (tmp_path / "bank.jsonl").unlink()
-    lay_out(tmp_path, NewTournament())
+    lay_out(tmp_path, files_of(tmp_path, NewTournament()))
 
 
 def test_a_place_that_refuses_is_left_as_it_was(tmp_path: Path) -> None:
@@ -135,7 +140,7 @@ def test_a_place_that_refuses_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "rubrics").touch()
 
     with pytest.raises(CannotWrite):
-        lay_out(tmp_path, NewTournament())
+        lay_out(tmp_path, files_of(tmp_path, NewTournament()))
 
     assert [each.name for each in tmp_path.iterdir()] == ["rubrics"]
 
@@ -150,7 +155,7 @@ def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 def test_prompts_stay_what_they_are(tmp_path: Path) -> None:
     """The shipped ones have no ids; each id follows from its text."""
-    lay_out(tmp_path, NewTournament())
+    lay_out(tmp_path, files_of(tmp_path, NewTournament()))
     bank = read_bank(tmp_path / "bank.jsonl")
     reordered = (tmp_path / "bank.jsonl").read_text(encoding="utf-8").splitlines()[::-1]
     (tmp_path / "bank.jsonl").write_text("\n".join(reordered), encoding="utf-8")

@@ -1,0 +1,165 @@
+"""`tourney init`: the files of a new tournament, from options, questions or an example."""
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from commands.backends.wiring import open_parquet
+from commands.cli.plan import generate
+from commands.cli.shared import options
+from commands.cli.shared.output import say
+from commands.errors import ConfigurationError, counted
+from commands.importing.prompts import read_answers_table, read_prompts
+from commands.settings.starting.examples import Example, files_of_example
+from commands.settings.starting.new_tournament import (
+    FIRST_PROMPTS,
+    SETTINGS,
+    NewTournament,
+    files_of,
+    lay_out,
+)
+
+_FIELDS: Final = {"text": "the prompts", "gold_answer": "gold answers", "prompt_id": "ids"}
+_SPELLING: Final = (
+    "MAKER/MODEL as openai/gpt-5.6-luna, MODEL@URL for a server, or a folder of weights"
+)
+
+
+class Wanted(NamedTuple):
+    """What a new tournament is made of, as its user says it; None: nothing was said."""
+
+    prompts: Path | None = None
+    answers: Path | None = None
+    entrants: tuple[str, ...] = ()
+    judge: str | None = None
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The folder to write the files to.")
+    ] = Path(),
+    from_csv: Annotated[
+        Path | None,
+        typer.Option("--from-csv", metavar="FILE", help="Take the prompts of a CSV file."),
+    ] = None,
+    from_answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-answers",
+            metavar="FILE",
+            help="Compare the answers of a table: prompts, and a column for each system.",
+        ),
+    ] = None,
+    entrant: Annotated[
+        list[str] | None,
+        typer.Option("--entrant", metavar="MODEL", help=f"An entrant: {_SPELLING}. Repeatable."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", metavar="MODEL", help=f"The judge: {_SPELLING}, or a model of Anthropic."
+        ),
+    ] = None,
+    example: Annotated[
+        Example | None,
+        typer.Option(
+            help="Start from a tournament that is ready: answers of two systems, two models by"
+            " name, or two prompts for one model."
+        ),
+    ] = None,
+) -> None:
+    """Write the files of a new tournament.
+
+    These are settings, prompts, a rubric, the judge's instructions and a schema for editors. Other
+    files are kept. On a terminal, without options, it asks what to compare.
+
+    Example: tourney init mine --from-csv prompts.csv --judge claude-sonnet-5-5
+    """
+    wanted = Wanted(from_csv, from_answers, tuple(entrant or ()), judge)
+    if from_answers is not None and from_csv is not None:
+        raise ConfigurationError(["--from-csv and --from-answers exclude each other; use one"])
+    if example is not None:
+        _write_example(folder, example, wanted)
+    else:
+        is_asked = wanted == Wanted() and sys.stdin is not None and sys.stdin.isatty()
+        _write_new(folder, _asked() if is_asked else wanted)
+    _say_what_is_next(folder)
+
+
+def _write_example(folder: Path, example: Example, wanted: Wanted) -> None:
+    if wanted != Wanted():
+        raise ConfigurationError([f"--example {example} has its own prompts, entrants and judge"])
+    names = lay_out(folder, files_of_example(example))
+    say(f"written to {folder}: {', '.join(names)}")
+
+
+def _asked() -> Wanted:
+    """Ask what to compare; an empty answer takes what stands there without."""
+    say("What do you compare? Press Enter where you have nothing yet.")
+    answers = _asked_for("A table of answers that you have (CSV, JSON lines, Parquet)")
+    entrants = () if answers else tuple(_asked_entrants())
+    prompts = None if answers else _asked_for("A CSV file of prompts")
+    judge = _asked_for("The judge, as anthropic/claude-opus-5-5")
+    return Wanted(_path(prompts), _path(answers), entrants, judge)
+
+
+def _asked_entrants() -> Iterator[str]:
+    question = f"A model that competes: {_SPELLING}"
+    while model := _asked_for(question):
+        yield model
+        question = "Another model that competes"
+
+
+def _asked_for(question: str) -> str | None:
+    answer: str = typer.prompt(question, default="", show_default=False, err=True)
+    return answer.strip() or None
+
+
+def _path(answer: str | None) -> Path | None:
+    return None if answer is None else Path(answer).expanduser()
+
+
+def _write_new(folder: Path, wanted: Wanted) -> None:
+    csv, answers_file = wanted.prompts, wanted.answers
+    table = None if csv is None else read_prompts(options.or_standard_input(csv))
+    recorded: Mapping[str, Mapping[str, str]] = {}
+    prompts: Sequence[Mapping[str, object]]
+    if answers_file is not None:
+        answers = read_answers_table(answers_file, open_parquet)
+        recorded, prompts = answers.entrants, answers.prompts
+        for field, column in answers.columns.items():
+            say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
+        say(f"{counted(len(recorded), 'entrant')}: {', '.join(recorded)}")
+        say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
+    else:
+        prompts = FIRST_PROMPTS if table is None else table.prompts
+    new = NewTournament(prompts, wanted.entrants, wanted.judge, recorded, answers_file)
+    names = lay_out(folder, files_of(folder, new))
+    say(f"written to {folder}: {', '.join(names)}")
+    if table is not None and table.unused:
+        say(f"unused columns of {csv}: {', '.join(table.unused)}")
+    n_gold = sum("gold_answer" in prompt for prompt in prompts)
+    if 0 < n_gold < len(prompts):
+        say(
+            f"Only {n_gold} of {len(prompts)} prompts have a gold answer, so the rubric does not"
+            " use them. Add the others, or set needs_gold = true in the rubric to judge those"
+            f" {n_gold} only."
+        )
+    if not wanted.entrants and not recorded:
+        say(f"the entrants are examples: put your models into {folder / SETTINGS}")
+    if wanted.entrants or not recorded:
+        generate(config=folder / SETTINGS)
+
+
+def _say_what_is_next(folder: Path) -> None:
+    say("Next:")
+    if folder != Path():
+        say(f"  cd {shlex.quote(str(folder))}")
+    say("  tourney doctor         check servers, models and keys")
+    say("  tourney plan judge     show what the judge will be asked, and what it costs")
+    say("  tourney run            generate, judge and rate")
+    say("  tourney view           show ratings and battles in the browser, at no cost")
