@@ -18,9 +18,9 @@ _HEAD: Final = """\
 This page is made by `make docs` from the schema that checks `tournament.toml`.
 
 - Relative paths start from the folder of `tournament.toml`; `~` is your home folder.
-- An unknown key is an error. All errors are reported at once, each with its line. In an editor that knows
-  JSON Schema, such as VS Code with Even Better TOML, the file's first line `#:schema` marks them while you
-  type: `tourney init` writes it, and `tournament.schema.json` beside it.
+- An unknown key is an error. All errors are reported at once, each with its line. An editor that
+  knows JSON Schema, such as VS Code with Even Better TOML, marks them while you type, by the line
+  `#:schema` that `tourney init` writes, with `tournament.schema.json` beside it.
 - A key of a section that is not repeated, such as `[elo]`, can be set by an environment variable:
   `TOURNEY_ELO_K=32 tourney run` sets `k` of `[elo]`. A misspelt variable is an error, too.
 - `TOURNEY_NETWORK_LEDGER=true` allows a ledger on a network file system, and `TOURNEY_ENGINE=ray`
