@@ -13,7 +13,8 @@ from commands.cli.plan import generate
 from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.errors import ConfigurationError, counted
-from commands.importing.prompts import read_answers_table, read_prompts
+from commands.importing.answer_tables import read_answers_table
+from commands.importing.prompts import read_prompts
 from commands.settings.starting.examples import Example, files_of_example
 from commands.settings.starting.new_tournament import (
     FIRST_PROMPTS,
@@ -51,7 +52,8 @@ def init(
         typer.Option(
             "--from-answers",
             metavar="FILE",
-            help="Compare the answers of a table: prompts, and a column for each system.",
+            help="Compare the answers of a table with a column for each system, of another tool's"
+            " file, or of all files in a folder.",
         ),
     ] = None,
     entrant: Annotated[
@@ -124,20 +126,22 @@ def _path(answer: str | None) -> Path | None:
 
 
 def _write_new(folder: Path, wanted: Wanted) -> None:
-    csv, answers_file = wanted.prompts, wanted.answers
+    csv = wanted.prompts
     table = None if csv is None else read_prompts(options.or_standard_input(csv))
     recorded: Mapping[str, Mapping[str, str]] = {}
     prompts: Sequence[Mapping[str, object]]
-    if answers_file is not None:
-        answers = read_answers_table(answers_file, open_parquet)
+    if wanted.answers is not None:
+        answers = read_answers_table(wanted.answers, open_parquet)
         recorded, prompts = answers.entrants, answers.prompts
         for field, column in answers.columns.items():
             say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
+        for fault in answers.unread:
+            say(f"no answers: {fault}")
         say(f"{counted(len(recorded), 'entrant')}: {', '.join(recorded)}")
         say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
     else:
         prompts = FIRST_PROMPTS if table is None else table.prompts
-    new = NewTournament(prompts, wanted.entrants, wanted.judge, recorded, answers_file)
+    new = NewTournament(prompts, wanted.entrants, wanted.judge, recorded)
     names = lay_out(folder, files_of(folder, new))
     say(f"written to {folder}: {', '.join(names)}")
     if table is not None and table.unused:

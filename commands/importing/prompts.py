@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.answers import MODELS, TEXTS
-from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
-from commands.importing.formats.rows import BadRow, Record, is_missing
+from commands.importing.formats.files import csv_sheet
+from commands.importing.formats.rows import BadRow, Record
 from commands.settings.inputs import read_text, with_defaults, with_lines
 
-_COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "text": ("prompt", "text", "question", "instruction"),
     "gold_answer": ("gold_answer", "gold", "reference", "answer"),
     "prompt_id": ("prompt_id", "id"),
@@ -41,48 +40,11 @@ def read_prompts(path: Path) -> PromptTable:
     if not text.strip():
         raise ConfigurationError([f"{path}: the file is empty"])
     header, rows = csv_sheet(StringIO(text, newline=""))
-    column = _guessed(path, header, _COLUMNS)
-    return PromptTable(_required(path, rows, column), _beside(header, column))
+    column = columns_by_field(path, header, COLUMNS)
+    return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))
 
 
-class AnswersTable(NamedTuple):
-    """A table that is a whole tournament."""
-
-    prompts: tuple[dict[str, object], ...]
-    columns: Mapping[str, str]  # of the prompts, by field
-    entrants: Mapping[str, Mapping[str, str]]  # by id the keys that say which answers are its own
-
-
-def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
-    """Read a table of prompts and answers: a column for each system, or for answer and model.
-
-    Raises:
-        ConfigurationError: It cannot be read, or holds no prompts, or answers of fewer than two.
-    """
-    rows = [*records_of(path, None, open_parquet)]
-    found = [row for row in rows if isinstance(row, Record)]
-    header = [*dict.fromkeys(name for row in found for name in row.fields)]
-    model, text = (next((each for each in of if each in header), None) for of in (MODELS, TEXTS))
-    if model is None or text is None:  # a column for each system
-        column = _guessed(path, header, _COLUMNS)
-        prompts = _required(path, rows, column)
-        names = {name: {"column": name} for name in _beside(header, column)}
-    else:  # a row for each system's answer
-        others = {field: [each for each in of if each != text] for field, of in _COLUMNS.items()}
-        column = _guessed(path, header, others)
-        firsts = {row.fields.get(column["text"]): row for row in reversed(found)}
-        bad = [row for row in rows if isinstance(row, BadRow)]
-        prompts = _required(path, [*bad, *reversed(firsts.values())], column)
-        models = (row.fields.get(model) for row in found)
-        names = {str(name): {"model": str(name)} for name in models if not is_missing(name)}
-    if len(names) < 2:  # noqa: PLR2004  # who are compared
-        there = ", ".join(header) or "nothing"
-        remedy = "it needs a column of answers for each of two or more systems"
-        raise ConfigurationError([f"{path}: {remedy} beside the prompts (there: {there})"])
-    return AnswersTable(prompts, column, names)
-
-
-def _guessed(
+def columns_by_field(
     path: Path, header: Sequence[str], columns: Mapping[str, Sequence[str]]
 ) -> Mapping[str, str]:
     """Return the column of each field of a prompt that a header has."""
@@ -101,14 +63,20 @@ def _guessed(
     return column
 
 
-def _beside(header: Sequence[str], column: Mapping[str, str]) -> tuple[str, ...]:
+def other_columns(header: Sequence[str], column: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns of a header that hold no field of a prompt."""
     names = {name.strip().casefold(): name for name in header if name.strip()}
     return tuple(name for name in names.values() if name not in column.values())
 
 
-def _required(
+def prompts_of_rows(
     path: Path, rows: Iterable[Record | BadRow], column: Mapping[str, str]
 ) -> tuple[dict[str, object], ...]:
+    """Return the prompts of rows, by the column of each field.
+
+    Raises:
+        ConfigurationError: There is none, or a row has none or that of another row.
+    """
     prompts = tuple(_prompts(path, rows, column))
     if not prompts:
         raise ConfigurationError([f"{path}: it holds no prompts below its header"])

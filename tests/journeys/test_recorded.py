@@ -75,6 +75,92 @@ def test_a_table_becomes_a_report_in_three_commands(table: Path) -> None:
     done(mine, "replay")
 
 
+def alpaca_outputs(folder: Path, model: str, n_prompts: int = 3) -> None:
+    """Write answers where AlpacaEval keeps them, with what else it keeps there."""
+    (folder / model).mkdir(parents=True)
+    asked = [f"Explain {n}." for n in range(n_prompts)]
+    rows = [
+        {"instruction": each, "output": f"{each} {model}", "generator": model} for each in asked
+    ]
+    (folder / model / "model_outputs.json").write_text(json.dumps(rows))
+    judged = [
+        {"instruction": each, "output_1": "", "output_2": "", "preference": 1} for each in asked
+    ]
+    (folder / model / "annotations.json").write_text(json.dumps(judged))
+
+
+def test_a_folder_of_another_tool_becomes_a_tournament(tmp_path: Path) -> None:
+    """Each file is a system by the model that it names; files without answers are told."""
+    for model in ("model-a", "model-b"):
+        alpaca_outputs(tmp_path / "results", model)
+
+    with FakeOpenAI(lambda _: Said("VERDICT: A")) as server:
+        judge = f"{MODEL}@{server.url}"
+        begun = done(tmp_path, "init", "mine", "--from-answers", "results", "--judge", judge)
+        done(tmp_path / "mine", "run", "--yes")
+
+    assert "2 entrants: model-a, model-b" in begun.stderr
+    assert "no answers: results/model-a/annotations.json:" in begun.stderr
+    assert len(server.traffic.asked) == 3 * 2
+
+
+def test_systems_without_a_name_are_called_as_their_files_or_folders(tmp_path: Path) -> None:
+    """lm-eval names every file by its task; own files are named by hand."""
+    for model in ("big", "small"):
+        folder = tmp_path / "lm-eval" / model
+        folder.mkdir(parents=True)
+        row = {"doc": {}, "arguments": [["1 + 1 ="]], "resps": [[model]]}
+        (folder / f"samples_sums_{model}.jsonl").write_text(json.dumps(row))
+        plain = f"prompt,response\n1 + 1 =,{model}\n"
+        (tmp_path / "lm-eval" / f"{model}-own.csv").write_text(plain)
+
+    begun = done(tmp_path, "init", "m", "--from-answers", "lm-eval", "--judge", "claude-sonnet-5-5")
+
+    assert "4 entrants: big, big-own, small, small-own" in begun.stderr
+
+
+def test_a_file_with_several_systems_of_a_tool_is_enough(tmp_path: Path) -> None:
+    """All providers of promptfoo stand in one."""
+    results = [
+        {
+            "provider": {"id": name},
+            "prompt": {"raw": "Why?"},
+            "vars": {},
+            "response": {"output": name},
+        }
+        for name in ("openai:a", "openai:b")
+    ]
+    (tmp_path / "out.json").write_text(json.dumps({"config": {}, "results": {"results": results}}))
+
+    begun = done(
+        tmp_path, "init", "m", "--from-answers", "out.json", "--judge", "claude-sonnet-5-5"
+    )
+    generated = done(tmp_path / "m", "apply", "generate")
+
+    assert "2 entrants: openai:a, openai:b" in begun.stderr
+    assert "2 responses" in generated.stderr + generated.stdout
+
+
+def test_a_folder_without_two_systems_is_refused(tmp_path: Path) -> None:
+    """What was read, and what is missing, is told; nothing is written."""
+    alpaca_outputs(tmp_path / "one", "model-a")
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "notes.json").write_text('[{"a": 1}]')
+    (tmp_path / "ids").mkdir()
+    turns = {"question_id": 81, "model_id": "m", "choices": [{"turns": ["Hi"]}]}
+    (tmp_path / "ids" / "m.jsonl").write_text(json.dumps(turns))
+    refused = {
+        name: done(tmp_path, "init", "m", "--from-answers", name, code=2).stderr
+        for name in ("one", "none", "ids")
+    }
+
+    assert "one: it has answers of model-a only; name a folder with the files" in refused["one"]
+    assert "none: no file in it holds answers" in refused["none"]
+    assert "none/notes.json:1: no column holds the answer" in refused["none"]
+    assert "ids: its rows name prompts by id only" in refused["ids"]
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_corrected_answer_owes_its_own_pairs_only(table: Path) -> None:
     """The others are recorded again, and their verdicts hold; the order of rows is no matter."""
     done(table.parent, "init", "mine", "--from-answers", "table.csv")

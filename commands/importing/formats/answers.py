@@ -13,7 +13,8 @@ TEXTS: Final = ("response", "output", "answer", "completion", "response_text")
 """The columns that may hold an answer; the first that is there does."""
 MODELS: Final = ("model", "generator", "entrant_id", "model_id")
 """The columns that may say whose answer it is."""
-_PROMPTS: Final = ("prompt_id", "id", "prompt", "text", "question", "instruction")
+_IDS: Final = ("prompt_id", "id")
+_ASKED: Final = ("prompt", "text", "question", "instruction")
 
 
 class AnswerRow(NamedTuple):
@@ -21,6 +22,7 @@ class AnswerRow(NamedTuple):
 
     prompts: tuple[str, ...]
     text: str | None  # None: there is no answer
+    asked: str | None = None  # the text of the prompt, where the row has it
     model: str | None = None
     finish_reason: str | None = None
     n_prompt_tokens: int | None = None
@@ -58,9 +60,12 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
     model = next((name for name in MODELS if not cells.lacks(name)), None)
     said = cells.fields.get("diagnostics")  # of tap's cache
     n_tokens = Cells(said).optional_count("n_tokens_generated") if isinstance(said, dict) else None
+    asked = [cells.text(name) for name in _ASKED if name != column and not cells.lacks(name)]
+    ids = [cells.text(name) for name in _IDS if not cells.lacks(name)]
     return AnswerRow(
-        prompts=tuple(cells.text(name) for name in _PROMPTS if not cells.lacks(name)),
+        prompts=(*ids, *asked),
         text=_text(cells.fields.get(column), column),
+        asked=asked[0] if asked else None,
         model=None if model is None else cells.text(model),
         finish_reason=cells.optional_text("finish_reason"),
         n_prompt_tokens=cells.optional_count("prompt_tokens"),
@@ -75,7 +80,7 @@ def _tourney(cells: Cells) -> Iterator[AnswerRow]:
     yield AnswerRow(
         (cells.text("prompt"),),
         _text(cells.fields["text"], "text"),
-        cells.text("entrant"),
+        model=cells.text("entrant"),
         finish_reason=cells.optional_text("finish_reason"),
         n_generated_tokens=cells.optional_count("n_tokens"),
         p_correct=cells.optional_share("p_correct"),
@@ -92,6 +97,7 @@ def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
     yield AnswerRow(
         tuple(each for each in named if isinstance(each, str)),
         responses[0][0] if responses and responses[0] else None,
+        asked=context if isinstance(context, str) else None,
     )
 
 
@@ -108,9 +114,9 @@ def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
     said = [each.get("content") for each in turns if each.get("role") == "assistant"]
     asked = [each.get("content") for each in turns if each.get("role") == "user"]
     text = next((_content(each) for each in said), None)
-    named = (cells.text("uid"), *asked[:1])
+    first = [each for each in asked[:1] if isinstance(each, str)]
     yield AnswerRow(
-        tuple(each for each in named if isinstance(each, str)), text, cells.text("model")
+        (cells.text("uid"), *first), text, first[0] if first else None, cells.text("model")
     )
 
 
@@ -119,7 +125,7 @@ def _mt_bench(cells: Cells) -> Iterator[AnswerRow]:
     choices = cells.structured("choices", list[dict[str, object]])
     turns = choices[0].get("turns") if choices else None
     text = _content(turns[0]) if isinstance(turns, list) and turns else None
-    yield AnswerRow((cells.text("question_id"),), text, cells.text("model_id"))
+    yield AnswerRow((cells.text("question_id"),), text, model=cells.text("model_id"))
 
 
 def _content(turn: object) -> str | None:
@@ -150,7 +156,8 @@ def _promptfoo_row(cells: Cells) -> AnswerRow:
     return AnswerRow(
         tuple(each for each in (raw, *said.values()) if isinstance(each, str)),
         None if is_missing(output) and output != "" else _text(output, "response.output"),
-        str(model) if model else None,
+        asked=raw if isinstance(raw, str) else None,
+        model=str(model) if model else None,
         n_prompt_tokens=tokens.optional_count("prompt"),
         n_generated_tokens=tokens.optional_count("completion"),
         elapsed_s=None if milliseconds is None else milliseconds / 1000,
@@ -170,11 +177,12 @@ def _inspect(cells: Cells) -> Iterator[AnswerRow]:
         turns = asked if isinstance(asked, list) else [{"role": "user", "content": asked}]
         tables = [each for each in turns if isinstance(each, dict)]
         users = [each.get("content") for each in tables if each.get("role") == "user"]
-        named = (Cells(sample).text("id"), *users[-1:])
+        last = [each for each in users[-1:] if isinstance(each, str)]
         yield AnswerRow(
-            tuple(each for each in named if isinstance(each, str)),
+            (Cells(sample).text("id"), *last),
             _said(_table(choice, "message").get("content")),
-            str(model) if model else None,
+            asked=last[0] if last else None,
+            model=str(model) if model else None,
             finish_reason=choice.optional_text("stop_reason"),
             n_prompt_tokens=usage.optional_count("input_tokens"),
             n_generated_tokens=usage.optional_count("output_tokens"),
@@ -216,3 +224,8 @@ _LAYOUTS: Final[Sequence[tuple[Sequence[str], _Read]]] = (
     (("eval", "samples"), _inspect),
 )
 """The fields that tell a tool's rows, and their reader."""
+
+
+def is_of_a_tool(fields: Fields) -> bool:
+    """Say whether a row is of a tool's file, whose layout is known."""
+    return any(all(name in fields for name in needed) for needed, _ in _LAYOUTS)

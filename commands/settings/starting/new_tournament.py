@@ -72,7 +72,6 @@ class NewTournament(NamedTuple):
     entrants: Sequence[str] = ()
     judge: str | None = None
     recorded: Mapping[str, Mapping[str, str]] = {}  # keys of entrants of recorded answers, by id
-    answers: Path | None = None  # the file of those
 
 
 def lay_out(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
@@ -141,11 +140,9 @@ def _shipped(guide: str) -> str:
 
 
 def _recorded_tables(folder: Path, new: NewTournament) -> Iterator[str]:
-    if new.answers is None:
-        return
-    file = os.path.relpath(new.answers, folder)  # paths start beside the settings
     for name, keys in new.recorded.items():
-        about = {"id": name, "loader": "recorded", "responses": file, **keys}
+        file = os.path.relpath(keys["responses"], folder)  # paths start beside the settings
+        about = {"id": name, "loader": "recorded", **keys, "responses": file}
         yield "\n[[entrants]]\n" + _lines(about)
 
 

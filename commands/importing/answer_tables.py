@@ -1,0 +1,150 @@
+"""Answers that are a whole tournament: a table, the file of a tool, or a folder of files."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from commands.errors import ConfigurationError
+from commands.importing.formats.answers import (
+    MODELS,
+    TEXTS,
+    AnswerRow,
+    answer_rows,
+    is_of_a_tool,
+)
+from commands.importing.formats.files import OpenParquet, records_of
+from commands.importing.formats.rows import BadRow, InvalidFields, Record, is_missing
+from commands.importing.prompts import COLUMNS, columns_by_field, other_columns, prompts_of_rows
+from commands.settings.inputs import with_defaults
+
+_SUFFIXES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"})
+_OF_A_TASK: Final = "samples_"  # files of lm-eval, in a folder for each model
+_FEWEST: Final = 2  # systems that are compared
+
+
+class AnswersTable(NamedTuple):
+    """The prompts and the systems of a tournament whose answers are there."""
+
+    prompts: tuple[dict[str, object], ...]
+    entrants: Mapping[str, Mapping[str, str]]  # by id the keys that say which answers are its own
+    columns: Mapping[str, str] = {}  # of the prompts, by field
+    unread: tuple[str, ...] = ()  # files of the folder, each with why it holds no answers
+
+
+class _Answers(NamedTuple):
+    """The answers of a file."""
+
+    file: Path
+    rows: tuple[AnswerRow, ...]
+
+
+def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
+    """Read answers of several systems: from a table, a tool's file, or all files of a folder.
+
+    A table has a column for each system, or one for the answer and one for whose it is.
+
+    Raises:
+        ConfigurationError: It cannot be read, or holds no prompts, or answers of fewer than two.
+    """
+    if path.is_dir():
+        return _of_folder(path, open_parquet)
+    rows = [*records_of(path, None, open_parquet)]
+    records = [row for row in rows if isinstance(row, Record)]
+    if records and all(is_of_a_tool(record.fields) for record in records):
+        return _of_files(path, [_answers_of(path, rows)])
+    return _of_table(path, rows)
+
+
+def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
+    """Read each file of a folder that holds answers; of the others say why they hold none."""
+    files: list[_Answers] = []
+    unread: list[str] = []
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and not _SUFFIXES.isdisjoint(file.suffixes):
+            try:
+                files.append(_answers_of(file, records_of(file, None, open_parquet)))
+            except ConfigurationError as error:
+                unread += error.faults
+    if not files:
+        raise ConfigurationError([f"{folder}: no file in it holds answers", *unread])
+    return _of_files(folder, files)._replace(unread=tuple(unread))
+
+
+def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
+    """Return the answers of a file.
+
+    Raises:
+        ConfigurationError: A row is no answer.
+    """
+    found: list[AnswerRow] = []
+    for row in rows:
+        if isinstance(row, BadRow):
+            raise ConfigurationError([f"{file}:{row.line}: {row.why}"])
+        try:
+            found += answer_rows(row.fields)
+        except InvalidFields as error:
+            raise ConfigurationError([f"{file}:{row.line}: {error}"]) from error
+    return _Answers(file, tuple(found))
+
+
+def _of_files(path: Path, files: Sequence[_Answers]) -> AnswersTable:
+    asked = [row.asked for answers in files for row in answers.rows if row.asked]
+    if not asked:
+        remedy = (
+            "its rows name prompts by id only; write a bank of those prompts, and an entrant with"
+            ' loader = "recorded" for each system'
+        )
+        raise ConfigurationError([f"{path}: {remedy}"])
+    prompts = tuple(with_defaults({"text": text}) for text in dict.fromkeys(asked))
+    entrants: dict[str, Mapping[str, str]] = {}
+    for name, keys in _systems(files):
+        if entrants.setdefault(name, keys) != keys:
+            fault = f"{entrants[name]['responses']} and {keys['responses']} both have answers of"
+            raise ConfigurationError([f"{fault} {name!r}; keep one of them"])
+    return AnswersTable(prompts, _several(path, entrants, ()))
+
+
+def _systems(files: Sequence[_Answers]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each system's name, and the keys that say where its answers are."""
+    for file, rows in files:
+        models = [*dict.fromkeys(row.model for row in rows if row.model)]
+        if len(models) > 1:
+            yield from ((name, {"responses": str(file), "model": name}) for name in models)
+        else:
+            is_of_a_task = file.name.startswith(_OF_A_TASK)
+            name = file.parent.name if is_of_a_task else file.stem
+            yield models[0] if models else name, {"responses": str(file)}
+
+
+def _of_table(path: Path, rows: Sequence[Record | BadRow]) -> AnswersTable:
+    records = [row for row in rows if isinstance(row, Record)]
+    header = [*dict.fromkeys(name for record in records for name in record.fields)]
+    model, text = (next((each for each in of if each in header), None) for of in (MODELS, TEXTS))
+    if model is None or text is None:  # a column for each system
+        column = columns_by_field(path, header, COLUMNS)
+        prompts = prompts_of_rows(path, rows, column)
+        names = [(name, {"column": name}) for name in other_columns(header, column)]
+    else:  # a row for each system's answer
+        others = {field: [each for each in of if each != text] for field, of in COLUMNS.items()}
+        column = columns_by_field(path, header, others)
+        firsts = {record.fields.get(column["text"]): record for record in reversed(records)}
+        bad = [row for row in rows if isinstance(row, BadRow)]
+        prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)
+        models = dict.fromkeys(record.fields.get(model) for record in records)
+        names = [(str(name), {"model": str(name)}) for name in models if not is_missing(name)]
+    entrants = {name: {"responses": str(path), **keys} for name, keys in names}
+    return AnswersTable(prompts, _several(path, entrants, header), column)
+
+
+def _several(
+    path: Path, entrants: Mapping[str, Mapping[str, str]], header: Sequence[str]
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the entrants, after checking that there is somebody to compare."""
+    if len(entrants) >= _FEWEST:
+        return entrants
+    if header:
+        remedy = "it needs a column of answers for each of two or more systems beside the prompts"
+        raise ConfigurationError([f"{path}: {remedy} (there: {', '.join(header)})"])
+    there = ", ".join(entrants) or "nobody"
+    remedy = "name a folder with the files of two or more systems"
+    raise ConfigurationError([f"{path}: it has answers of {there} only; {remedy}"])
