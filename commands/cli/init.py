@@ -13,7 +13,8 @@ from commands.cli.plan import generate
 from commands.cli.shared import options
 from commands.cli.shared.output import say
 from commands.errors import ConfigurationError, counted
-from commands.importing.answer_tables import read_answers_table
+from commands.importing.answer_tables import AnswersTable, read_answers_table
+from commands.importing.labelled_pairs import VOTES_FILE
 from commands.importing.prompts import read_prompts
 from commands.settings.starting.examples import Example, files_of_example
 from commands.settings.starting.new_tournament import (
@@ -53,7 +54,7 @@ def init(
             "--from-answers",
             metavar="FILE",
             help="Compare the answers of a table with a column for each system, of another tool's"
-            " file, or of all files in a folder.",
+            " file, or of all files in a folder. Or check a judge by labelled pairs of answers.",
         ),
     ] = None,
     entrant: Annotated[
@@ -126,44 +127,74 @@ def _path(answer: str | None) -> Path | None:
 
 
 def _write_new(folder: Path, wanted: Wanted) -> None:
-    csv = wanted.prompts
-    table = None if csv is None else read_prompts(options.or_standard_input(csv))
-    recorded: Mapping[str, Mapping[str, str]] = {}
-    prompts: Sequence[Mapping[str, object]]
     if wanted.answers is not None:
         answers = read_answers_table(wanted.answers, open_parquet)
-        recorded, prompts = answers.entrants, answers.prompts
-        for field, column in answers.columns.items():
-            say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
-        for fault in answers.unread:
-            say(f"no answers: {fault}")
-        say(f"{counted(len(recorded), 'entrant')}: {', '.join(recorded)}")
-        say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
+        _tell_of_answers(folder, answers)
+        files = {} if answers.labelled is None else answers.labelled.files()
+        new = NewTournament(answers.prompts, wanted.entrants, wanted.judge, answers.entrants, files)
     else:
-        prompts = FIRST_PROMPTS if table is None else table.prompts
-    new = NewTournament(prompts, wanted.entrants, wanted.judge, recorded)
+        new = NewTournament(_prompts(wanted.prompts), wanted.entrants, wanted.judge)
     names = lay_out(folder, files_of(folder, new))
     say(f"written to {folder}: {', '.join(names)}")
-    if table is not None and table.unused:
-        say(f"unused columns of {csv}: {', '.join(table.unused)}")
-    n_gold = sum("gold_answer" in prompt for prompt in prompts)
-    if 0 < n_gold < len(prompts):
+    n_gold = sum("gold_answer" in prompt for prompt in new.prompts)
+    if 0 < n_gold < len(new.prompts):
         say(
-            f"Only {n_gold} of {len(prompts)} prompts have a gold answer, so the rubric does not"
-            " use them. Add the others, or set needs_gold = true in the rubric to judge those"
+            f"Only {n_gold} of {len(new.prompts)} prompts have a gold answer, so the rubric does"
+            " not use them. Add the others, or set needs_gold = true in the rubric to judge those"
             f" {n_gold} only."
         )
-    if not wanted.entrants and not recorded:
+    if not new.entrants and not new.recorded:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
-    if wanted.entrants or not recorded:
+    if new.entrants or not new.recorded:
         generate(config=folder / SETTINGS)
 
 
+def _prompts(csv: Path | None) -> Sequence[Mapping[str, object]]:
+    if csv is None:
+        return FIRST_PROMPTS
+    table = read_prompts(options.or_standard_input(csv))
+    if table.unused:
+        say(f"unused columns of {csv}: {', '.join(table.unused)}")
+    return table.prompts
+
+
+def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
+    """Say how answers were understood."""
+    for field, column in answers.columns.items():
+        say(f"{column!r} is the column of {_FIELDS.get(field, field)}")
+    for fault in answers.unread:
+        say(f"no answers: {fault}")
+    if answers.labelled is None:
+        say(f"{counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}")
+        say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
+        return
+    pairs = answers.labelled
+    n_pairs, n_votes = counted(len(pairs.pairs), "pair"), counted(len(pairs.votes), "vote")
+    say(f"{n_pairs} of answers with {n_votes}: entrants a and b are the sides of the table")
+    for n_rows, why in (
+        (pairs.n_without, "without a prompt, two answers or a label that is understood"),
+        (pairs.n_unlike, "that repeat a prompt with other answers"),
+    ):
+        if n_rows:
+            say(f"left out: {counted(n_rows, 'row')} {why}")
+
+
 def _say_what_is_next(folder: Path) -> None:
+    steps = {
+        "doctor": "check servers, models and keys",
+        "plan judge": "show what the judge will be asked, and what it costs",
+        "run": "generate, judge and rate",
+        "view": "show ratings and battles in the browser, at no cost",
+    }
+    if (folder / VOTES_FILE).exists():
+        steps |= {
+            f"import battles {VOTES_FILE} --name people": "record the votes",
+            "project agreement --truth people": "say how good the judge is",
+        }
+        del steps["view"]
     say("Next:")
     if folder != Path():
         say(f"  cd {shlex.quote(str(folder))}")
-    say("  tourney doctor         check servers, models and keys")
-    say("  tourney plan judge     show what the judge will be asked, and what it costs")
-    say("  tourney run            generate, judge and rate")
-    say("  tourney view           show ratings and battles in the browser, at no cost")
+    width = max(map(len, steps))
+    for command, what in steps.items():
+        say(f"  tourney {command.ljust(width)}  {what}")

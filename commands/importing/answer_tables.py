@@ -14,6 +14,13 @@ from commands.importing.formats.answers import (
 )
 from commands.importing.formats.files import OpenParquet, records_of
 from commands.importing.formats.rows import BadRow, InvalidFields, Record, is_missing
+from commands.importing.labelled_pairs import (
+    PAIRS_FILE,
+    SIDES,
+    LabelledPairs,
+    answer_columns,
+    labelled_pairs,
+)
 from commands.importing.prompts import COLUMNS, columns_by_field, other_columns, prompts_of_rows
 from commands.settings.inputs import with_defaults
 
@@ -29,6 +36,7 @@ class AnswersTable(NamedTuple):
     entrants: Mapping[str, Mapping[str, str]]  # by id the keys that say which answers are its own
     columns: Mapping[str, str] = {}  # of the prompts, by field
     unread: tuple[str, ...] = ()  # files of the folder, each with why it holds no answers
+    labelled: LabelledPairs | None = None  # pairs of answers with votes, if it holds those
 
 
 class _Answers(NamedTuple):
@@ -41,7 +49,8 @@ class _Answers(NamedTuple):
 def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     """Read answers of several systems: from a table, a tool's file, or all files of a folder.
 
-    A table has a column for each system, or one for the answer and one for whose it is.
+    A table has a column for each system, or one for the answer and one for whose it is. Or it has
+    pairs of answers that people have labelled: then each side is a system.
 
     Raises:
         ConfigurationError: It cannot be read, or holds no prompts, or answers of fewer than two.
@@ -52,7 +61,10 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     records = [row for row in rows if isinstance(row, Record)]
     if records and all(is_of_a_tool(record.fields) for record in records):
         return _of_files(path, [_answers_of(path, rows)])
-    return _of_table(path, rows)
+    header = [*dict.fromkeys(name for record in records for name in record.fields)]
+    if columns := answer_columns(header):
+        return _of_labelled(path, labelled_pairs(rows, columns))
+    return _of_table(path, rows, header)
 
 
 def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
@@ -116,9 +128,16 @@ def _systems(files: Sequence[_Answers]) -> Iterator[tuple[str, Mapping[str, str]
             yield models[0] if models else name, {"responses": str(file)}
 
 
-def _of_table(path: Path, rows: Sequence[Record | BadRow]) -> AnswersTable:
+def _of_labelled(path: Path, pairs: LabelledPairs) -> AnswersTable:
+    if not pairs.pairs:
+        remedy = "a row needs a prompt, two answers, and who won: model_a, model_b or tie"
+        raise ConfigurationError([f"{path}: no labelled pair is in it; {remedy}"])
+    entrants = {side: {"responses": PAIRS_FILE, "column": side} for side in SIDES}
+    return AnswersTable(pairs.prompts, entrants, labelled=pairs)
+
+
+def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]) -> AnswersTable:
     records = [row for row in rows if isinstance(row, Record)]
-    header = [*dict.fromkeys(name for record in records for name in record.fields)]
     model, text = (next((each for each in of if each in header), None) for of in (MODELS, TEXTS))
     if model is None or text is None:  # a column for each system
         column = columns_by_field(path, header, COLUMNS)

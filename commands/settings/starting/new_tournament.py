@@ -72,6 +72,7 @@ class NewTournament(NamedTuple):
     entrants: Sequence[str] = ()
     judge: str | None = None
     recorded: Mapping[str, Mapping[str, str]] = {}  # keys of entrants of recorded answers, by id
+    files: Mapping[str, str] = {}  # further ones, as those of such answers
 
 
 def lay_out(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
@@ -131,6 +132,7 @@ def files_of(folder: Path, new: NewTournament) -> dict[str, str]:
         _BANK: "".join(json.dumps(prompt, ensure_ascii=False) + "\n" for prompt in new.prompts),
         rubric: _shipped(shipped),
         "rubrics/judge.md": _shipped("judge"),
+        **new.files,
     }
 
 
@@ -141,7 +143,9 @@ def _shipped(guide: str) -> str:
 
 def _recorded_tables(folder: Path, new: NewTournament) -> Iterator[str]:
     for name, keys in new.recorded.items():
-        file = os.path.relpath(keys["responses"], folder)  # paths start beside the settings
+        file = keys["responses"]
+        if file not in new.files:
+            file = os.path.relpath(file, folder)  # paths start beside the settings
         about = {"id": name, "loader": "recorded", **keys, "responses": file}
         yield "\n[[entrants]]\n" + _lines(about)
 

@@ -1,0 +1,148 @@
+"""Pairs of answers that people have labelled, as a tournament that tells how good a judge is.
+
+Both sides of the table become entrants, `a` and `b`, whose answers a judge compares; the labels
+become votes, with which its verdicts are compared.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import StringIO
+from typing import Final, NamedTuple
+
+from commands.importing.formats.rows import BadRow, Fields, Record, is_missing
+from commands.settings.inputs import with_defaults
+from ledger.events.imports import Winner
+from projections.artifacts.escaping import guarded
+
+PAIRS_FILE: Final = "pairs.csv"
+VOTES_FILE: Final = "votes.csv"
+SIDES: Final = ("a", "b")
+_GOLD: Final = "gold"  # the annotator of labels that name none
+
+_ASKED: Final = ("prompt", "question", "instruction", "text", "input")
+_ANSWERS: Final = (
+    *((f"{name}_a", f"{name}_b") for name in ("response", "answer", "output", "completion")),
+    ("response_A", "response_B"),
+    *((f"{name}1", f"{name}2") for name in ("response", "response ", "response_", "output_")),
+)
+_LABELS: Final = ("winner", "label", "preference", "vote")
+_ANNOTATORS: Final = ("annotator", "judge_model", "rater", "user")
+_ANNOTATOR: Final = re.compile(r"annotator_?\d+")
+_OF_AUTO_J: Final = "response 1"  # which numbers from 0, and calls a tie 2
+
+_WINNERS: Final[Mapping[str, Winner]] = {
+    **dict.fromkeys(("a", "model_a", "response_a", "a>b", "a>>b", "1", "1.0", "[[a]]"), "model_a"),
+    **dict.fromkeys(("b", "model_b", "response_b", "b>a", "b>>a", "2", "2.0", "[[b]]"), "model_b"),
+    **dict.fromkeys(("tie", "a=b", "b=a", "0", "0.0", "1.5", "tie (bothbad)", "[[c]]"), "tie"),
+}
+_BY_AUTO_J: Final[Mapping[str, Winner]] = {"0": "model_a", "1": "model_b", "2": "tie"}
+_ONE_HOT: Final[Mapping[str, Winner]] = {
+    "winner_model_a": "model_a",
+    "winner_model_b": "model_b",
+    "winner_tie": "tie",
+}
+_OTHER: Final[Mapping[Winner, Winner]] = {"model_a": "model_b", "model_b": "model_a"}
+
+
+class LabelledPairs(NamedTuple):
+    """Prompts with two answers each, and votes on them."""
+
+    prompts: tuple[dict[str, object], ...]
+    pairs: Mapping[str, tuple[str, str]]  # of answers, by the prompt's id
+    votes: tuple[tuple[str, str, Winner], ...]  # the prompt's id, the annotator, who won
+    n_unlike: int  # rows that repeat a prompt with other answers, which are left out
+    n_without: int  # rows without a prompt, an answer or a label that is understood
+
+    def files(self) -> dict[str, str]:
+        """Return the texts of the files of answers and of votes."""
+        pairs = ((name, *map(guarded, answers)) for name, answers in self.pairs.items())
+        votes = ((name, *SIDES, won, "human", guarded(who)) for name, who, won in self.votes)
+        header = ("question_id", "model_a", "model_b", "winner", "source", "judge_model")
+        return {
+            PAIRS_FILE: _csv([("prompt_id", *SIDES), *pairs]),
+            VOTES_FILE: _csv([header, *votes]),
+        }
+
+
+def answer_columns(header: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of both answers of a table of labelled pairs; None: it is none."""
+    is_labelled = any(_is_label(name) for name in header)
+    found = (columns for columns in _ANSWERS if not {*columns}.difference(header))
+    return next(found, None) if is_labelled else None
+
+
+def _is_label(name: str) -> bool:
+    return name in _LABELS or name in _ONE_HOT or _ANNOTATOR.fullmatch(name) is not None
+
+
+def labelled_pairs(rows: Sequence[Record | BadRow], columns: tuple[str, str]) -> LabelledPairs:
+    """Read labelled pairs: of one prompt the first answers, and all votes on those."""
+    prompts: dict[str, dict[str, object]] = {}
+    pairs: dict[str, tuple[str, str]] = {}
+    votes: list[tuple[str, str, Winner]] = []
+    records = [row for row in rows if isinstance(row, Record)]
+    n_unlike, n_without = 0, len(rows) - len(records)
+    for record in records:
+        asked, answers = (
+            _asked(record.fields),
+            tuple(_text(record.fields, each) for each in columns),
+        )
+        found = [*_votes(record.fields, columns)]
+        a, b = answers
+        if asked is None or a is None or b is None or not found:
+            n_without += 1
+            continue
+        prompt = with_defaults({"text": asked})
+        name = str(prompt["prompt_id"])
+        first = pairs.setdefault(name, (a, b))
+        prompts.setdefault(name, prompt)
+        if {a, b} != {*first}:
+            n_unlike += 1
+            continue
+        is_swapped = (a, b) != first
+        votes += ((name, who, _OTHER.get(won, won) if is_swapped else won) for who, won in found)
+    return LabelledPairs(tuple(prompts.values()), pairs, tuple(votes), n_unlike, n_without)
+
+
+def _asked(fields: Fields) -> str | None:
+    """Return the prompt; of an instruction and its input, both."""
+    texts = [_text(fields, name) for name in _ASKED]
+    given = [text for text in texts if text]
+    is_with_input = "instruction" in fields and "input" in fields
+    return "\n\n".join(given) if is_with_input else next(iter(given), None)
+
+
+def _votes(fields: Fields, columns: tuple[str, str]) -> Iterator[tuple[str, Winner]]:
+    """Yield the annotators of a row, each with who won."""
+    words = _BY_AUTO_J if columns[0] == _OF_AUTO_J else _WINNERS
+    if won := next((won for name, won in _ONE_HOT.items() if str(fields.get(name)) == "1"), None):
+        yield _annotator(fields), won
+    for name in fields:
+        label = words.get(str(fields[name]).strip().casefold())
+        if label is not None and (name in _LABELS or _ANNOTATOR.fullmatch(name)):
+            yield _annotator(fields) if name in _LABELS else name, label
+
+
+def _annotator(fields: Fields) -> str:
+    given = (fields.get(name) for name in _ANNOTATORS)
+    return next((str(each) for each in given if not is_missing(each)), _GOLD)
+
+
+def _text(fields: Fields, name: str) -> str | None:
+    """Return the text of a cell; of a conversation in JSON, its only turn."""
+    cell = fields.get(name)
+    if isinstance(cell, str) and cell.startswith('["'):
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    if isinstance(cell, list):
+        cell = cell[0] if len(cell) == 1 else None
+    return cell if isinstance(cell, str) and cell.strip() else None
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,155 @@
+"""Pairs of answers that people have labelled tell how good a judge is, in four commands."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands.importing.answer_tables import read_answers_table
+from commands.importing.labelled_pairs import LabelledPairs
+from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
+from tests.support.command_line.launching import launch
+
+Row = Mapping[str, Any]
+
+
+def labelled(folder: Path, rows: Sequence[Row]) -> LabelledPairs:
+    """Read rows as JSON."""
+    (folder / "rows.json").write_text(json.dumps(rows))
+    found = read_answers_table(folder / "rows.json", lambda *_: pytest.fail("no Parquet")).labelled
+    assert found is not None
+    return found
+
+
+def better_of(body: Json) -> Said:
+    """Judge as one who likes a right sum, in whatever slot it stands."""
+    a, _, b = str(body["messages"]).partition("<<< response A ")[2].partition("<<< response B ")
+    return Said(f"VERDICT: {'A' if 'right' in a else 'B' if 'right' in b else 'TIE'}")
+
+
+def test_a_labelled_table_says_how_good_a_judge_is(tmp_path: Path) -> None:
+    """A judge that is right whenever people are, but for five pairs, has their accuracy."""
+    with (tmp_path / "labelled.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["question", "response_A", "response_B", "label"])
+        for n in range(40):
+            right, wrong = f"right: {n + 1}", f"wrong: {n}"
+            is_first = n % 2 == 0
+            answers = (right, wrong) if is_first else (wrong, right)
+            is_a = is_first if n >= 5 else not is_first
+            table.writerow([f"{n} + 1?", *answers, "A>B" if is_a else "B>A"])
+
+    with FakeOpenAI(better_of) as server:
+        words = (
+            "init",
+            "mine",
+            "--from-answers",
+            "labelled.csv",
+            "--judge",
+            f"{MODEL}@{server.url}",
+        )
+        begun = launch(tmp_path, *words)
+        mine = tmp_path / "mine"
+        ran = launch(mine, "run", "--yes")
+    imported = launch(mine, "import", "battles", "votes.csv", "--name", "people")
+    told = launch(mine, "project", "agreement", "--truth", "people", "--json")
+
+    assert "40 pairs of answers with 40 votes" in begun.stderr, begun.stderr
+    assert "tourney project agreement --truth people" in begun.stderr
+    assert [each.returncode for each in (ran, imported, told)] == [0, 0, 0], ran.stderr
+    (accuracy,) = [
+        row["value"]
+        for row in json.loads(told.stdout)["rows"]
+        if row["measure"] == "agreement" and "gold" in row["judges"]
+    ]
+    assert accuracy == 35 / 40
+
+
+LAYOUTS: Mapping[str, tuple[Row, list[tuple[str, str]]]] = {
+    "JudgeBench": (
+        {"question": "Q", "response_A": "x", "response_B": "y", "label": "B>A"},
+        [("gold", "model_b")],
+    ),
+    "LLMBar": ({"input": "Q", "output_1": "x", "output_2": "y", "label": 1}, [("gold", "model_a")]),
+    "PandaLM": (
+        {
+            "instruction": "Q",
+            "input": "",
+            "response1": "x",
+            "response2": "y",
+            "annotator1": 1,
+            "annotator2": 2,
+            "annotator3": 0,
+        },
+        [("annotator1", "model_a"), ("annotator2", "model_b"), ("annotator3", "tie")],
+    ),
+    "Auto-J": (
+        {"prompt": "Q", "response 1": "x", "response 2": "y", "label": 2},
+        [("gold", "tie")],
+    ),
+    "LMArena": (
+        {
+            "prompt": '["Q"]',
+            "response_a": '["x"]',
+            "response_b": '["y"]',
+            "winner_model_a": 0,
+            "winner_model_b": 1,
+            "winner_tie": 0,
+        },
+        [("gold", "model_b")],
+    ),
+    "AlpacaEval": (
+        {"instruction": "Q", "output_1": "x", "output_2": "y", "preference": 2, "annotator": "ann"},
+        [("ann", "model_b")],
+    ),
+    "own": (
+        {"prompt": "Q", "response_a": "x", "response_b": "y", "winner": "model_a", "rater": "me"},
+        [("me", "model_a")],
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", LAYOUTS)
+def test_labels_are_read_as_each_set_means_them(tool: str, tmp_path: Path) -> None:
+    """2 is the second answer for LLMBar, and a tie for Auto-J."""
+    row, votes = LAYOUTS[tool]
+
+    pairs = labelled(tmp_path, [row])
+
+    (prompt,) = pairs.prompts
+    assert prompt["text"] == "Q"
+    assert list(pairs.pairs.values()) == [("x", "y")]
+    assert [(who, won) for _, who, won in pairs.votes] == votes
+
+
+def test_rows_that_cannot_be_used_are_counted_and_swapped_ones_are_turned(tmp_path: Path) -> None:
+    """A second vote on the same answers counts; other answers to the prompt do not."""
+    row = {"prompt": "Q", "response_a": "-x", "response_b": "y", "winner": "model_a"}
+    rows = [
+        row,
+        {**row, "response_a": "y", "response_b": "-x"},
+        {**row, "response_a": "z"},
+        {**row, "winner": "who knows"},
+        {**row, "prompt": ""},
+    ]
+
+    pairs = labelled(tmp_path, rows)
+
+    assert [won for _, _, won in pairs.votes] == ["model_a", "model_b"]
+    assert (pairs.n_unlike, pairs.n_without) == (1, 2)
+    assert "'-x,y" in pairs.files()["pairs.csv"]  # no formula, and read back as it was
+
+
+def test_a_table_whose_labels_nobody_understands_is_refused(tmp_path: Path) -> None:
+    """Nothing would be left to compare a judge with."""
+    (tmp_path / "x.csv").write_text("prompt,response_a,response_b,winner\nQ,x,y,blue\n")
+
+    done = launch(
+        tmp_path, "init", "mine", "--from-answers", "x.csv", "--judge", "claude-sonnet-5-5"
+    )
+
+    assert done.returncode == 2
+    assert "x.csv: no labelled pair is in it; a row needs a prompt" in done.stderr
