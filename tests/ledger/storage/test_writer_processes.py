@@ -9,6 +9,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -89,17 +90,17 @@ def test_kill_9_loses_no_acknowledged_event_and_leaves_no_half_batch(tmp_path: P
 @pytest.mark.nightly
 def test_500_rounds_of_kill_9_lose_nothing_of_50_000_events(tmp_path: Path) -> None:
     """What happens once in a hundred kills, every long run on shared machines will meet."""
-    rounds = [
-        figures
-        for seed in range(1, 11)
-        for figures in killed(tmp_path / f"seed {seed}", seed=seed, n_rounds=BY_NIGHT)
-    ]
+    rounds: list[Figures] = []
+    figures = Figures()
+    for seed in count(1):  # a busy machine writes fewer events between two kills
+        rounds += killed(tmp_path / f"seed {seed}", seed=seed, n_rounds=BY_NIGHT)
+        figures = sum(rounds, Figures())
+        if figures.n_rounds >= 500 and figures.n_acknowledged >= 50_000:
+            break
     sys.stdout.write(table_of(rounds))
-    figures = sum(rounds, Figures())
 
     assert figures.n_broken_promises == 0, figures
-    assert figures.n_rounds == 10 * sum(BY_NIGHT)
-    assert figures.n_acknowledged >= 50_000
+    assert figures.n_rounds == seed * sum(BY_NIGHT)
 
 
 def test_another_process_reads_while_one_appends(path: Path) -> None:
