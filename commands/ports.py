@@ -8,10 +8,10 @@ from threading import Event
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ledger.errors import TourneyError
+from ledger.events.conversations import Messages
 from ledger.events.evaluations import UnscorableReason
 from ledger.events.judging import Fate
 from ledger.events.money import Usage
-from ledger.events.options import Messages
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason

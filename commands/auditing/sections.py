@@ -57,8 +57,7 @@ class KeyPlaces:
     def note(self, events: Iterable[Recorded]) -> None:
         """Take note of more events."""
         for each in events:
-            key = _key_in(each.event)
-            if key is not None:
+            for key in _keys_in(each.event):
                 self._places[key[:_N_NOTED]].append(each.position)
 
     def positions(self, keys: Iterable[Digest]) -> list[int]:
@@ -67,16 +66,18 @@ class KeyPlaces:
         return sorted({position for places in found for position in places})
 
 
-def _key_in(event: Event) -> Digest | None:
+def _keys_in(event: Event) -> Sequence[Digest]:
     match event:
+        case ResponseGenerated(follows=str(earlier)):  # looked for by it where that was redacted
+            return event.response_key, earlier
         case ResponseGenerated() | ResponseFailed():
-            return event.response_key
+            return (event.response_key,)
         case judging.VerdictReceived() | judging.JudgeQueryFailed():
-            return event.query_key
+            return (event.query_key,)
         case judging.PairReconciled():
-            return event.forward
+            return (event.forward,)
         case _:
-            return None
+            return ()
 
 
 class RunSection(NamedTuple):
@@ -199,10 +200,22 @@ class SectionMaker:
     def _judged(self, prompts: frozenset[PromptId]) -> Tournament:
         """Return a state with everything that settles the pairings of some prompts."""
         asked = self._with_bank(prompts)
-        cells = planned_responses(asked, prompts)
-        answered = self._with_events(asked, (each.response_key for each in cells))
+        answered, cells = asked, planned_responses(asked, prompts)
+        while cells:  # an answer may name the next of its conversation
+            answered = self._with_events(answered, (cell.response_key for cell in cells))
+            several = {cell.prompt.prompt_id for cell in cells if not cell.is_last}
+            before = {cell.keys for cell in cells}
+            later = planned_responses(answered, several)
+            cells = tuple(cell for cell in later if cell.keys not in before)
         matches = [match for _, match in known_matches(answered, prompts, self._judge) if match]
-        judged = self._with_events(answered, (key for each in matches for _, key in each.keys))
+        keys = {key for each in matches for _, key in each.keys}
+        keys |= {  # each order counts for itself
+            key
+            for pair, outcome in answered.redactions.outcomes.items()
+            if outcome == "inconsistent" and pair.prompt_id in prompts
+            for key in (pair.forward, pair.swapped)
+        }
+        judged = self._with_events(answered, keys)
         keep_matches(answered, judged)
         return judged
 

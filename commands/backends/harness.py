@@ -43,8 +43,8 @@ from commands.evaluating.tasks import (
     TaskScores,
     UnknownTask,
 )
+from ledger.events.conversations import Messages
 from ledger.events.evaluations import TaskMetric, TaskReference, TaskResults
-from ledger.events.options import Messages
 from ledger.identity import Digest, digest_of
 
 _SEED: Final = 0  # the seeds are those of its `simple_evaluate`

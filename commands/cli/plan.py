@@ -49,7 +49,12 @@ from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
 from projections.ratings.judge_bias.families import family_of
 from projections.tournament.folding import tournament_of
-from projections.tournament.remaining import awaited_queries, missing_responses, open_queries
+from projections.tournament.remaining import (
+    awaited_queries,
+    missing_responses,
+    open_queries,
+    responses_to_come,
+)
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
 from projections.tournament.state import Tournament
 
@@ -80,7 +85,7 @@ def generate(
     prompts = selected_prompts(place.opening.bank, place.settings, mode)
     rows = count_missing_responses(state, prompts)
     missing = missing_responses(state, prompts)
-    requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
+    requests = [Request(cell.entrant, cell.text) for cell in responses_to_come(state, prompts)]
     costs = endpoint_costs(requests, price_book(place.settings, place.folder).table)
     writer.write(missing_responses_table(rows, costs, edited_texts(state, missing)))
     tell_unanswered(place, say)

@@ -44,8 +44,8 @@ from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.remaining import (
     AskingRules,
     is_waiting,
-    missing_responses,
     open_queries,
+    responses_to_come,
 )
 from projections.tournament.settlement import by_dimension, settle
 from projections.tournament.state import Tournament
@@ -163,7 +163,7 @@ def count_missing_responses(
     state: Tournament, prompts: Collection[PromptId]
 ) -> tuple[MissingResponses, ...]:
     """Count the missing responses of each entrant of the roster."""
-    missing = Counter(cell.entrant.entrant_id for cell in missing_responses(state, prompts))
+    missing = Counter(cell.entrant.entrant_id for cell in responses_to_come(state, prompts))
     return tuple(
         MissingResponses(
             entrant.entrant_id,

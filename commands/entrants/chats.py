@@ -7,7 +7,8 @@ A chat of examples and a question is made of turns as lm-evaluation-harness 0.4.
 import json
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ledger.events.options import Messages
+from ledger.events.conversations import Messages
+from ledger.events.options import EntrantOptions
 
 ChatForm = Literal["turns", "one-turn", "none"]
 """Examples as turns of their own, all in one turn of the user, or plain text."""
@@ -80,6 +81,15 @@ def after_system(system: str | None, messages: Messages, between: str = BETWEEN)
 def prompt_messages(system: str | None, prompt_text: str) -> Messages:
     """Return the chat of a prompt, behind a system prompt."""
     return after_system(system, (("user", prompt_text),))
+
+
+def conversation_messages(options: EntrantOptions, asked: Messages) -> Messages:
+    """Return a conversation as an entrant is sent it, behind its system prompt.
+
+    The text around a prompt stands around what the user says last.
+    """
+    *before, (role, last) = asked
+    return after_system(options.system, (*before, (role, options.around(last))))
 
 
 def without_system(messages: Messages) -> Messages:

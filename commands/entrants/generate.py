@@ -7,21 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import islice
 from typing import Final, NamedTuple
 
 from commands import ports
 from commands.decisions.commands import RecordResponse
 from commands.decisions.recorder import Recorder, rehearse
+from commands.entrants.chats import conversation_messages
 from commands.errors import NothingReadable, counted
 from commands.spending import consent, endpoints, pricing
 from commands.spending.billing import LedgerBilling, close_abandoned_requests
 from commands.spending.offer import SpendingOptions
 from ledger.events.registration import Entrant
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
-from ledger.identity import EntrantId, PromptId
+from ledger.identity import Digest, EntrantId, PromptId
 from projections.tournament.matches import PlannedResponse
-from projections.tournament.remaining import missing_responses
+from projections.tournament.remaining import missing_responses, responses_to_come
 from projections.tournament.state import Tournament
 
 _EMPTY_IN_A_ROW: Final = 16  # responses of an entrant, before no more are generated
@@ -63,44 +63,55 @@ def generate_missing(
         NothingReadable: An entrant gave one empty text after the other, and more of it are missing;
             those of the others are recorded.
     """
-    cells = missing_responses(recorder.state, prompts, retry)
-    missing = {cell.response_key: cell for cell in cells}
-    tasks = [
-        ports.GenerationTask(
-            key, cell.entrant, cell.prompt.text, cell.seed, options_of(cell.entrant)
-        )
-        for key, cell in islice(missing.items(), limit)
-    ]
-    if not tasks:
-        return GenerationSummary(len(missing), n_generated=0, n_failed=0)
+    n_missing = len(responses_to_come(recorder.state, prompts, retry))
+    n_most = n_missing if limit is None else min(limit, n_missing)
+    asked: dict[Digest, PlannedResponse] = {}
     n_done = n_failed = 0
     n_empty: Counter[EntrantId] = Counter()  # in a row
-    n_left = Counter(task.entrant.entrant_id for task in tasks)
     stopped: dict[EntrantId, str] = {}
     cut_off: set[EntrantId] = set()
-    on_progress("responses", 0, len(tasks))
-    for batch in _results(make_generator(), tasks, cut_off):
-        recorder.record(*(RecordResponse(missing[result.response_key], result) for result in batch))
-        n_done += len(batch)
-        n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
-        on_progress("responses", n_done, len(tasks))
-        for result in batch:
-            entrant = missing[result.response_key].entrant
-            name = entrant.entrant_id
-            n_left[name] -= 1
-            why = None
-            if isinstance(result, ports.GeneratedText):
-                why = why_stop(entrant, result.text, result.finish_reason, n_empty)
-            if why is None or not n_left[name] or name in stopped:
-                continue
-            stopped[name] = why
-            if halt is None or entrant.loader != "endpoint":
-                cut_off.add(name)
-            else:
-                halt(name)
+    generator = None
+    while cells := [
+        cell
+        for cell in missing_responses(recorder.state, prompts, retry)
+        if cell.response_key not in asked and cell.entrant.entrant_id not in stopped
+    ][: n_most - len(asked)]:  # again, as an answer may let the next question be asked
+        if generator is None:
+            generator = make_generator()
+            on_progress("responses", 0, n_most)
+        asked |= {cell.response_key: cell for cell in cells}
+        n_left = Counter(cell.entrant.entrant_id for cell in cells)
+        for batch in _results(generator, [*map(_task, cells)], cut_off):
+            recorder.record(*(RecordResponse(asked[each.response_key], each) for each in batch))
+            n_done += len(batch)
+            n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
+            on_progress("responses", n_done, n_most)
+            for result in batch:
+                entrant = asked[result.response_key].entrant
+                name = entrant.entrant_id
+                n_left[name] -= 1
+                why = None
+                if isinstance(result, ports.GeneratedText):
+                    why = why_stop(entrant, result.text, result.finish_reason, n_empty)
+                if why is None or not n_left[name] or name in stopped:
+                    continue
+                stopped[name] = why
+                if halt is None or entrant.loader != "endpoint":
+                    cut_off.add(name)
+                else:
+                    halt(name)
     if stopped:
         raise NothingReadable("; ".join(stopped.values()))
-    return GenerationSummary(len(missing), n_done - n_failed, n_failed)
+    return GenerationSummary(n_missing, n_done - n_failed, n_failed)
+
+
+def _task(cell: PlannedResponse) -> ports.GenerationTask:
+    """Return the task of a planned response."""
+    entrant = cell.entrant
+    messages = conversation_messages(entrant.chosen, cell.asked) if cell.asked else ()
+    return ports.GenerationTask(
+        cell.response_key, entrant, cell.text, cell.seed, options_of(entrant), messages
+    )
 
 
 def _results(
@@ -151,17 +162,17 @@ def with_recorded_answers(
     state: Tournament, prompts: Collection[PromptId], generator: ports.Generator
 ) -> Tournament:
     """Return the tournament as it is once the answers that files have are on record."""
-    missing = {
+    while missing := {
         cell.response_key: cell
         for cell in missing_responses(state, prompts, ())
         if cell.entrant.loader == "recorded"
-    }
-    tasks = [
-        ports.GenerationTask(key, cell.entrant, cell.prompt.text, cell.seed)
-        for key, cell in missing.items()
-    ]
-    results = [result for batch in generator.generate(tasks) for result in batch] if tasks else []
-    return rehearse(state, *(RecordResponse(missing[each.response_key], each) for each in results))
+    }:  # again, as an answer may let the next question be asked
+        results = generator.generate([*map(_task, missing.values())])
+        answers = [
+            RecordResponse(missing[each.response_key], each) for batch in results for each in batch
+        ]
+        state = rehearse(state, *answers)
+    return state
 
 
 def generate_with_consent(
@@ -181,8 +192,8 @@ def generate_with_consent(
         NothingReadable: An entrant gave one empty text after the other, and more of it are missing.
     """
     close_abandoned_requests(recorder)
-    missing = missing_responses(recorder.state, prompts, retry)[: spending.limit]
-    requests = [endpoints.Request(cell.entrant, cell.prompt.text) for cell in missing]
+    missing = responses_to_come(recorder.state, prompts, retry)[: spending.limit]
+    requests = [endpoints.Request(cell.entrant, cell.text) for cell in missing]
     consent.approve_requests(recorder, requests, book, spending, console)
     billing = LedgerBilling(recorder, book.table, spending.max_usd, console.tell)
     done = generate_missing(

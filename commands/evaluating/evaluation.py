@@ -27,6 +27,7 @@ from commands.evaluating.samples import (
 from commands.evaluating.user_code import blame_evaluation
 from commands.evaluating.values import Item, Scores, require_boolean, require_reduce, require_text
 from commands.settings.sections import EvaluationOptions, Reduce
+from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
     EvaluationKind,
     ItemRegistered,
@@ -36,7 +37,6 @@ from ledger.events.evaluations import (
     UnscorableReason,
     WayOfAsking,
 )
-from ledger.events.options import Messages
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 

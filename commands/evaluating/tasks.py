@@ -22,6 +22,7 @@ from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.values import ComparisonItem, Item, Scores, reduce_scores
 from commands.settings.sections import EvaluationOptions, Reduce
+from ledger.events.conversations import Messages
 from ledger.events.evaluations import (
     AnswerObserved,
     ChoicesObserved,
@@ -32,7 +33,6 @@ from ledger.events.evaluations import (
     TaskReference,
     TaskResults,
 )
-from ledger.events.options import Messages
 from ledger.events.registration import Entrant
 from ledger.identity import Digest, Json
 

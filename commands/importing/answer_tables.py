@@ -21,7 +21,13 @@ from commands.importing.labelled_pairs import (
     answer_columns,
     labelled_pairs,
 )
-from commands.importing.prompts import COLUMNS, columns_by_field, other_columns, prompts_of_rows
+from commands.importing.prompts import (
+    ASKED,
+    COLUMNS,
+    columns_by_field,
+    other_columns,
+    prompts_of_rows,
+)
 from commands.settings.inputs import with_defaults
 
 _SUFFIXES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"})
@@ -146,7 +152,10 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
     else:  # a row for each system's answer
         others = {field: [each for each in of if each != text] for field, of in COLUMNS.items()}
         column = columns_by_field(path, header, others)
-        firsts = {record.fields.get(column["text"]): record for record in reversed(records)}
+        asked = [name for field, name in column.items() if field in ASKED]
+        firsts = {
+            str([each.fields.get(name) for name in asked]): each for each in reversed(records)
+        }
         bad = [row for row in rows if isinstance(row, BadRow)]
         prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)
         models = dict.fromkeys(record.fields.get(model) for record in records)

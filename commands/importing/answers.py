@@ -4,33 +4,54 @@ The entrant's identity is the content of its answers to the bank's prompts. The 
 and other columns do not matter; a corrected answer makes it another version of the entrant.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, counted, first_lines, joined_names
-from commands.importing.formats.answers import AnswerRow, answer_rows
+from commands.importing.formats.answers import AnswerRow, answer_rows, texts_of
 from commands.importing.formats.files import OpenParquet, reading, records_of
-from commands.importing.formats.rows import BadRow, InvalidFields, Sheet
+from commands.importing.formats.rows import BadRow, InvalidFields, Sheet, unpacked
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from commands.settings.sections import RecordedSection
+from ledger.events.conversations import Messages, asked_so_far, n_answers
 from ledger.events.registration import Entrant, Prompt
 from ledger.identity import Digest, EntrantId, digest_of, digest_of_bytes
 from projections.tournament.estimate import BYTES_PER_TOKEN, n_bytes
 
+Asked: TypeAlias = str | Messages
+
 
 class RecordedAnswers(NamedTuple):
-    """The answers of a file to the bank's prompts, by the prompts' texts."""
+    """The answers of a file to the bank's prompts, by what is asked.
 
-    by_prompt: Mapping[str, AnswerRow]
+    That is a prompt's text, or a conversation up to a question, answers of the file included.
+    """
+
+    by_prompt: Mapping[Asked, AnswerRow]
     file: Path
     file_digest: Digest
 
     @property
     def digest(self) -> Digest:
         """Digest of what was answered to which text."""
-        return digest_of(sorted((prompt, row.text) for prompt, row in self.by_prompt.items()))
+        said = ((asked, row.text) for asked, row in self.by_prompt.items())
+        return digest_of(sorted(said, key=lambda pair: (isinstance(pair[0], tuple), pair)))
+
+    def has_all(self, prompt: Prompt) -> bool:
+        """Say whether it has an answer to each question of a prompt."""
+        answers: tuple[str, ...] = ()
+        for _ in range(n_answers(prompt.turns)):
+            row = self.by_prompt.get(_asked(prompt, answers))
+            if row is None or row.text is None:
+                return False
+            answers = (*answers, row.text)
+        return True
+
+
+def _asked(prompt: Prompt, answers: tuple[str, ...]) -> Asked:
+    return asked_so_far(prompt.turns, answers) if prompt.turns else prompt.text
 
 
 class _FoundAnswer(NamedTuple):
@@ -72,10 +93,9 @@ def read_answers(
     file = folder / section.responses
     with reading(file):
         digest = digest_of_bytes(file.read_bytes())
-    texts = {prompt.text: prompt.text for prompt in bank}
-    texts |= {prompt.prompt_id: prompt.text for prompt in bank}  # an id comes first
+    named = _by_name(bank)
     bad: list[str] = []
-    found: dict[str, _FoundAnswer] = {}
+    found: dict[Asked, _FoundAnswer] = {}
     models: Counter[str] = Counter()
     n_rows = 0
     for line, row in _rows(file, section.column, open_parquet, bad):
@@ -83,15 +103,21 @@ def read_answers(
         if section.model not in {None, row.model}:
             continue
         n_rows += 1
-        prompt = next((texts[name] for name in row.prompts if name in texts), None)
-        if prompt is None or row.text is None:
+        prompt = next((named[name] for name in row.prompts if name in named), None)
+        if prompt is None:
             continue
-        first = found.setdefault(prompt, _FoundAnswer(line, row))
-        if first.row.model != row.model:
-            bad.append(f"{line}: {_choose_model(models)}")
-        elif first.row.text != row.text:
-            why = f"another answer to the prompt of row {first.line}; keep one of them"
-            bad.append(f"{line}: {why}")
+        n_more = len(row.turns) - n_answers(prompt.turns)
+        if n_more > 0 and not row.may_go_on:
+            why = f"{len(row.turns)} answers, but the prompt asks for {len(row.turns) - n_more}"
+            bad.append(f"{line}: {why}; give each question one")
+            continue
+        for asked, answer in _answers_to(prompt, row):
+            first = found.setdefault(asked, _FoundAnswer(line, answer))
+            if first.row.model != row.model:
+                bad.append(f"{line}: {_choose_model(models)}")
+            elif first.row.text != answer.text:
+                why = f"another answer to the prompt of row {first.line}; keep one of them"
+                bad.append(f"{line}: {why}")
     if bad:
         raise ConfigurationError(
             [*first_lines([f"{file}:{each}" for each in bad], len(bad), "row")]
@@ -99,6 +125,32 @@ def read_answers(
     if not found:
         raise ConfigurationError([f"{file}: {_none_found(section, n_rows, models)}"])
     return RecordedAnswers({name: each.row for name, each in found.items()}, file, digest)
+
+
+def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
+    """Return the prompts by what may name them: an id, the text, or a question of one alone."""
+    questions: defaultdict[str, set[Prompt]] = defaultdict(set)
+    for prompt in bank:
+        for role, content in prompt.turns:
+            if role == "user":
+                questions[content].add(prompt)
+    named = {question: each for question, (each, *more) in questions.items() if not more}
+    named |= {prompt.text: prompt for prompt in bank}
+    return named | {prompt.prompt_id: prompt for prompt in bank}
+
+
+def _answers_to(prompt: Prompt, row: AnswerRow) -> Iterator[tuple[Asked, AnswerRow]]:
+    """Yield what a row answers to each question of a prompt; what it lacks is left out."""
+    n = n_answers(prompt.turns)
+    texts = row.turns or (n > 1 and texts_of(unpacked(row.text))) or (row.text,)
+    if n > 1:  # what is counted is of all together
+        row = row._replace(n_prompt_tokens=None, n_generated_tokens=None, elapsed_s=None)
+    answers: tuple[str, ...] = ()
+    for text in texts[:n]:
+        if text is None:
+            return
+        yield _asked(prompt, answers), row._replace(text=text)
+        answers = (*answers, text)
 
 
 def _rows(
@@ -138,7 +190,7 @@ def _none_found(section: RecordedSection, n_rows: int, models: Counter[str]) -> 
 
 def unanswered(answers: RecordedAnswers, bank: Sequence[Prompt]) -> str | None:
     """Return which prompts of a bank a file has no answer to; None: it has all."""
-    lacking = [prompt.prompt_id for prompt in bank if prompt.text not in answers.by_prompt]
+    lacking = [prompt.prompt_id for prompt in bank if not answers.has_all(prompt)]
     if not lacking:
         return None
     prompts = counted(len(lacking), "prompt")
@@ -172,7 +224,7 @@ class RecordedGenerator:
 
 
 def _result(task: GenerationTask, answers: RecordedAnswers) -> GeneratedText | GenerationFailure:
-    row = answers.by_prompt.get(task.prompt_text)
+    row = answers.by_prompt.get(task.messages or task.prompt_text)
     if row is None or row.text is None:
         why = f"{answers.file.name} has no answer to this prompt"
         return GenerationFailure(task.response_key, "not_recorded", why)

@@ -8,11 +8,14 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.files import csv_sheet
-from commands.importing.formats.rows import BadRow, Record
+from commands.importing.formats.rows import BadRow, Record, is_missing, unpacked
 from commands.settings.inputs import read_text, with_defaults, with_lines
+from commands.settings.turns import FORMS, with_turns
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "text": ("prompt", "text", "question", "instruction"),
+    "messages": ("messages",),
+    "turns": ("turns",),
     "gold_answer": ("gold_answer", "gold", "reference", "answer"),
     "prompt_id": ("prompt_id", "id"),
     "source": ("source",),
@@ -20,6 +23,8 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "category": ("category",),
 }
 """The columns that may hold each field of a prompt, the first that is there."""
+ASKED: Final = frozenset({"text", *FORMS})
+"""The fields of which a prompt has one."""
 
 
 class PromptTable(NamedTuple):
@@ -55,7 +60,7 @@ def columns_by_field(
         faults = [f"{path}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice]
         raise ConfigurationError(faults)
     column = {field: found for field, of in columns.items() if (found := _first(names, of))}
-    if "text" not in column:
+    if not ASKED & column.keys():
         there = ", ".join(names.values()) or "nothing"
         raise ConfigurationError(
             [f"{path}:1: no column holds the prompts; name one 'prompt' (there: {there})"]
@@ -96,15 +101,31 @@ def _prompts(
         if isinstance(row, BadRow):
             faulty.setdefault(row.why, []).append(row.line)
             continue
-        cells = {field: str(row.fields[name]).strip() for field, name in column.items()}
-        prompt = with_defaults({field: cell for field, cell in cells.items() if cell})
-        if not cells["text"]:
+        cells = {field: _cell(field, row.fields.get(name)) for field, name in column.items()}
+        given = {field: cell for field, cell in cells.items() if cell}
+        if not ASKED & given.keys():
             faulty.setdefault("this row has no prompt; remove it", []).append(row.line)
-        elif first.setdefault(prompt["prompt_id"], row.line) != row.line:
-            what = f"the id {prompt['prompt_id']!r}" if "prompt_id" in column else "the prompt"
-            fault = f"{what} is that of line {first[prompt['prompt_id']]}; remove one of them"
+            continue
+        try:
+            whole = with_defaults(with_turns(given))
+        except ConfigurationError as error:
+            for fault in error.faults:
+                faulty.setdefault(fault, []).append(row.line)
+            continue
+        if first.setdefault(whole["prompt_id"], row.line) != row.line:
+            what = f"the id {whole['prompt_id']!r}" if "prompt_id" in column else "the prompt"
+            fault = f"{what} is that of line {first[whole['prompt_id']]}; remove one of them"
             faulty.setdefault(fault, []).append(row.line)
-        else:
-            yield prompt
+        else:  # a bank has a conversation as it was given
+            unsaid = ASKED - given.keys()
+            yield {name: value for name, value in (whole | given).items() if name not in unsaid}
     if faulty:
         raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
+
+
+def _cell(field: str, value: object) -> object:
+    """Return what a cell says; a conversation is a list, in a CSV as JSON."""
+    if field in FORMS:
+        found = unpacked(value)
+        return found if isinstance(found, list) else None
+    return "" if is_missing(value) and not isinstance(value, str) else str(value).strip()

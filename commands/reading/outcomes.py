@@ -14,6 +14,7 @@ from typing import Final
 from immutables import Map
 
 from ledger.events import judging
+from ledger.events.conversations import n_answers
 from ledger.events.imports import LedgerMerged
 from ledger.events.redaction import EventRedacted
 from ledger.events.registration import Registered, TournamentOpened
@@ -67,10 +68,29 @@ def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None
     cells = planned_responses(own, [prompt.prompt_id for prompt in own.bank])
     missing = {cell.response_key for cell in cells}.difference(own.responses)
     state = advance(own, _of_all(ledger, own, missing, last))
+    state = _with_later_answers(ledger, state, missing, last)
     state = replace(state, newest=_newest(ledger, stream, last))
     if not is_upset:
         state.trust(queries_on_record(state))
     return _with_verdicts(ledger, state, last)
+
+
+def _with_later_answers(
+    ledger: Ledger, state: Tournament, sought: AbstractSet[Digest], last: int
+) -> Tournament:
+    """Add other tournaments' answers to later questions: the answers before name them."""
+    several = [prompt.prompt_id for prompt in state.bank if n_answers(prompt.turns) > 1]
+    while missing := {each.response_key for each in planned_responses(state, several)}.difference(
+        state.responses, sought
+    ):
+        sought |= missing
+        keys = (
+            key_named(stream, "ResponseGenerated", [key])
+            for stream in ledger.streams()
+            for key in missing
+        )
+        state = with_answers(state, ledger.find(keys, until=last))
+    return state
 
 
 def _with_verdicts(ledger: Ledger, state: Tournament, last: int) -> Tournament:

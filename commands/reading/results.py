@@ -43,7 +43,7 @@ from projections.results.money import EntrantSpendRow, SpendRow
 from projections.results.outcomes import OutcomeRow, ResponseRow
 from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
 from projections.tournament.compared import Compared
-from projections.tournament.matches import planned_responses
+from projections.tournament.matches import planned_responses, shown_response
 from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.spend import Spend, SpendKey, spend_of
 from projections.tournament.state import Tournament
@@ -154,7 +154,7 @@ def outcome_rows(compared: Iterable[Compared]) -> Iterator[OutcomeRow]:
 def response_rows(state: Tournament) -> Iterator[ResponseRow]:
     """Yield every planned response, missing ones included."""
     for cell in planned_responses(state, [prompt.prompt_id for prompt in state.bank]):
-        found = state.responses.get(cell.response_key)
+        found = shown_response(state, cell)
         yield ResponseRow(
             prompt=cell.prompt.prompt_id,
             entrant=cell.entrant.entrant_id,

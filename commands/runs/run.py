@@ -34,7 +34,7 @@ from ledger.recorded import Recorded
 from ledger.storage.files import cannot_write, write_files, write_whole
 from projections.artifacts.files import files_of
 from projections.artifacts.results import Results, results_of
-from projections.tournament.remaining import missing_responses
+from projections.tournament.remaining import missing_responses, responses_to_come
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 
@@ -192,7 +192,8 @@ def run_tournament(
     if missing := missing_responses(recorder.state, prompts):
         entrants = {cell.entrant.entrant_id for cell in missing}
         _require_ready(judging, settings, entrants, reach, console)
-        requests = [Request(cell.entrant, cell.prompt.text) for cell in missing]
+        to_come = responses_to_come(recorder.state, prompts)
+        requests = [Request(cell.entrant, cell.text) for cell in to_come]
         options = session.agreed_to_all(recorder, judging, requests, book, console)
     generated = generate_with_consent(
         recorder, prompts, backends.generator, book, options.spending, console

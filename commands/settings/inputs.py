@@ -26,6 +26,7 @@ import rubrics
 from commands.errors import ConfigurationError, fault_of_pydantic, place_and_fault
 from commands.settings.sections import Section
 from commands.settings.toml import UTF16, closest, looks_utf16, nearest, no_utf8, parsed
+from commands.settings.turns import with_turns
 from ledger.events.registration import Instructions, Prompt, Rubric, ScoreScale
 from ledger.identity import Dimension, digest_of_bytes
 
@@ -170,7 +171,7 @@ def _prompt(line: str) -> Prompt:
         kind = next(name for of, name in _KINDS.items() if isinstance(found, of))
         raise ConfigurationError([f"a prompt is a JSON object, this is {kind}"])
     found.pop("_provenance", None)
-    record = with_defaults(found)
+    record = with_defaults(with_turns(found))
     if faults := [*_faulty_keys(record)]:
         raise ConfigurationError(faults)
     try:
@@ -230,25 +231,27 @@ def _id_of(text: str) -> str:
     return f"p_{digest_of_bytes(text.encode(errors=_KEPT))[:8]}"
 
 
-_TURNS: Final = frozenset({"messages", "conversation", "conversations", "turns", "dialogue"})
-"""How other programs call the turns of a prompt."""
+_TURNS: Final = frozenset({"conversation", "conversations", "dialogue", "system"})
+"""How other programs call the messages of a prompt, or one of them."""
 
 
 def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
     """Yield which keys of a prompt are unknown, and which are missing and not misspelt."""
-    known = (*_FIELDS, "prompt")
+    known = (*_FIELDS, *_SAY_TEXT)
     unknown = [key for key in record if key not in _FIELDS]
     meant = {key: "text" if key in _TURNS else closest(key, known) for key in unknown}
     for key in meant:
         if key == "prompt":  # read as `text` where that is missing
             yield "the question stands twice, as 'prompt' and as 'text'; keep one"
         elif key in _TURNS:
-            remedy = "write the question as 'text', a system prompt as `system` of each entrant"
-            yield f"{key!r}: a prompt is one text today, not a list of messages; {remedy}"
+            remedy = "write the turns of a conversation, a system prompt first, as 'messages'"
+            yield f"unknown field {key!r}; {remedy}"
         else:
             yield f"unknown field {key!r}{nearest(key, known)}"
+    misspelt = {*meant.values()}
     for name, field in _FIELDS.items():
-        if field.required and name not in record and not {name, "prompt"} & {*meant.values()}:
+        says = _SAY_TEXT if name == "text" else {name}
+        if field.required and name not in record and not says & misspelt:
             yield f"{name!r} is missing"
     for name, value in record.items():
         texts = value if isinstance(value, list) else [value]
@@ -256,6 +259,8 @@ def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
             yield f"{name!r} has {half[0]!a}, half of a surrogate pair, which is no character"
 
 
+_SAY_TEXT: Final = frozenset({"text", "prompt", "messages", "turns"})
+"""The keys that may say what is asked."""
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -277,6 +282,7 @@ class FrontMatter(Section):
 
     needs_gold: bool
     shows_expected_behavior: bool = False
+    turns: Literal["last", "all"] = "last"  # which of an entrant's answers are judged
 
 
 class ScoringFrontMatter(Section):
@@ -316,6 +322,7 @@ def read_rubric(path: Path, dimension: Dimension) -> Rubric:
         needs_gold=front_matter.needs_gold,
         shows_expected_behavior=front_matter.shows_expected_behavior,
         text=text,
+        turns="all" if front_matter.turns == "all" else msgspec.UNSET,
     )
 
 

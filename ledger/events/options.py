@@ -1,6 +1,6 @@
 """How an entrant is prompted and sampled."""
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -8,9 +8,6 @@ from ledger.events.values import Ordinal, Positive, Probability, Value
 
 PLACE: Final = "{prompt}"
 """Stands for the prompt in the text around it."""
-
-Messages: TypeAlias = tuple[tuple[str, str], ...]
-"""The turns of a chat: a role, as system, user or assistant, and what it says."""
 
 
 class EntrantOptions(Value, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,13 +6,17 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
+from ledger.events.conversations import Messages
 from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions
 from ledger.events.values import Count, Fact, FilledText, Ordinal, Positive, Value
 from ledger.identity import Digest, Dimension, EntrantId, Json, JudgeId, PromptId, digest_of
 
 
 class Prompt(Value, frozen=True):
-    """One task text, with its gold answer and expected behaviour if known."""
+    """One task text, with its gold answer and expected behaviour if known.
+
+    Of a conversation the text is its transcript, and the turns are what entrants are sent.
+    """
 
     prompt_id: PromptId
     source: str
@@ -22,6 +26,12 @@ class Prompt(Value, frozen=True):
     gold_answer: str | None = None
     expected_behavior: Literal["hedge", "answer", "abstain"] | None = None
     category: str | None = None
+    messages: Messages | UnsetType = UNSET  # of a conversation; else not stored
+
+    @property
+    def turns(self) -> Messages:
+        """The turns of a conversation; none of a plain text."""
+        return self.messages or ()
 
 
 class ScoreScale(Value, frozen=True):
@@ -39,6 +49,7 @@ class Rubric(Value, frozen=True, kw_only=True, dict=True, gc=True):
     shows_expected_behavior: bool = False
     text: str
     scale: ScoreScale | UnsetType = UNSET  # of scores; not stored where responses are compared
+    turns: Literal["all"] | UnsetType = UNSET  # of several answers; not stored for the last alone
 
     @property
     def guidance(self) -> str:

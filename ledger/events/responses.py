@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from ledger.events.conversations import Messages
 from ledger.events.money import Usage
 from ledger.events.values import Count, Duration, Fact, Probability, Seed32, Value
 from ledger.identity import Digest, EntrantId, PromptId, digest_of
@@ -22,14 +23,15 @@ ResponseFailureReason = Literal[
 
 
 def response_key(
-    entrant_digest: Digest, prompt_text: str, *, seed: int | None, sample: int
+    entrant_digest: Digest, asked: str | Messages, *, seed: int | None, sample: int
 ) -> Digest:
     """Identify a response by everything that determines it; without sampling there is no seed.
 
-    The entrant's digest covers the chat template, so it and the raw text fix the rendered text. The
+    What is asked is a text, or a conversation up to here, with the entrant's own answers in it. The
+    entrant's digest covers the chat template, so it and the raw text fix the rendered text. The
     gold answer is not included: correcting one asks the judge again, never the entrant.
     """
-    return digest_of([entrant_digest, prompt_text, seed, sample])
+    return digest_of([entrant_digest, asked, seed, sample])
 
 
 class Diagnostics(Value, frozen=True, kw_only=True):
@@ -72,6 +74,7 @@ class ResponseGenerated(Fact, frozen=True):
     diagnostics: Diagnostics | None = None  # of a Hydra
     imported_from: Digest | None = None  # SHA-256 of the file; None: generated here
     # not stored where there is none:
+    follows: Digest | UnsetType = UNSET  # its answer to the question before, in a conversation
     reasoning: str | UnsetType = UNSET  # what a server gives beside the answer; no judge sees it
     attention: str | UnsetType = UNSET  # its implementation in weights on this machine, as "sdpa"
 

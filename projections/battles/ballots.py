@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from ledger.events.imports import BattlesImported, ImportedBattle, VoteSample, Winner
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId, digest_of
-from projections.tournament.matches import Pairing, pairings
+from projections.tournament.matches import Pairing, pairings, shown_response
 from projections.tournament.settlement import settle_verdicts
 from projections.tournament.state import Tournament
 
@@ -81,8 +81,7 @@ def _ballot(tournament: Tournament, pairing: Pairing, draw: Digest) -> Ballot | 
     first, second = pairing.a, pairing.b
     if int(draw[-1], 16) % 2:
         first, second = second, first
-    a = tournament.responses.get(first.response_key)
-    b = tournament.responses.get(second.response_key)
+    a, b = shown_response(tournament, first), shown_response(tournament, second)
     if a is None or b is None or a.text == b.text:
         return None
     return Ballot(pairing, a, b, first.entrant.entrant_id, second.entrant.entrant_id)

@@ -7,7 +7,7 @@ from ledger.events.judging import FailureReason, Order, Verdict
 from ledger.events.registration import JudgeSettings, Prompt
 from ledger.events.responses import ResponseFailed, ResponseGenerated
 from ledger.identity import EntrantId
-from projections.tournament.matches import Pairing, PlannedResponse
+from projections.tournament.matches import Pairing, PlannedResponse, shown_response
 from projections.tournament.settlement import (
     Settlement,
     failure_of,
@@ -77,7 +77,7 @@ def battle_details(
 
 def _side(tournament: Tournament, cell: PlannedResponse) -> BattleSide:
     key = cell.response_key
-    response = tournament.responses.get(key)
+    response = shown_response(tournament, cell)
     failure = None if response else tournament.response_failures.get(key)
     return BattleSide(cell.entrant.entrant_id, response, failure)
 

@@ -13,8 +13,10 @@ from itertools import combinations, groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
+import msgspec
 import numpy as np
 
+from ledger.events.conversations import Messages, asked_so_far, n_answers, transcript
 from ledger.events.judging import Order, PairKey
 from ledger.events.registration import (
     Entrant,
@@ -105,6 +107,23 @@ class PlannedResponse(NamedTuple):
     prompt: Prompt
     seed: int
     response_key: Digest
+    asked: Messages = ()  # of a conversation: the turns so far, with the entrant's own answers
+    earlier: tuple[Digest, ...] = ()  # the keys of those
+
+    @property
+    def text(self) -> str:
+        """What is asked: the prompt's text, or the conversation so far."""
+        return transcript(self.asked) if self.asked else self.prompt.text
+
+    @property
+    def keys(self) -> tuple[Digest, ...]:
+        """The keys of the entrant's answers to a conversation's questions, this one the last."""
+        return (*self.earlier, self.response_key)
+
+    @property
+    def is_last(self) -> bool:
+        """Say whether it is the response to all of the prompt; else more questions follow."""
+        return len(self.earlier) + 1 == n_answers(self.prompt.turns)
 
 
 class Pairing(NamedTuple):
@@ -185,12 +204,47 @@ def planned_responses(
 
 
 def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -> PlannedResponse:
-    """Return the planned response of an entrant to a prompt."""
+    """Return the planned response of an entrant to a prompt.
+
+    In a conversation of several questions it is the response to the first without an answer, or to
+    the last: what is asked depends on the answers before.
+    """
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
-    drawn_by = seed if entrant.is_seeded else None
-    key = _response_key(entrant.digest, prompt.text, seed=drawn_by, sample=0)
-    return PlannedResponse(entrant, prompt, seed, key)
+    key_of = partial(
+        _response_key, entrant.digest, seed=seed if entrant.is_seeded else None, sample=0
+    )
+    if not prompt.turns:
+        return PlannedResponse(entrant, prompt, seed, key_of(prompt.text))
+    asked = asked_so_far(prompt.turns, ())
+    cell = PlannedResponse(entrant, prompt, seed, key_of(asked), asked)
+    answers: tuple[str, ...] = ()
+    is_redacted = False
+    while not cell.is_last and (found := tournament.responses.get(cell.response_key)):
+        answers = (*answers, found.text)
+        asked = asked_so_far(prompt.turns, answers)
+        is_redacted = is_redacted or found in tournament.redactions
+        # the key follows from the answers' texts; where one is gone, the next names the one before
+        key = _following(tournament, found.response_key) if is_redacted else key_of(asked)
+        if key is None:
+            break
+        cell = PlannedResponse(entrant, prompt, seed, key, asked, cell.keys)
+    return cell
+
+
+def _following(tournament: Tournament, response_key: Digest) -> Digest | None:
+    """Return the key of the response to the question after, in a conversation."""
+    responses = tournament.responses.values()
+    return next((each.response_key for each in responses if each.follows == response_key), None)
+
+
+def shown_response(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:
+    """Return a response as it is shown: the last of several answers, with all since the first."""
+    last = tournament.responses.get(cell.response_key)
+    if last is None or not cell.earlier:
+        return last
+    own = cell.asked[len(asked_so_far(cell.prompt.turns, ())) :]
+    return msgspec.structs.replace(last, text=transcript((*own, ("assistant", last.text))))
 
 
 def response_status(
@@ -240,7 +294,7 @@ def match_of(tournament: Tournament, pairing: Pairing, judge: JudgeSettings) -> 
     if opening is None:
         return None
     wording = wording_of(judge, opening.instructions, pairing.rubric, pairing.prompt)
-    a, b = (_readable(tournament, cell.response_key) for cell in (pairing.a, pairing.b))
+    a, b = (_readable(tournament, cell) for cell in (pairing.a, pairing.b))
     return _match(pairing, wording, a, b)
 
 
@@ -288,13 +342,19 @@ def matches(
     opening = tournament.opening
     if opening is None:
         return
-    readable = cache(partial(_readable, tournament))  # each is in many pairings
+    known: dict[tuple[Digest, ...], ResponseGenerated | None] = {}  # each is in many pairings
+
+    def shown(cell: PlannedResponse) -> ResponseGenerated | None:
+        if cell.keys not in known:
+            known[cell.keys] = _readable(tournament, cell)
+        return known[cell.keys]
+
     on_record = tournament.trusted_queries.get(judge.judge_id, {})
     planned = groupby(pairings(tournament, prompts), key=lambda each: (each.rubric, each.prompt))
     for (rubric, prompt), group in planned:
         wording = wording_of(judge, opening.instructions, rubric, prompt)
         for pairing in group:
-            a, b = readable(pairing.a.response_key), readable(pairing.b.response_key)
+            a, b = shown(pairing.a), shown(pairing.b)
             keys = on_record.get(pairing.names) if on_record else None
             yield pairing, _match(pairing, wording, a, b, keys)
 
@@ -312,10 +372,12 @@ def _match(
     return Match(pairing, a, b, wording, *keys)
 
 
-def _readable(tournament: Tournament, response_key: Digest) -> ResponseGenerated | None:
-    """Return a response that is there, with its text."""
-    found = tournament.responses.get(response_key)
-    return None if found is None or found in tournament.redactions else found
+def _readable(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:
+    """Return a response as it is shown, if it is there with all of its texts."""
+    answers = (tournament.responses.get(key) for key in cell.keys)
+    if any(answer is None or answer in tournament.redactions for answer in answers):
+        return None
+    return shown_response(tournament, cell)
 
 
 _N_NAMES: Final = 4  # of a pair, with which the key of an outcome begins

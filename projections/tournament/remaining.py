@@ -17,6 +17,7 @@ from projections.tournament.matches import (
     PlannedResponse,
     is_eligible,
     matches,
+    planned_response,
     planned_responses,
     response_status,
 )
@@ -106,14 +107,48 @@ def missing_responses(
         prompts: Those to respond to.
         retry: Failures for these reasons count as missing.
     """
-    missing: dict[Digest, PlannedResponse] = {}
-    for cell in planned_responses(tournament, prompts):
-        status, key = response_status(tournament, cell), cell.response_key
-        if status == "missing" or (
-            status == "failed" and tournament.response_failures[key].reason in retry
-        ):
-            missing.setdefault(key, cell)
-    return tuple(missing.values())
+    return _each_once(_missing(tournament, prompts, retry))
+
+
+def _missing(
+    tournament: Tournament, prompts: Collection[PromptId], retry: Collection[ResponseFailureReason]
+) -> list[PlannedResponse]:
+    failures = tournament.response_failures
+    return [
+        cell
+        for cell in planned_responses(tournament, prompts)
+        if (status := response_status(tournament, cell)) == "missing"
+        or (status == "failed" and failures[cell.response_key].reason in retry)
+    ]
+
+
+def _each_once(cells: Iterable[PlannedResponse]) -> tuple[PlannedResponse, ...]:
+    firsts: dict[Digest, PlannedResponse] = {}
+    for cell in cells:
+        firsts.setdefault(cell.response_key, cell)
+    return tuple(firsts.values())
+
+
+def responses_to_come(
+    tournament: Tournament,
+    prompts: Collection[PromptId],
+    retry: Collection[ResponseFailureReason] = (),
+    *,
+    longest: bool = True,
+) -> tuple[PlannedResponse, ...]:
+    """Return the missing responses, and those to the questions that follow in conversations.
+
+    What is asked then depends on answers that are not there yet: they are as long as may be, or
+    with `longest=False` one line each.
+    """
+    cells = _missing(tournament, prompts, retry)
+    found = [*cells]
+    while cells := [cell for cell in cells if not cell.is_last]:
+        imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in cells}
+        tournament = replace(tournament, responses=tournament.responses.update(imagined))
+        cells = [planned_response(tournament, cell.entrant, cell.prompt) for cell in cells]
+        found += cells
+    return _each_once(found)
 
 
 def open_queries(
@@ -146,8 +181,7 @@ def awaited_queries(
 
     With `longest=False`, as if each were one line: a lower bound of the cost.
     """
-    cells = planned_responses(tournament, prompts)
-    missing = [cell for cell in cells if response_status(tournament, cell) == "missing"]
+    missing = responses_to_come(tournament, prompts, longest=longest)
     imagined = {cell.response_key: _imagined_response(cell, longest=longest) for cell in missing}
     answered = replace(tournament, responses=tournament.responses.update(imagined))
     waiting = {cell.prompt.prompt_id for cell in missing}

@@ -220,6 +220,7 @@ def _settings(judge: JudgeSettings) -> Mapping[str, object]:
     return {"provider": judge.company, "model": judge.model, **dict(judge.parameters)}
 
 
-def _shown(rubric: Rubric) -> tuple[str, bool, bool]:
+def _shown(rubric: Rubric) -> tuple[str, bool, bool, bool]:
     """Return what of a rubric a judge is shown, or decides on what it is shown."""
-    return rubric.guidance, rubric.needs_gold, rubric.shows_expected_behavior
+    all_turns = rubric.turns == "all"
+    return rubric.guidance, rubric.needs_gold, rubric.shows_expected_behavior, all_turns

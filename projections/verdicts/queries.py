@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from ledger.events.conversations import n_answers
 from ledger.events.judging import Order, Verdict, VerdictReceived, query_key
 from ledger.events.registration import Instructions, JudgeSettings, Prompt, Rubric, ScoreScale
 from ledger.identity import Digest, Json, digest_of, digest_of_bytes
@@ -174,8 +175,26 @@ def wording_of(
         question=prompt.text,
         gold_answer=gold,
         stretches=(*stretches, f"{behavior}\n\n<<< response A "),
-        demand=f"\n\nCompare response A and response B on {rubric.dimension} only,"
+        demand=f"{_about_conversation(prompt, rubric)}\n\n"
+        f"Compare response A and response B on {rubric.dimension} only,"
         f" {_DEMANDS[judge.protocol]}",
+    )
+
+
+def _about_conversation(prompt: Prompt, rubric: Rubric) -> str:
+    """Say what the responses are, if they continue a conversation, and which count."""
+    if not prompt.turns:
+        return ""
+    if n_answers(prompt.turns) == 1:
+        return "\n\nThe question is a conversation. Each response is the next turn in it."
+    which = (
+        "Judge all of the assistant's answers."
+        if rubric.turns == "all"
+        else "Judge the assistant's last answer, in the light of what came before."
+    )
+    return (
+        "\n\nThe question has all turns of the user. Each response has the assistant's answers to"
+        f" them, in turn. {which}"
     )
 
 

@@ -24,7 +24,8 @@ from commands.ports import (
     GenerationTask,
     NoReply,
 )
-from ledger.events.options import EntrantOptions, Messages
+from ledger.events.conversations import Messages
+from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
 from ledger.events.requests import ParameterRefused, ServerFacts
 from ledger.identity import EntrantId, Json

@@ -12,7 +12,8 @@ from transformers import PreTrainedTokenizerBase
 from commands.backends.remote.bodies import first_line
 from commands.entrants.chats import as_json, prompt_messages, without_system
 from commands.errors import WeightsError
-from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions, Messages
+from ledger.events.conversations import Messages
+from ledger.events.options import DEFAULT_OPTIONS, EntrantOptions
 
 ASKED, ANSWERED = "tourney-probe-question", "tourney-probe-answer"
 

@@ -5,9 +5,13 @@ columns have one of several usual names.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
-from commands.importing.formats.rows import Cells, Fields, InvalidFields, is_missing
+from commands.errors import ConfigurationError
+from commands.importing.formats.agent_runs import is_run, run_text
+from commands.importing.formats.rows import Cells, Fields, InvalidFields, is_missing, unpacked
+from commands.settings.turns import FORMS, with_turns
 
 TEXTS: Final = ("response", "output", "answer", "completion", "response_text")
 """The columns that may hold an answer; the first that is there does."""
@@ -29,6 +33,8 @@ class AnswerRow(NamedTuple):
     n_generated_tokens: int | None = None
     elapsed_s: float | None = None
     p_correct: float | None = None  # the model's own estimate
+    turns: tuple[str, ...] = ()  # the answers to a conversation's questions, where it has several
+    may_go_on: bool = False  # whether there may be answers to questions that a bank lacks
 
 
 def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow]:
@@ -61,10 +67,13 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
     said = cells.fields.get("diagnostics")  # of tap's cache
     n_tokens = Cells(said).optional_count("n_tokens_generated") if isinstance(said, dict) else None
     asked = [cells.text(name) for name in _ASKED if name != column and not cells.lacks(name)]
+    asked += _conversation(cells.fields)
     ids = [cells.text(name) for name in _IDS if not cells.lacks(name)]
+    value = cells.fields.get(column)
+    turns = texts_of(value)
     return AnswerRow(
         prompts=(*ids, *asked),
-        text=_text(cells.fields.get(column), column),
+        text=_text(turns[0] if turns else value, column),
         asked=asked[0] if asked else None,
         model=None if model is None else cells.text(model),
         finish_reason=cells.optional_text("finish_reason"),
@@ -72,7 +81,22 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
         n_generated_tokens=n_tokens or cells.optional_count("completion_tokens"),
         elapsed_s=cells.optional_number("seconds"),
         p_correct=cells.optional_share("p_correct"),
+        turns=turns,
     )
+
+
+def texts_of(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, one for each question of a conversation; of others none."""
+    texts = value if isinstance(value, list) else []
+    return tuple(texts) if all(isinstance(each, str) for each in texts) else ()
+
+
+def _conversation(fields: Fields) -> Iterator[str]:
+    """Yield the prompt's conversation as its bank reads it, if a row has it."""
+    given = {form: unpacked(fields[form]) for form in FORMS if not is_missing(fields.get(form))}
+    if given:
+        with suppress(ConfigurationError):
+            yield str(with_turns(given)["text"])
 
 
 def _tourney(cells: Cells) -> Iterator[AnswerRow]:
@@ -121,11 +145,17 @@ def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
 
 
 def _mt_bench(cells: Cells) -> Iterator[AnswerRow]:
-    """Read the first turn of FastChat's `model_answer`, and of arena-hard's v0.1."""
+    """Read FastChat's `model_answer`, and arena-hard's of v0.1."""
     choices = cells.structured("choices", list[dict[str, object]])
     turns = choices[0].get("turns") if choices else None
-    text = _content(turns[0]) if isinstance(turns, list) and turns else None
-    yield AnswerRow((cells.text("question_id"),), text, model=cells.text("model_id"))
+    texts = [_content(turn) for turn in turns] if isinstance(turns, list) else []
+    yield AnswerRow(
+        (cells.text("question_id"),),
+        texts[0] if texts else None,
+        model=cells.text("model_id"),
+        turns=texts_of(texts),
+        may_go_on=True,
+    )
 
 
 def _content(turn: object) -> str | None:
@@ -204,9 +234,11 @@ def _table(cells: Cells, name: str) -> dict[str, object]:
 
 
 def _text(value: object, name: str) -> str | None:
-    """Return an answer; a number becomes its digits, and null is none."""
+    """Return an answer; a number becomes its digits, an agent's run one text, and null is none."""
     if value is None:
         return None
+    if isinstance(run := unpacked(value), list) and is_run(run):
+        return run_text(run)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return None if value != value else str(value)  # noqa: PLR0124  # NaN stands for null
     if isinstance(value, str):

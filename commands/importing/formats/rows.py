@@ -4,6 +4,7 @@ A CSV file has texts only, and empty ones for missing values; JSON and Parquet h
 null or NaN for missing values.
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -261,6 +262,17 @@ def _is_unicode(value: str) -> bool:
 def is_missing(value: object) -> bool:
     """Return whether a value stands for a missing one."""
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def unpacked(value: object) -> object:
+    """Return the list that a cell holds as JSON, as in a CSV; of any other cell itself."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return found if isinstance(found, list) else value
 
 
 def shorten(value: object) -> str:

@@ -26,7 +26,9 @@ from commands.ports import (
 )
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import PriceBook
-from ledger.identity import PromptId
+from ledger.events.conversations import transcript
+from ledger.events.options import EntrantOptions
+from ledger.identity import PromptId, StreamId
 from ledger.store import Ledger
 from tests.support.builders.commands import (
     P1,
@@ -98,6 +100,74 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(ledger: Ledger, recorder: R
     assert done == GenerationSummary(n_missing=1, n_generated=1, n_failed=0)
     assert asked(second) == [("tuned", "Question p2?")]
     assert types_of(ledger).count("ResponseGenerated") == 4
+
+
+TALK = (("system", "Be brief."), ("user", "One?"), ("user", "Two?"))
+
+
+@pytest.fixture
+def talk(ledger: Ledger) -> Recorder:
+    """Give a tournament of two questions in a row, whose second entrant has a prompt of its own."""
+    options = EntrantOptions(system="You are kind.", prompt_format="Q: {prompt}")
+    recorder = Recorder(ledger, StreamId("talk"))
+    asked = prompt("p1", text=transcript(TALK), messages=TALK)
+    entrants = [entrant("base"), entrant("tuned", options=options)]
+    recorder.record(open_tournament(opened(prompts=[asked], entrants=entrants)))
+    return recorder
+
+
+def one_word(task: GenerationTask) -> str:
+    """Answer by the number of turns so far."""
+    return f"{task.entrant.entrant_id} {len(task.messages)}"
+
+
+def test_a_conversation_is_sent_turn_by_turn_with_the_entrants_own_answers(talk: Recorder) -> None:
+    """An entrant's system prompt comes before the prompt's; its format is around the question."""
+    generator = ScriptedGenerator(one_word)
+
+    done = generate(talk, generator)
+
+    assert done == GenerationSummary(n_missing=4, n_generated=4, n_failed=0)
+    assert {task.entrant.entrant_id: task.messages for task in generator.asked[2:]} == {
+        "base": (*TALK[:2], ("assistant", "base 2"), TALK[2]),
+        "tuned": (
+            ("system", "You are kind.\n\nBe brief."),
+            ("user", "One?"),
+            ("assistant", "tuned 2"),
+            ("user", "Q: Two?"),
+        ),
+    }
+
+
+def test_a_conversation_that_was_cut_off_goes_on_with_the_next_question(
+    ledger: Ledger, talk: Recorder
+) -> None:
+    """Each answer is on the ledger before the question after it is sent."""
+    first = ScriptedGenerator(one_word)
+    generate(talk, first, limit=3)
+    second = ScriptedGenerator(one_word)
+
+    done = generate(Recorder(ledger, StreamId("talk")), second)
+
+    assert done == GenerationSummary(n_missing=1, n_generated=1, n_failed=0)
+    assert [task.messages[-1] for task in second.asked] == [("user", "Q: Two?")]
+    keys = [task.response_key for task in (*first.asked, *second.asked)]
+    assert len(set(keys)) == len(keys) == 4
+
+
+def test_no_further_question_is_sent_to_who_failed_at_one(talk: Recorder) -> None:
+    """It has no answer to go on from; the other goes on."""
+    generator = ScriptedGenerator(
+        lambda task: (
+            GenerationFailure(task.response_key, "rejected", "too long")
+            if task.entrant.entrant_id == "base"
+            else one_word(task)
+        )
+    )
+
+    done = generate(talk, generator)
+
+    assert done == GenerationSummary(n_missing=4, n_generated=2, n_failed=1)
 
 
 def test_without_anything_owed_no_generator_is_made(recorder: Recorder) -> None:

@@ -100,3 +100,31 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the option that names it."""
     with pytest.raises(ConfigurationError, match=r"there is no such CSV file; correct --from-csv$"):
         read_prompts(tmp_path / "none.csv")
+
+
+def test_a_cell_may_hold_a_conversation_as_json(tmp_path: Path) -> None:
+    """Beside rows with a text; the bank has it as it was given, under an id of its own."""
+    (tmp_path / "prompts.csv").write_text(
+        'prompt,turns,messages\nWhy?,,\n,"[""One?"", ""Two?""]",\n'
+        ',,"[{""role"": ""system"", ""content"": ""Be brief.""}, {""role"": ""user"", ""content"":'
+        ' ""One?""}]"\n',
+        encoding="utf-8",
+    )
+
+    plain, turns, messages = read_prompts(tmp_path / "prompts.csv").prompts
+
+    assert (plain["text"], turns["turns"]) == ("Why?", ["One?", "Two?"])
+    assert messages["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "One?"},
+    ]
+    assert not {"text", "messages"} & turns.keys()
+    assert len({str(each["prompt_id"]) for each in (plain, turns, messages)}) == 3
+
+
+def test_a_cell_that_no_entrant_could_answer_is_refused(tmp_path: Path) -> None:
+    """With its line, as in a bank."""
+    (tmp_path / "prompts.csv").write_text('turns\n"[""One?"", """"]"\n', encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match=r"prompts.csv:2: turn 2 of 'turns' says nothing"):
+        read_prompts(tmp_path / "prompts.csv")

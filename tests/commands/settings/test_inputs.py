@@ -114,11 +114,9 @@ def test_a_note_of_provenance_is_not_part_of_the_prompt(tmp_path: Path) -> None:
         (line(text="half a pair: \ud800"), r"'text' has '\ud800', half of a surrogate pair"),
         (line(text="the other half: \udc00"), r"'text' has '\udc00', half of a surrogate pair"),
         (line(tags=["dose", "\udc00"]), r"'tags' has '\udc00', half of a surrogate pair"),
-        (
-            json.dumps({"messages": [{"role": "user"}]}),
-            "'messages': a prompt is one text today, not",
-        ),
-        (json.dumps({"turns": ["Hi"]}), "'turns': a prompt is one text today, not a list of"),
+        (json.dumps({"messages": [{"role": "user"}]}), "turn 1 of 'messages' is no turn, which"),
+        (json.dumps({"turns": "Hi"}), "'turns' is 'Hi', not a list; write"),
+        (json.dumps({"text": "Why?", "system": "Be brief."}), "unknown field 'system'; write the"),
         ("7", "a prompt is a JSON object, this is a number"),
         ("null", "a prompt is a JSON object, this is null"),
         ("false", "a prompt is a JSON object, this is true or false"),
@@ -150,15 +148,6 @@ def test_a_field_of_any_text_names_no_values(tmp_path: Path, wrong: str) -> None
     (found,) = faults(tmp_path, wrong)
 
     assert "it is one of" not in found
-
-
-def test_messages_are_no_prompt_and_nothing_else_is_said_of_it(tmp_path: Path) -> None:
-    """Multi-turn prompts are what people try first; `tags` was a wrong guess at what they meant."""
-    found = faults(tmp_path, json.dumps({"prompt_id": "p1", "messages": []}))
-
-    remedy = "write the question as 'text', a system prompt as `system` of each entrant"
-    why = f"'messages': a prompt is one text today, not a list of messages; {remedy}"
-    assert found == (f"bank.jsonl:1: {why}",)
 
 
 ARRAY = """

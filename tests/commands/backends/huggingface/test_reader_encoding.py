@@ -12,7 +12,8 @@ from transformers import PreTrainedTokenizerFast
 from commands.backends.huggingface.reader import likelihood_key, token_pairs
 from commands.errors import WeightsError
 from commands.ports import Continuation
-from ledger.events.options import EntrantOptions, Messages
+from ledger.events.conversations import Messages
+from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
 
 Build = Callable[..., Entrant]
