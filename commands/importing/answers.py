@@ -36,8 +36,10 @@ class RecordedAnswers(NamedTuple):
     @property
     def digest(self) -> Digest:
         """Digest of what was answered to which text."""
-        said = ((asked, row.text) for asked, row in self.by_prompt.items())
-        return digest_of(sorted(said, key=lambda pair: (isinstance(pair[0], tuple), pair)))
+        asked = sorted(
+            self.by_prompt, key=lambda each: (each, ()) if isinstance(each, str) else ("", each)
+        )
+        return digest_of([(each, self.by_prompt[each].text) for each in asked])
 
     def has_all(self, prompt: Prompt) -> bool:
         """Say whether it has an answer to each question of a prompt."""

@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.hydra.answers import answer_as_hydra, n_correctness_tokens
+from commands.backends.remote.bodies import first_line
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer, make_ending
 from commands.backends.weights.batching import BatchQueue, group_by, run_batches
 from commands.backends.weights.chat import encode, require_chat, show_chat
@@ -40,7 +42,13 @@ def answer_tasks(
         if chats:
             options = {task.entrant.chosen for task in chats if task.options.is_chat}
             require_chat(loaded.tokenizer, Path(tasks[0].entrant.weights), options)
-        rows = [(prompt_row(loaded, task), task) for task in tasks]
+        rows: list[tuple[PromptRow, GenerationTask]] = []
+        for task in tasks:
+            try:
+                rows.append((prompt_row(loaded, task), task))
+            except TemplateError as error:  # it can show a question, but not this conversation
+                detail = f"the chat template fails: {first_line(error)}"
+                yield (GenerationFailure(task.response_key, "rejected", detail),)
     limit = float("inf") if loaded.n_positions is None else loaded.n_positions
     if too_long := tuple(_too_long(row, limit) for row, _ in rows if row.n_tokens > limit):
         yield too_long

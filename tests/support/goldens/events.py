@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ledger.events.conversations import transcript
 from ledger.events.evaluations import (
     AnswerObserved,
     Choice,
@@ -182,6 +183,14 @@ SAMPLES: Final[tuple[Event, ...]] = (
             tags=("recall", "antibiotics"),
             expected_behavior="answer",
             category="drugs",
+        ),
+    ),
+    PromptRegistered(
+        digest=key("conversation"),
+        prompt=prompt(
+            RECALL_1,
+            text=transcript((("system", "Be brief."), ("user", "One?"), ("user", "Two?"))),
+            messages=(("system", "Be brief."), ("user", "One?"), ("user", "Two?")),
         ),
     ),
     RubricRegistered(digest=key("rubric"), rubric=rubric(FACTUALITY, shows_expected_behavior=True)),
@@ -550,6 +559,8 @@ def golden_name(event: Event) -> str:
         shape = ".results"
     if isinstance(event, EntrantRegistered) and event.entrant.loader == "recorded":
         shape = ".recorded"
+    if isinstance(event, PromptRegistered) and event.prompt.turns:
+        shape = ".conversation"
     return f"{type_name(event)}.v{event.schema_version}{shape}.json"
 
 

@@ -197,6 +197,37 @@ def test_weights_without_a_chat_template_are_refused_before_the_first_answer(
         next(LocalModels(1, device="cpu").generate(mixed))
 
 
+@pytest.fixture
+def one_question(
+    weights: Path, copied: Callable[[Path], Path], tokenizer: PreTrainedTokenizerFast
+) -> Path:
+    """Give weights whose template shows one question and its answer, and fails with more."""
+    folder = copied(weights)
+    strict = copy.deepcopy(tokenizer)
+    strict.chat_template = (
+        "{% if messages|length > 2 %}{{ raise_exception('one question only') }}{% endif %}"
+        + str(tokenizer.chat_template)
+    )
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
+    strict.save_pretrained(folder)
+    return folder
+
+
+def test_a_conversation_that_the_template_cannot_show_fails_alone(
+    entrant: Build, tasks: Tasks, one_question: Path
+) -> None:
+    """The others are answered, and it is told what the template says."""
+    plain, talk = tasks(entrant(folder=one_question), PROMPTS[:2])
+    talk = replace(talk, messages=(("user", "1"), ("assistant", "2"), ("user", "3")))
+
+    (failure,), (answer,) = LocalModels(1, device="cpu").generate([plain, talk])
+
+    assert isinstance(answer, GeneratedText)
+    assert isinstance(failure, GenerationFailure)
+    assert (failure.response_key, failure.reason) == (talk.response_key, "rejected")
+    assert "one question only" in failure.detail
+
+
 def test_a_prompt_that_is_too_long_is_cut_where_it_may_be(
     entrant: Build, tasks: Tasks, tokenizer: PreTrainedTokenizerFast
 ) -> None:
