@@ -24,11 +24,11 @@ from commands.importing.labelled_pairs import (
 from commands.importing.prompts import (
     ASKED,
     COLUMNS,
+    bank_row,
     columns_by_field,
     other_columns,
     prompts_of_rows,
 )
-from commands.settings.inputs import with_defaults
 
 _SUFFIXES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"})
 _OF_A_TASK: Final = "samples_"  # files of lm-eval, in a folder for each model
@@ -106,14 +106,19 @@ def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
 
 
 def _of_files(path: Path, files: Sequence[_Answers]) -> AnswersTable:
-    asked = [row.asked for answers in files for row in answers.rows if row.asked]
+    asked = {
+        row.asked: row.talk or {"text": row.asked}
+        for answers in files
+        for row in answers.rows
+        if row.asked
+    }
     if not asked:
         remedy = (
             "its rows name prompts by id only; write a bank of those prompts, and an entrant with"
             ' loader = "recorded" for each system'
         )
         raise ConfigurationError([f"{path}: {remedy}"])
-    prompts = tuple(with_defaults({"text": text}) for text in dict.fromkeys(asked))
+    prompts = tuple(bank_row(prompt) for prompt in asked.values())
     entrants: dict[str, Mapping[str, str]] = {}
     for name, keys in _systems(files):
         if entrants.setdefault(name, keys) != keys:

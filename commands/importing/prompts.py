@@ -107,20 +107,29 @@ def _prompts(
             faulty.setdefault("this row has no prompt; remove it", []).append(row.line)
             continue
         try:
-            whole = with_defaults(with_turns(given))
+            prompt = bank_row(given)
         except ConfigurationError as error:
             for fault in error.faults:
                 faulty.setdefault(fault, []).append(row.line)
             continue
-        if first.setdefault(whole["prompt_id"], row.line) != row.line:
-            what = f"the id {whole['prompt_id']!r}" if "prompt_id" in column else "the prompt"
-            fault = f"{what} is that of line {first[whole['prompt_id']]}; remove one of them"
+        if first.setdefault(prompt["prompt_id"], row.line) != row.line:
+            what = f"the id {prompt['prompt_id']!r}" if "prompt_id" in column else "the prompt"
+            fault = f"{what} is that of line {first[prompt['prompt_id']]}; remove one of them"
             faulty.setdefault(fault, []).append(row.line)
-        else:  # a bank has a conversation as it was given
-            unsaid = ASKED - given.keys()
-            yield {name: value for name, value in (whole | given).items() if name not in unsaid}
+        else:
+            yield prompt
     if faulty:
         raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
+
+
+def bank_row(given: Mapping[str, object]) -> dict[str, object]:
+    """Return a prompt as a bank has it: with the defaults, a conversation as it was given.
+
+    Raises:
+        ConfigurationError: It is a conversation that no entrant could answer.
+    """
+    whole = with_defaults(with_turns(given)) | given
+    return {name: value for name, value in whole.items() if name in given or name not in ASKED}
 
 
 def _cell(field: str, value: object) -> object:

@@ -4,7 +4,7 @@ A tool is recognised by the fields of its rows; what fits none is read as a plai
 columns have one of several usual names.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -27,6 +27,7 @@ class AnswerRow(NamedTuple):
     prompts: tuple[str, ...]
     text: str | None  # None: there is no answer
     asked: str | None = None  # the text of the prompt, where the row has it
+    talk: Mapping[str, object] | None = None  # the prompt, where that is a conversation
     model: str | None = None
     finish_reason: str | None = None
     n_prompt_tokens: int | None = None
@@ -67,7 +68,11 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
     said = cells.fields.get("diagnostics")  # of tap's cache
     n_tokens = Cells(said).optional_count("n_tokens_generated") if isinstance(said, dict) else None
     asked = [cells.text(name) for name in _ASKED if name != column and not cells.lacks(name)]
-    asked += _conversation(cells.fields)
+    talk = None
+    said = {form: unpacked(cells.fields[form]) for form in FORMS if not cells.lacks(form)}
+    if said and not asked:
+        with suppress(ConfigurationError):  # else it is no prompt's conversation
+            asked, talk = [str(with_turns(said)["text"])], said
     ids = [cells.text(name) for name in _IDS if not cells.lacks(name)]
     value = cells.fields.get(column)
     turns = texts_of(value)
@@ -75,6 +80,7 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
         prompts=(*ids, *asked),
         text=_text(turns[0] if turns else value, column),
         asked=asked[0] if asked else None,
+        talk=talk,
         model=None if model is None else cells.text(model),
         finish_reason=cells.optional_text("finish_reason"),
         n_prompt_tokens=cells.optional_count("prompt_tokens"),
@@ -89,14 +95,6 @@ def texts_of(value: object) -> tuple[str, ...]:
     """Return the texts of a list, one for each question of a conversation; of others none."""
     texts = value if isinstance(value, list) else []
     return tuple(texts) if all(isinstance(each, str) for each in texts) else ()
-
-
-def _conversation(fields: Fields) -> Iterator[str]:
-    """Yield the prompt's conversation as its bank reads it, if a row has it."""
-    given = {form: unpacked(fields[form]) for form in FORMS if not is_missing(fields.get(form))}
-    if given:
-        with suppress(ConfigurationError):
-            yield str(with_turns(given)["text"])
 
 
 def _tourney(cells: Cells) -> Iterator[AnswerRow]:
