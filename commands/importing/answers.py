@@ -15,7 +15,7 @@ from commands.importing.formats.files import OpenParquet, reading, records_of
 from commands.importing.formats.rows import BadRow, InvalidFields, Sheet, unpacked
 from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from commands.settings.sections import RecordedSection
-from ledger.events.conversations import Messages, asked_so_far, n_answers
+from ledger.events.conversations import Messages, asked_so_far, n_answers, turns_in
 from ledger.events.registration import Entrant, Prompt
 from ledger.identity import Digest, EntrantId, digest_of, digest_of_bytes
 from projections.tournament.estimate import BYTES_PER_TOKEN, n_bytes
@@ -144,7 +144,7 @@ def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
 def _answers_to(prompt: Prompt, row: AnswerRow) -> Iterator[tuple[Asked, AnswerRow]]:
     """Yield what a row answers to each question of a prompt; what it lacks is left out."""
     n = n_answers(prompt.turns)
-    texts = row.turns or (n > 1 and texts_of(unpacked(row.text))) or (row.text,)
+    texts = row.turns or (_several(row.text or "") if n > 1 else ()) or (row.text,)
     if n > 1:  # what is counted is of all together
         row = row._replace(n_prompt_tokens=None, n_generated_tokens=None, elapsed_s=None)
     answers: tuple[str, ...] = ()
@@ -153,6 +153,12 @@ def _answers_to(prompt: Prompt, row: AnswerRow) -> Iterator[tuple[Asked, AnswerR
             return
         yield _asked(prompt, answers), row._replace(text=text)
         answers = (*answers, text)
+
+
+def _several(text: str) -> tuple[str, ...]:
+    """Return the answers in a text: of a list in a CSV, or of `tourney project responses`."""
+    said = tuple(content for role, content in turns_in(text) if role == "assistant")
+    return said or texts_of(unpacked(text))
 
 
 def _rows(

@@ -8,12 +8,12 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from io import StringIO
+from types import NoneType
 from typing import Final, NamedTuple
 
-from commands.importing.formats.rows import BadRow, Fields, Record, is_missing
-from commands.settings.inputs import with_defaults
+from commands.importing.formats.rows import BadRow, Fields, Record, is_missing, unpacked
+from commands.importing.prompts import bank_row
 from ledger.events.imports import Winner
 from projections.artifacts.escaping import guarded
 
@@ -23,11 +23,14 @@ SIDES: Final = ("a", "b")
 _GOLD: Final = "gold"  # the annotator of labels that name none
 
 _ASKED: Final = ("prompt", "question", "instruction", "text", "input")
+_CONVERSATIONS: Final = ("conversation_a", "conversation_b")  # which have the prompt, too
 _ANSWERS: Final = (
     *((f"{name}_a", f"{name}_b") for name in ("response", "answer", "output", "completion")),
     ("response_A", "response_B"),
     *((f"{name}1", f"{name}2") for name in ("response", "response ", "response_", "output_")),
+    _CONVERSATIONS,
 )
+_SIDES_OF_TALK: Final = frozenset({"user", "assistant"})
 _LABELS: Final = ("winner", "label", "preference", "vote")
 _ANNOTATORS: Final = ("annotator", "judge_model", "rater", "user")
 _ANNOTATOR: Final = re.compile(r"annotator_?\d+")
@@ -86,16 +89,13 @@ def labelled_pairs(rows: Sequence[Record | BadRow], columns: tuple[str, str]) ->
     records = [row for row in rows if isinstance(row, Record)]
     n_unlike, n_without = 0, len(rows) - len(records)
     for record in records:
-        asked, answers = (
-            _asked(record.fields),
-            tuple(_text(record.fields, each) for each in columns),
-        )
+        asked = _asked(record.fields, columns)
+        a, b = (_answer(record.fields.get(each), len(asked)) for each in columns)
         found = [*_votes(record.fields, columns)]
-        a, b = answers
-        if asked is None or a is None or b is None or not found:
+        if not asked or a is None or b is None or not found:
             n_without += 1
             continue
-        prompt = with_defaults({"text": asked})
+        prompt = bank_row({"text": asked[0]} if len(asked) == 1 else {"turns": [*asked]})
         name = str(prompt["prompt_id"])
         first = pairs.setdefault(name, (a, b))
         prompts.setdefault(name, prompt)
@@ -107,12 +107,15 @@ def labelled_pairs(rows: Sequence[Record | BadRow], columns: tuple[str, str]) ->
     return LabelledPairs(tuple(prompts.values()), pairs, tuple(votes), n_unlike, n_without)
 
 
-def _asked(fields: Fields) -> str | None:
-    """Return the prompt; of an instruction and its input, both."""
-    texts = [_text(fields, name) for name in _ASKED]
-    given = [text for text in texts if text]
-    is_with_input = "instruction" in fields and "input" in fields
-    return "\n\n".join(given) if is_with_input else next(iter(given), None)
+def _asked(fields: Fields, columns: tuple[str, str]) -> tuple[str, ...]:
+    """Return what the user asks, turn by turn; of an instruction and its input, both as one."""
+    if columns == _CONVERSATIONS:
+        asked, other = (_texts(fields.get(each), "user") for each in columns)
+        return asked if asked == other else ()
+    given = [texts for name in _ASKED if (texts := _texts(fields.get(name), "user"))]
+    if "instruction" in fields and "input" in fields:
+        return ("\n\n".join(texts[0] for texts in given),) if given else ()
+    return next(iter(given), ())
 
 
 def _votes(fields: Fields, columns: tuple[str, str]) -> Iterator[tuple[str, Winner]]:
@@ -131,15 +134,38 @@ def _annotator(fields: Fields) -> str:
     return next((str(each) for each in given if not is_missing(each)), _GOLD)
 
 
-def _text(fields: Fields, name: str) -> str | None:
-    """Return the text of a cell; of a conversation in JSON, its only turn."""
-    cell = fields.get(name)
-    if isinstance(cell, str) and cell.startswith('["'):
-        with suppress(ValueError):
-            cell = json.loads(cell)
-    if isinstance(cell, list):
-        cell = cell[0] if len(cell) == 1 else None
-    return cell if isinstance(cell, str) and cell.strip() else None
+def _answer(cell: object, n_questions: int) -> str | None:
+    """Return the answer of a cell: to one question its text, to several a list of texts as JSON."""
+    texts = _texts(cell, "assistant")
+    if not texts or len(texts) != n_questions:
+        return None
+    return texts[0] if n_questions == 1 else json.dumps(texts, ensure_ascii=False)
+
+
+def _texts(cell: object, role: str) -> tuple[str, ...]:
+    """Return the text of a cell, or of a conversation those of one side; nothing if one is none."""
+    found = unpacked(cell)
+    turns = found if isinstance(found, list) and _is_talk(found) else [cell]
+    if not all(each["role"] in _SIDES_OF_TALK for each in turns if isinstance(each, dict)):
+        return ()
+    own = [each for each in turns if not isinstance(each, dict) or each["role"] == role]
+    texts = tuple(map(_said, own))
+    return texts if all(text.strip() for text in texts) else ()
+
+
+def _is_talk(turns: list[object]) -> bool:
+    """Say whether a list is of turns, not a text that looks like a list."""
+    kinds = {type(each) for each in turns if not (isinstance(each, dict) and "role" in each)}
+    return bool(turns) and kinds <= {str, NoneType} and kinds != {NoneType}
+
+
+def _said(turn: object) -> str:
+    """Return the text of a turn, or an empty one if it says something else."""
+    content = turn.get("content") if isinstance(turn, dict) else turn
+    parts = content if isinstance(content, list) else [content]
+    texts = [each.get("text") if isinstance(each, dict) else each for each in parts]
+    is_text = all(isinstance(text, str) for text in texts)
+    return "\n".join(map(str, texts)) if is_text else ""
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> str:

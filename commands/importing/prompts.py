@@ -128,7 +128,7 @@ def bank_row(given: Mapping[str, object]) -> dict[str, object]:
     Raises:
         ConfigurationError: It is a conversation that no entrant could answer.
     """
-    whole = with_defaults(with_turns(given)) | given
+    whole = {**with_defaults(with_turns(given)), **given}
     return {name: value for name, value in whole.items() if name in given or name not in ASKED}
 
 

@@ -8,6 +8,9 @@ Messages: TypeAlias = tuple[tuple[str, str], ...]
 """The turns of a chat: a role, as system, user or assistant, and what it says."""
 
 _BACKTICKS: Final = re.compile("`+")
+_TURN: Final = re.compile(
+    r"(?P<role>[^\n]+):\n(?P<fence>`{3,})\n(?P<content>.*?)\n(?P=fence)(?:\n\n|\Z)", re.DOTALL
+)
 
 
 def transcript(messages: Messages) -> str:
@@ -23,6 +26,12 @@ def _fenced(role: str, content: str) -> str:
     longest = max((len(run) for run in _BACKTICKS.findall(content)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{role}:\n{fence}\n{content}\n{fence}"
+
+
+def turns_in(text: str) -> Messages:
+    """Return the turns of a transcript; none of any other text."""
+    turns = tuple((turn["role"], turn["content"]) for turn in _TURN.finditer(text))
+    return turns if transcript(turns) == text else ()
 
 
 def asked_so_far(messages: Messages, answers: tuple[str, ...]) -> Messages:

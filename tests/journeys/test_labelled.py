@@ -153,3 +153,49 @@ def test_a_table_whose_labels_nobody_understands_is_refused(tmp_path: Path) -> N
 
     assert done.returncode == 2
     assert "x.csv: no labelled pair is in it; a row needs a prompt" in done.stderr
+
+
+ASKED = ("One?", "Two?")
+TURNS = [
+    {"prompt": [*ASKED], "response_a": ["1", "2"], "response_b": ["I", "II"], "winner": "model_a"},
+    {
+        "prompt": json.dumps(ASKED),
+        "response_a": '["1", "2"]',
+        "response_b": '["I", "II"]',
+        "winner_model_a": 1,
+    },
+    {
+        f"conversation_{side}": [
+            turn
+            for question, answer in zip(ASKED, answers, strict=True)
+            for turn in (
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": [{"type": "text", "text": answer}]},
+            )
+        ]
+        for side, answers in {"a": ("1", "2"), "b": ("I", "II")}.items()
+    }
+    | {"winner": "model_a"},
+]
+
+
+@pytest.mark.parametrize("row", TURNS)
+def test_conversations_are_pairs_of_several_turns(tmp_path: Path, row: Row) -> None:
+    """As LMArena has them, in each of its layouts; both sides answer every question."""
+    unlike = {**row, "response_a": ["1"], "conversation_a": []}
+
+    found = labelled(tmp_path, [row, unlike])
+
+    [prompt] = found.prompts
+    assert prompt["turns"] == [*ASKED]
+    assert [*found.pairs.values()] == [('["1", "2"]', '["I", "II"]')]
+    assert [won for _, _, won in found.votes] == ["model_a"]
+    assert found.n_without == 1
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "[]", "[null]", '{"role": "user"}', "[x"])
+def test_a_text_that_looks_like_a_list_is_a_text(tmp_path: Path, text: str) -> None:
+    """An answer may be code."""
+    row = {"prompt": "Sort it.", "response_a": text, "response_b": "no", "winner": "model_a"}
+
+    assert [*labelled(tmp_path, [row]).pairs.values()] == [(text, "no")]

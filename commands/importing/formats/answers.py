@@ -138,7 +138,7 @@ def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
     text = next((_content(each) for each in said), None)
     first = [each for each in asked[:1] if isinstance(each, str)]
     yield AnswerRow(
-        (cells.text("uid"), *first), text, first[0] if first else None, cells.text("model")
+        (cells.text("uid"), *first), text, first[0] if first else None, model=cells.text("model")
     )
 
 

@@ -115,6 +115,12 @@ TALKS = (
         {"prompt_id": "p3", "response": ["So", "Just so"]},
         {"prompt_id": "p3", "response": '["So", "Just so"]'},  # as in a CSV
         {"turns": ["Why?", "Why, really?"], "response": ["So", "Just so"]},
+        {  # as `tourney project responses` has it
+            "prompt": "p3",
+            "entrant": "a",
+            "text": transcript((("assistant", "So"), TALK[1], ("assistant", "Just so"))),
+            "n_tokens": 2,
+        },
         {"messages": [{"role": r, "content": c} for r, c in TALK], "response": ["So", "Just so"]},
         {"prompt": "Why, really?", "response": ["So", "Just so"]},  # no other prompt asks it
         {"prompt": transcript(TALK), "response": ["So", "Just so"]},

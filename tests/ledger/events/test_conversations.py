@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.events.conversations import Messages, asked_so_far, n_answers, transcript
+from ledger.events.conversations import Messages, asked_so_far, n_answers, transcript, turns_in
 
 TALKS = st.lists(
     st.tuples(
@@ -18,6 +18,17 @@ TALKS = st.lists(
 def test_different_conversations_have_different_transcripts(one: Messages, other: Messages) -> None:
     """Nothing that is said can pose as another turn, fences and roles included."""
     assert (transcript(one) == transcript(other)) == (one == other)
+
+
+@given(TALKS)
+def test_a_transcript_can_be_read_again(talk: Messages) -> None:
+    """As answers that were written as a table are."""
+    assert turns_in(transcript(talk)) == talk
+
+
+def test_another_text_has_no_turns() -> None:
+    """However much it looks like a transcript."""
+    assert turns_in("") == turns_in("Why?") == turns_in("user:\n````\nWhy?\n````") == ()
 
 
 def test_a_transcript_names_who_says_what() -> None:
