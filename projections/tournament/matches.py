@@ -244,7 +244,12 @@ def shown_response(tournament: Tournament, cell: PlannedResponse) -> ResponseGen
     if last is None or not cell.earlier:
         return last
     own = cell.asked[len(asked_so_far(cell.prompt.turns, ())) :]
-    return msgspec.structs.replace(last, text=transcript((*own, ("assistant", last.text))))
+    tokens = [tournament.responses[key].n_generated_tokens for key in cell.keys]
+    return msgspec.structs.replace(
+        last,
+        text=transcript((*own, ("assistant", last.text))),
+        n_generated_tokens=None if None in tokens else sum(filter(None, tokens)),
+    )
 
 
 def response_status(

@@ -117,6 +117,7 @@ def test_a_pair_is_there_once_both_answered_all_questions() -> None:
             ("assistant", "base 3"),
         )
     )
+    assert match.response_a.n_generated_tokens == 3 * 3
     assert match.response_a.text in match.forward.user
     assert "Judge the assistant's last answer, in the light" in match.forward.user
     assert missing_responses(state, everything(state)) == ()
