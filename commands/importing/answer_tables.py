@@ -13,7 +13,7 @@ from commands.importing.formats.answers import (
     is_of_a_tool,
 )
 from commands.importing.formats.files import OpenParquet, records_of
-from commands.importing.formats.rows import BadRow, InvalidFields, Record, is_missing
+from commands.importing.formats.rows import BadRow, Fields, InvalidFields, Record, is_missing
 from commands.importing.labelled_pairs import (
     PAIRS_FILE,
     SIDES,
@@ -29,9 +29,13 @@ from commands.importing.prompts import (
     other_columns,
     prompts_of_rows,
 )
+from commands.settings.turns import FORMS
 
 _SUFFIXES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"})
 _OF_A_TASK: Final = "samples_"  # files of lm-eval, in a folder for each model
+_IDS: Final = ("prompt_id", "question_id", "uid", "id")
+_QUESTIONS: Final = (*FORMS, *COLUMNS["text"])
+_TOLD: Final = ("choices", "resps", "winner", "output_1")  # of answers and of verdicts
 _FEWEST: Final = 2  # systems that are compared
 
 
@@ -66,7 +70,7 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     rows = [*records_of(path, None, open_parquet)]
     records = [row for row in rows if isinstance(row, Record)]
     if records and all(is_of_a_tool(record.fields) for record in records):
-        return _of_files(path, [_answers_of(path, rows)])
+        return _of_files(path, [_answers_of(path, rows)], questions={})
     header = [*dict.fromkeys(name for record in records for name in record.fields)]
     if columns := answer_columns(header):
         return _of_labelled(path, labelled_pairs(rows, columns))
@@ -74,18 +78,40 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
 
 
 def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
-    """Read each file of a folder that holds answers; of the others say why they hold none."""
+    """Read each file of a folder that holds answers, or questions that answers name by their ids.
+
+    Of the other files say why they hold none.
+    """
     files: list[_Answers] = []
+    questions: dict[str, Fields] = {}
     unread: list[str] = []
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not _SUFFIXES.isdisjoint(file.suffixes):
             try:
-                files.append(_answers_of(file, records_of(file, None, open_parquet)))
+                rows = [*records_of(file, None, open_parquet)]
+                if found := _questions(rows):
+                    questions |= found
+                else:
+                    files.append(_answers_of(file, rows))
             except ConfigurationError as error:
                 unread += error.faults
     if not files:
         raise ConfigurationError([f"{folder}: no file in it holds answers", *unread])
-    return _of_files(folder, files)._replace(unread=tuple(unread))
+    return _of_files(folder, files, questions)._replace(unread=tuple(unread))
+
+
+def _questions(rows: Iterable[Record | BadRow]) -> dict[str, Fields]:
+    """Return the prompts of a file that has an id and a question in each row, and no answer."""
+    found: dict[str, Fields] = {}
+    for row in rows:
+        fields = row.fields if isinstance(row, Record) else {}
+        name = next((fields[key] for key in _IDS if not is_missing(fields.get(key))), None)
+        form = next((key for key in _QUESTIONS if not is_missing(fields.get(key))), None)
+        if name is None or form is None or not {*TEXTS, *_TOLD}.isdisjoint(fields):
+            return {}
+        asked = form if form in FORMS else "text"
+        found[str(name)] = {"prompt_id": str(name), asked: fields[form]}
+    return found
 
 
 def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
@@ -105,17 +131,21 @@ def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
     return _Answers(file, tuple(found))
 
 
-def _of_files(path: Path, files: Sequence[_Answers]) -> AnswersTable:
-    asked = {
-        row.asked: row.talk or {"text": row.asked}
-        for answers in files
-        for row in answers.rows
-        if row.asked
-    }
+def _of_files(
+    path: Path,
+    files: Sequence[_Answers],
+    questions: Mapping[str, Fields],
+) -> AnswersTable:
+    asked: dict[str, Fields] = {}
+    for row in (row for answers in files for row in answers.rows):
+        if row.asked:
+            asked.setdefault(row.asked, row.talk or {"text": row.asked})
+        elif name := next((name for name in row.prompts if name in questions), None):
+            asked.setdefault(name, questions[name])
     if not asked:
         remedy = (
-            "its rows name prompts by id only; write a bank of those prompts, and an entrant with"
-            ' loader = "recorded" for each system'
+            "its rows name prompts by id only; name the folder that has the questions, too, or write"
+            ' a bank of those prompts, and an entrant with loader = "recorded" for each system'
         )
         raise ConfigurationError([f"{path}: {remedy}"])
     prompts = tuple(bank_row(prompt) for prompt in asked.values())

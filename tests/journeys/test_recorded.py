@@ -141,6 +141,27 @@ def test_a_file_with_several_systems_of_a_tool_is_enough(tmp_path: Path) -> None
     assert "2 responses" in generated.stderr + generated.stdout
 
 
+def test_questions_beside_the_answers_give_their_ids_a_text(tmp_path: Path) -> None:
+    """MT-bench keeps its questions of two turns in a file of their own."""
+    folder = tmp_path / "mt_bench"
+    (folder / "model_answer").mkdir(parents=True)
+    question = {"question_id": 81, "category": "writing", "turns": ["Write.", "Again."]}
+    (folder / "question.jsonl").write_text(json.dumps(question))
+    for model in ("a", "b"):
+        said = {"choices": [{"turns": [f"{model} one", f"{model} two"]}], "model_id": model}
+        row = json.dumps({"question_id": 81, **said})
+        (folder / "model_answer" / f"{model}.jsonl").write_text(row)
+
+    with FakeOpenAI(lambda _: Said("VERDICT: A")) as server:
+        judge = f"{MODEL}@{server.url}"
+        done(tmp_path, "init", "mine", "--from-answers", "mt_bench", "--judge", judge)
+        done(tmp_path / "mine", "run", "--yes")
+
+    (first, _) = server.traffic.asked
+    for text in ("Write.", "Again.", "a one", "a two", "b one", "b two"):
+        assert text in str(first["messages"])
+
+
 def test_a_folder_without_two_systems_is_refused(tmp_path: Path) -> None:
     """What was read, and what is missing, is told; nothing is written."""
     alpaca_outputs(tmp_path / "one", "model-a")
