@@ -144,8 +144,8 @@ def _of_files(
             asked.setdefault(name, questions[name])
     if not asked:
         remedy = (
-            "its rows name prompts by id only; name the folder that has the questions, too, or write"
-            ' a bank of those prompts, and an entrant with loader = "recorded" for each system'
+            "its rows name prompts by id only; name the folder that has the questions, too, or"
+            " write a bank of those prompts, and an entrant of recorded answers for each system"
         )
         raise ConfigurationError([f"{path}: {remedy}"])
     prompts = tuple(bank_row(prompt) for prompt in asked.values())
