@@ -48,6 +48,7 @@ from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
 from projections.ratings.judge_bias.families import family_of
+from projections.tournament.designs import not_planned
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import (
     awaited_queries,
@@ -151,7 +152,9 @@ def judge(
         _warn_of_old_prices(pricing)
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
-    writer.write(missing_verdicts_table(rows, cost, changed, awaited, texts, answers))
+    writer.write(
+        missing_verdicts_table(rows, cost, changed, awaited, texts, answers, not_planned(state))
+    )
     tell_without_gold(state, prompts, say)
     _tell_of_kin(state, chosen)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):

@@ -23,6 +23,7 @@ from ledger.store import Ledger
 from projections.battles.columns import Battles, battles_of
 from projections.fold import Projection, State, fold
 from projections.tournament.compared import Compared
+from projections.tournament.designs import not_planned
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import (
@@ -150,10 +151,11 @@ class JudgedTournament:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """A sentence per dimension that accounts for every pairing."""
-        return tuple(
+        """A sentence per dimension that accounts for every pairing, and on what is not planned."""
+        accounts = (
             f"{name}: {battles.account.sentence()}" for name, battles in self.columns.items()
         )
+        return (*accounts, *not_planned(self.state))
 
 
 class Perspective(NamedTuple):

@@ -43,6 +43,7 @@ from projections.artifacts.results import Results
 from projections.ratings.elo.rate import prompts_met
 from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
+from projections.tournament.designs import not_planned
 from projections.tournament.matches import planned_responses, response_status
 
 _STYLE: Final = "style.css"
@@ -175,7 +176,7 @@ def view_of(
         ),
         ratings_of(rated),
         value_map_of(subject, rated),
-        account.sentence(),
+        "; ".join((account.sentence(), *not_planned(state))),
         account.decided + account.tie > 0,
     )
 

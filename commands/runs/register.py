@@ -7,7 +7,7 @@ from typing import TypeVar
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.entrants.folder_or_hub import FetchSnapshot
-from commands.errors import ConfigurationError, WeightsError
+from commands.errors import ConfigurationError, WeightsError, counted
 from commands.importing.answers import recorded_entrant
 from commands.importing.formats.files import OpenParquet
 from commands.judging.panel import panel_of
@@ -49,6 +49,7 @@ from ledger.identity import (
     canonical_json,
     digest_of_bytes,
 )
+from projections.tournament.designs import fewest_linking
 from projections.tournament.matches import pilot_prompts, pilot_size, proportional_strata
 
 Named = TypeVar("Named")
@@ -87,6 +88,7 @@ def opening_of(
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
+    _check_links(settings, entrants, banks[0])
     registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
     configuration = canonical_json(settings.model_dump(mode="json"))
     opening = TournamentOpened(
@@ -105,6 +107,18 @@ def opening_of(
         versions=tuple(versions),
     )
     return OpenTournament(opening, registrations)
+
+
+def _check_links(settings: Settings, roster: Sequence[Entrant], bank: Sequence[Prompt]) -> None:
+    """Refuse a sparse design that leaves entrants which no chain of pairs leads to."""
+    sparse = settings.judging.sparse
+    if sparse and sparse < (fewest := fewest_linking(roster, bank, settings.generation.seed)):
+        fault = (
+            f"[judging] sparse = {sparse} does not link all {len(roster)} entrants on"
+            f" {counted(len(bank), 'prompt')}, so their ratings would not compare; set it to"
+            f" {fewest} or more"
+        )
+        raise ConfigurationError([fault])
 
 
 def notes_on_twins(opening: OpenTournament) -> Iterator[str]:

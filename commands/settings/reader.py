@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from commands.errors import ConfigurationError, fault_of_pydantic
+from commands.errors import ConfigurationError, counted, fault_of_pydantic
 from commands.settings.makers import MAKERS
 from commands.settings.schema import OF_ALL_JUDGES, WITHDRAWN, JudgeSection, Settings
 from commands.settings.sections import LOADERS, UNKNOWN_LOADER, EndpointSection
@@ -73,6 +73,7 @@ def read_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         *_duplicates(source, settings),
         *_same_entrant(source, settings),
         *_unknown_entrants(source, settings),
+        *_impossible_design(source, settings),
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -303,3 +304,17 @@ def _unknown_entrants(source: _Source, settings: Settings) -> Iterator[str]:
         if name is not None and name not in known:
             place, there = source.place((section, key)), ", ".join(known)
             yield f"{place}: '{section}.{key}' is {name!r}: not an entrant; known: {there}"
+
+
+def _impossible_design(source: _Source, settings: Settings) -> Iterator[str]:
+    """Yield a fault if a sparse design is not the only one, or has more pairs than there are."""
+    sparse, n = settings.judging.sparse, len(settings.entrants)
+    place, n_pairs = source.place(("judging", "sparse")), n * (n - 1) // 2
+    if sparse is not None and settings.judging.baseline is not None:
+        yield f"{place}: 'judging.sparse' and 'judging.baseline' are both set; leave one out"
+    elif sparse is not None and sparse > n_pairs:
+        all_pairs = counted(n_pairs, "pair")
+        yield (
+            f"{place}: 'judging.sparse' is {sparse}: {n} entrants have {all_pairs}; leave it out to"
+            " compare all of them"
+        )

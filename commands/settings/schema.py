@@ -179,6 +179,9 @@ class JudgingSection(Section):
     baseline: str | None = None
     """Entrant that every other one is compared with. Default: all pairs of entrants are
     compared."""
+    sparse: int | None = Field(default=None, gt=0)
+    """How many pairs are compared on each prompt: drawn so that all entrants are compared about
+    equally often. Default: all pairs."""
 
 
 OF_ALL_JUDGES: Final = (

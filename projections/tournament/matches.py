@@ -9,7 +9,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from itertools import combinations, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -28,6 +28,7 @@ from ledger.events.registration import (
 )
 from ledger.events.responses import ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
+from projections.tournament.designs import design_of, planned_pairs
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
 from projections.verdicts.queries import PairQuery, Wording, wording_of
 
@@ -193,13 +194,18 @@ class Match(NamedTuple):
 def planned_responses(
     tournament: Tournament, prompts: Collection[PromptId]
 ) -> tuple[PlannedResponse, ...]:
-    """Return every planned response: prompts in bank order, then the roster."""
-    chosen = frozenset(prompts)
+    """Return every planned response: prompts in bank order, then the roster.
+
+    In a sparse design entrants that meet nobody on a prompt need no response to it.
+    """
+    chosen, pairs = frozenset(prompts), planned_pairs(tournament)
+    is_sparse = design_of(tournament).sparse is not None
     return tuple(
         planned_response(tournament, entrant, prompt)
         for prompt in tournament.bank
         if prompt.prompt_id in chosen
         for entrant in tournament.roster
+        if not is_sparse or any(entrant.entrant_id in pair for pair in pairs[prompt.prompt_id])
     )
 
 
@@ -265,27 +271,19 @@ def response_status(
 def pairings(tournament: Tournament, prompts: Collection[PromptId]) -> tuple[Pairing, ...]:
     """Return every planned pairing; a needed gold answer that is missing leaves a prompt out.
 
-    Where the settings name a baseline, the others meet it alone.
+    Those that the design leaves out are not planned.
     """
-    baseline = recorded_baseline(tournament.opening.configuration) if tournament.opening else None
-    by_prompt: dict[PromptId, list[PlannedResponse]] = {}
+    pairs = planned_pairs(tournament)
+    by_prompt: dict[PromptId, dict[EntrantId, PlannedResponse]] = defaultdict(dict)
     for cell in planned_responses(tournament, prompts):
-        by_prompt.setdefault(cell.prompt.prompt_id, []).append(cell)
+        by_prompt[cell.prompt.prompt_id][cell.entrant.entrant_id] = cell
     return tuple(
-        Pairing(rubric, row[0].prompt, a, b)
-        for row in by_prompt.values()
+        Pairing(rubric, row[a].prompt, row[a], row[b])
+        for prompt_id, row in by_prompt.items()
         for rubric in tournament.dimensions
-        if is_eligible(rubric, row[0].prompt)
-        for a, b in combinations(row, 2)
-        if baseline in {None, a.entrant.entrant_id, b.entrant.entrant_id}
+        for a, b in pairs[prompt_id]
+        if is_eligible(rubric, row[a].prompt)
     )
-
-
-@cache
-def recorded_baseline(configuration: str) -> EntrantId | None:
-    """Return the entrant of a recorded configuration that all others meet; None: all pairs meet."""
-    baseline: EntrantId | None = json.loads(configuration).get("judging", {}).get("baseline")
-    return baseline
 
 
 def is_eligible(rubric: Rubric, prompt: Prompt) -> bool:

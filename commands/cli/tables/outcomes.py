@@ -133,6 +133,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
         f"Progress, judge {judge.judge_id}",
         notes=(
             *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
+            *progress.not_planned,
             *gold_notes(progress.without_gold),
         ),
         facts={

@@ -196,6 +196,7 @@ def missing_verdicts_table(
     awaited: SubmissionOption | None = None,
     texts: Sequence[PromptId] = (),
     answers: Mapping[PromptId, int] | None = None,
+    not_planned: Sequence[str] = (),
 ) -> Table:
     """Return a row for each dimension: its open queries.
 
@@ -206,6 +207,7 @@ def missing_verdicts_table(
         awaited: The cost for pairs that wait for responses, if there are any.
         texts: The prompts whose text changed since they were answered.
         answers: By prompt with another gold answer, the queries that are asked again.
+        not_planned: Sentences on the pairs that the design leaves out.
     """
     rows = tuple(rows)
     total = sum(row.n_queries for row in rows)
@@ -227,6 +229,7 @@ def missing_verdicts_table(
         hidden=() if cost else {"n_input", "n_output"},
         notes=(
             f"{total} queries are open" if total else "no query is open",
+            *not_planned,
             *(each.sentence for each in rewordings),
             *_edited_notes(texts, answers),
             *((f"{waiting} pairs wait for responses{_later(awaited)}",) if waiting else ()),

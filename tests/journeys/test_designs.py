@@ -1,0 +1,129 @@
+"""Against a baseline, or sparse, fewer pairs are asked; what was asked is never asked again."""
+
+import json
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from commands.settings.inputs import shipped_data
+from commands.settings.starting.demo import lay_out_demo
+from tests.support.command_line.launching import launch
+
+N_BEFORE, N_PROMPTS = 58, 12  # of the bank: here many answers differ
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    """Give the demo of recorded answers, on less of its bank."""
+    folder = tmp_path / "demo"
+    lay_out_demo(folder, weights=False)
+    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
+        (folder / "bank.jsonl").write_text(
+            "".join(islice(prompts, N_BEFORE, N_BEFORE + N_PROMPTS)), encoding="utf-8"
+        )
+    return folder
+
+
+def judge_by(folder: Path, design: str | None) -> None:
+    """Write a design into the settings; None: all pairs meet."""
+    settings = folder / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("\n[judging]")[0].rstrip()
+    said = f"\n\n[judging]\n{design}" if design else ""
+    settings.write_text(f"{text}{said}\n", encoding="utf-8")
+
+
+def n_open(folder: Path) -> int:
+    """Return how many judge queries are open."""
+    planned = launch(folder, "plan", "judge", "--json")
+    assert planned.returncode == 0, planned.stderr
+    return sum(row["n_queries"] for row in json.loads(planned.stdout)["rows"])
+
+
+def accounted(folder: Path) -> str:
+    """Return how the planned pairs ended."""
+    shown = launch(folder, "project", "elo")
+    assert shown.returncode == 0, shown.stderr
+    (line,) = [line for line in shown.stdout.splitlines() if " pairs = " in line]
+    return line
+
+
+def test_a_baseline_owes_its_own_pairs_and_a_change_the_difference(demo: Path) -> None:
+    """Three of six pairs; the next baseline owes two more, all pairs the last one."""
+    everything = n_open(demo)
+    owed = []
+    designs = [('baseline = "base_olmo"', 3), ('baseline = "full_poe"', 3), (None, 6)]
+    for design, n_pairs in designs:
+        judge_by(demo, design)
+        owed.append(n_open(demo))
+        done = launch(demo, "run")
+        assert (done.returncode, n_open(demo)) == (0, 0), done.stderr
+        assert accounted(demo).startswith(f"factuality: {n_pairs * N_PROMPTS} pairs = ")
+
+    assert sum(owed) == everything
+    assert 0 < owed[1] < owed[0] < everything
+    audit = launch(demo, "verify")
+    assert audit.returncode == 0, audit.stderr
+
+
+def test_a_baseline_that_is_no_entrant_is_refused(demo: Path) -> None:
+    """A misspelt one would leave nothing to compare."""
+    judge_by(demo, 'baseline = "base"')
+
+    refused = launch(demo, "run")
+
+    assert refused.returncode == 2
+    assert "'judging.baseline' is 'base': not an entrant; known: base_olmo," in refused.stderr
+
+
+def test_a_sparse_design_owes_its_own_pairs_and_a_larger_one_the_difference(demo: Path) -> None:
+    """Two of six pairs on each prompt, then four, then all; nothing of it is missing."""
+    everything = n_open(demo)
+    owed = []
+    for design, n_pairs in (("sparse = 2", 2), ("sparse = 4", 4), (None, 6)):
+        judge_by(demo, design)
+        owed.append(n_open(demo))
+        done = launch(demo, "run")
+        assert (done.returncode, n_open(demo)) == (0, 0), done.stderr
+        account = accounted(demo)
+        assert account.startswith(f"factuality: {n_pairs * N_PROMPTS} pairs = ")
+        assert account.endswith("+ 0 pending")
+
+    assert sum(owed) == everything
+    judge_by(demo, "sparse = 2")
+    assert n_open(demo) == 0
+    planned = launch(demo, "plan", "judge")
+    assert "sparse: 2 of 6 pairs are planned on each prompt" in planned.stdout
+    audit = launch(demo, "verify")
+    assert audit.returncode == 0, audit.stderr
+
+
+@pytest.mark.parametrize(
+    ("design", "why"),
+    [
+        ("sparse = 7", "'judging.sparse' is 7: 4 entrants have 6 pairs; leave it out to compare"),
+        ('sparse = 2\nbaseline = "base_olmo"', "'judging.baseline' are both set; leave one out"),
+        ("sparse = 0", "'judging.sparse'"),
+    ],
+)
+def test_a_design_that_cannot_be_is_refused(demo: Path, design: str, why: str) -> None:
+    """One sentence says what to change."""
+    judge_by(demo, design)
+
+    refused = launch(demo, "run")
+
+    assert refused.returncode == 2
+    assert why in refused.stderr
+
+
+def test_too_few_pairs_to_link_all_entrants_are_refused(demo: Path) -> None:
+    """On two prompts one pair each leaves entrants whose ratings would not compare."""
+    bank = demo / "bank.jsonl"
+    bank.write_text("".join(bank.read_text(encoding="utf-8").splitlines(keepends=True)[:2]))
+    judge_by(demo, "sparse = 1")
+
+    refused = launch(demo, "run")
+
+    assert refused.returncode == 2
+    assert "[judging] sparse = 1 does not link all 4 entrants on 2 prompts" in refused.stderr
+    assert "set it to 3 or more" in refused.stderr
