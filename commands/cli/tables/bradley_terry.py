@@ -15,7 +15,7 @@ from projections.battles.imported import BattlesOfSet
 from projections.battles.vote_sampling import Doubt, VoteSampling
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
-from projections.ratings.bradley_terry.comparisons import p_better, pairs
+from projections.ratings.bradley_terry.comparisons import baseline_of, p_better, pairs
 from projections.ratings.bradley_terry.component import MEAN_RATING
 from projections.ratings.bradley_terry.leaderboard import Leaderboard
 from projections.ratings.bradley_terry.overall import OverallRatings
@@ -207,6 +207,7 @@ def _pairs_table(rated: RatedBoards) -> Table:
                 "Low, high and p hold for all pairs at once: single-step max-t, simulated from the"
                 f" covariance of all ratings with seed {rated.parameters.seed}."
             ),
+            *_planned_notes(rated),
         ),
         facts={
             "parameters": rated.parameters.fields,
@@ -215,6 +216,17 @@ def _pairs_table(rated: RatedBoards) -> Table:
             **rated.facts,
         },
     )
+
+
+def _planned_notes(rated: RatedBoards) -> Iterator[str]:
+    """Yield which differences the critical value is of, where one entrant is in every battle."""
+    for board in rated.boards:
+        if (baseline := baseline_of(board.ratings)) is not None:
+            yield (
+                f"{board.name}: {board.ratings.entrants[baseline]} is in every battle, so the"
+                " differences from it are tested; the reach of any other is the sum of two of"
+                " theirs."
+            )
 
 
 def _matrices(ratings: BradleyTerryRatings) -> Json:

@@ -6,6 +6,11 @@ exceeds with a chance of 5 % is the critical value of every pair (max-t, single 
 and Westfall 2008). Then, with a chance of 95 %, no difference is wrongly called sure, and all ranks
 hold the true ones (Mogstad, Romano, Shaikh and Wilhelm 2024).
 
+Where one entrant is in every battle, as against a baseline, the n - 1 differences from it were
+planned, and the largest |z| is that of these. A difference of two others is that of two such
+differences, and its reach the sum of theirs. So all hold at once, and those that were planned are
+tested with more power. Ranks compare all pairs in any case.
+
 A covariance from few clusters is unsure itself: a critical value is taken over to Student's t with
 the pair's degrees of freedom, at the same chance.
 """
@@ -30,6 +35,7 @@ _MOST_DRAWS: Final = 9_999
 _FEWEST_DRAWS: Final = 999
 _WORK: Final = 20_000_000  # draws times pairs; from 200 entrants on, the fewest draws
 _SECOND_STREAM: Final = (1,)  # of a seed; resamples are its first
+_FEWEST_IN_STAR: Final = 3  # of two entrants each is in every battle
 _JITTER: Final = 1e-9  # of a variance: a covariance of few clusters is singular
 
 
@@ -101,16 +107,43 @@ def pairs(ratings: BradleyTerryRatings, dimension: str = "") -> tuple[BradleyTer
 
     Bounds and p are lacking where one has no interval, or no two clusters differ about both.
     """
-    found, alpha = differences(ratings), 1 - ratings.parameters.level
+    alpha, baseline = 1 - ratings.parameters.level, baseline_of(ratings)
+    found = _through(differences(ratings), baseline)
     adjusted, reach = np.full((2, *found.points.shape), np.nan)
     for members in _ranked(ratings):
         inside = np.ix_(members, members)
-        chance = _simulated(ratings, found, members)
+        chance = _simulated(ratings, found, members, baseline)
         adjusted[inside] = chance.of(found.p()[inside])
         critical = critical_value(1 - chance.of_one(alpha), found.freedom[inside])
         reach[inside] = critical * found.error[inside]
     rows = _rows(dimension, ratings, found, adjusted, reach)
     return tuple(sorted(rows, key=lambda row: -row.difference))
+
+
+def baseline_of(ratings: BradleyTerryRatings) -> int | None:
+    """Return which of three entrants or more is in every battle; None: there is none.
+
+    Nor is there where its rating has no error, and so no difference from it.
+    """
+    n_battles = ratings.n_battles
+    most = int(n_battles.argmax())
+    is_in_all = 2 * n_battles[most] == n_battles.sum()
+    has_error = not np.isnan(ratings.covariance[most, most])
+    return most if is_in_all and has_error and len(n_battles) >= _FEWEST_IN_STAR else None
+
+
+def _through(found: Differences, baseline: int | None) -> Differences:
+    """Return differences where those of two others are bounded by theirs from a baseline."""
+    if baseline is None:
+        return found
+    error, freedom = found.error[baseline], found.freedom[baseline]
+    is_baseline = np.arange(len(error)) == baseline
+    stays = is_baseline | is_baseline[:, None] | np.isnan(found.error)
+    return Differences(
+        found.points,
+        np.where(stays, found.error, error + error[:, None]),
+        np.where(stays, found.freedom, np.minimum(freedom, freedom[:, None])),
+    )
 
 
 def _rows(
@@ -167,11 +200,15 @@ class _Simulated:
 
 
 def _simulated(
-    ratings: BradleyTerryRatings, found: Differences, members: NDArray[np.intp]
+    ratings: BradleyTerryRatings,
+    found: Differences,
+    members: NDArray[np.intp],
+    baseline: int | None = None,
 ) -> _Simulated:
     """Simulate the ratings of equals, with the covariance and the seed of the ratings.
 
-    Pairs are taken row by row, so that memory grows with draws times entrants.
+    Pairs are taken row by row, so that memory grows with draws times entrants. Where there is a
+    baseline, the largest |z| is that of the differences from it.
     """
     n, inside = len(members), np.ix_(members, members)
     covariance = ratings.covariance[inside]
@@ -182,6 +219,9 @@ def _simulated(
     drawn = np.random.default_rng(seed).standard_normal((n_draws, n), dtype=np.float32)
     z = (drawn @ root.T).astype(np.float32)
     scale = np.nan_to_num(1 / found.error[inside], nan=0.0).astype(np.float32)
+    if baseline is not None:
+        is_baseline = members == baseline
+        scale *= is_baseline | is_baseline[:, None]
     largest = np.zeros(n_draws, dtype=np.float32)
     for i in range(n - 1):
         beyond = np.abs(z[:, i + 1 :] - z[:, i : i + 1]) * scale[i, i + 1 :]

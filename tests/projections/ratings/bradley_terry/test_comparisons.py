@@ -8,7 +8,13 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from ledger.events.ratings import BradleyTerryParameters
-from projections.ratings.bradley_terry.comparisons import differences, p_better, pairs, ranks
+from projections.ratings.bradley_terry.comparisons import (
+    baseline_of,
+    differences,
+    p_better,
+    pairs,
+    ranks,
+)
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
 from projections.student import two_sided_p
 from tests.support.builders.battles import Battle, in_columns, played, tournaments
@@ -131,6 +137,51 @@ def test_a_pair_is_sure_where_its_adjusted_p_is_small() -> None:
         beyond = sum((pair.low or 0.0) > 0 for pair in pairs(board))
 
         assert sure == beyond == (ranks(board).low - 1).sum()
+
+
+def stars(n: int, n_entrants: int, n_prompts: int) -> list[BradleyTerryRatings]:
+    """Rate equal entrants that met the first one alone."""
+    drawn = tournaments(n, n_prompts=n_prompts, strengths=np.zeros(n_entrants))
+    return [rate(each.take(each.a == 0), BradleyTerryParameters()) for each in drawn]
+
+
+def test_against_a_baseline_the_planned_differences_are_tested_with_more_power() -> None:
+    """The n - 1 from it, instead of all pairs; those of two others reach as far as both theirs."""
+    (board,) = stars(1, 6, 60)
+    reach = {
+        frozenset({each.entrant_a, each.entrant_b}): each.difference - (each.low or 0.0)
+        for each in pairs(board)
+    }
+    baseline, *others = board.entrants
+    found, (low, high) = differences(board), ranks(board)
+
+    assert baseline_of(board) == 0
+    assert (low, high) == pytest.approx((1, 6))
+    for i, one in enumerate(others, 1):
+        critical = reach[frozenset({baseline, one})] / found.error[0, i]
+        assert 2.4 < critical < 2.75  # Dunnett's of 5 is 2.57, Tukey's of 6 is 2.85
+        for other in others[i:]:
+            both = reach[frozenset({baseline, one})] + reach[frozenset({baseline, other})]
+            assert reach[frozenset({one, other})] == pytest.approx(both)
+
+
+def test_where_two_pairs_have_nobody_in_common_there_is_no_baseline() -> None:
+    """Nor among two entrants, each of which is in every battle."""
+    assert baseline_of(fought(ab=(9, 6), bc=(9, 6), ca=(9, 6))) is None
+    assert baseline_of(fought(ab=(9, 6))) is None
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n_entrants", [4, 8, 12])
+def test_among_equals_against_a_baseline_somebody_differs_in_one_table_of_twenty(
+    n_entrants: int,
+) -> None:
+    """Of all pairs in the table, those that were not planned included; 1,000 runs, seed 2026."""
+    boards = stars(1000, n_entrants, 143)
+
+    wrong = np.mean([any((pair.low or 0.0) > 0 for pair in pairs(each)) for each in boards])
+
+    assert 0.03 <= wrong <= 0.06 + 2 * (0.05 * 0.95 / 1000) ** 0.5
 
 
 def test_pairs_without_a_link_are_no_pairs() -> None:
