@@ -19,6 +19,7 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
+    designs_table,
     missing_responses_table,
     missing_samples_table,
     missing_verdicts_table,
@@ -32,6 +33,7 @@ from commands.entrants.generate import with_recorded_answers
 from commands.errors import joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
+from commands.judging.designs import Wanted, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
@@ -113,6 +115,23 @@ def judge(
             help="Show the requests for one pair of this prompt instead. Nothing is sent.",
         ),
     ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            metavar="ELO",
+            help="Compare designs instead: which brings the mean half of a rating's 95 % interval"
+            " to so many points.",
+        ),
+    ] = None,
+    separate: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="ID ID",
+            help="Likewise: which tells these two entrants apart in 4 of 5, if their gap is as"
+            " judged so far.",
+        ),
+    ] = None,
     exit_code: ExitCodeOption = False,
     config: options.Config = DEFAULT_CONFIG,
     ledger: options.Ledger = None,
@@ -121,7 +140,7 @@ def judge(
 ) -> None:
     """Count the open judge queries and estimate their cost.
 
-    Example: tourney plan judge --json
+    Example: tourney plan judge --target 25
     """
     writer = Writer(output_format, as_json)
     place = workspace(config, ledger)
@@ -143,6 +162,12 @@ def judge(
     counts = count_tokens and chosen.company == "anthropic"
     counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
     pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
+    if target is not None or separate is not None:
+        wanted = Wanted(target, separate)
+        writer.write(
+            designs_table(forecast_designs(state, prompts, chosen, pricing, rules, wanted), wanted)
+        )
+        return
     cap_usd = settings.judge.max_usd
     cost = awaited = None
     if isinstance(pricing, TokenPricing):

@@ -9,7 +9,7 @@ One that won or lost every battle has no rating. Then the bounds are those of th
 candidate took of the two's own battles (Wilson's), as Elo points.
 """
 
-from math import ceil, inf, isfinite, log, nan
+from math import inf, isfinite, log, nan
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -19,12 +19,12 @@ from projections.intervals import FEWEST_CLUSTERS, LEVEL, RatioTerms, estimate_r
 from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
+from projections.ratings.forecast import SURE, prompts_needed
 from projections.results.gate import GateRow, GateVerdict
 from projections.student import critical_value
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]
 MARGIN: Final = 30.0  # Elo points: at 30, 54 of 100 verdicts name the better
-_SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
 
 
 def pass_or_stop(
@@ -54,7 +54,7 @@ def pass_or_stop(
     lead, error = found.points[candidate, baseline], found.error[candidate, baseline]
     reach = float(critical_value(LEVEL, found.freedom[candidate, baseline])) * error
     n_prompts = int(ratings.support.n_clusters[candidate])
-    low, high = lead - reach, lead + reach
+    low, high, n_judged = lead - reach, lead + reach, len(np.unique(battles.cluster))
     why: str | None = None
     if np.isnan(reach):
         low, high, n_prompts = _by_share(battles, pair)
@@ -69,7 +69,7 @@ def pass_or_stop(
         high=high if isfinite(high) else None,
         margin=margin,
         n_prompts=n_prompts,
-        n_more_prompts=_more(n_prompts, reach, error, margin) if verdict == "not enough" else None,
+        n_more_prompts=_more(n_judged, reach, error, margin) if verdict == "not enough" else None,
         why=why,
     )
 
@@ -113,8 +113,7 @@ def _more(n_prompts: int, reach: float, error: float, margin: float) -> int | No
     """
     if np.isnan(reach) or not margin:
         return None
-    needed = n_prompts * ((reach + _SURE * error) / margin) ** 2
-    return max(0, ceil(needed) - n_prompts)
+    return max(0, prompts_needed(n_prompts, reach + SURE * error, margin) - n_prompts)
 
 
 def _why_unknown(lead: float, *, has_bounds: bool) -> str:

@@ -54,7 +54,12 @@ def design_of(tournament: Tournament) -> Design:
 
 def planned_pairs(tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantPair]]:
     """Return the pairs that are to meet on each prompt of the bank, in roster order."""
-    design, bank = design_of(tournament), tournament.bank
+    return pairs_by(design_of(tournament), tournament)
+
+
+def pairs_by(design: Design, tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantPair]]:
+    """Return the pairs that would meet by a design, whatever the settings say."""
+    bank = tournament.bank
     ids = [entrant.entrant_id for entrant in tournament.roster]
     if design.sparse is None or tournament.opening is None:
         every = tuple(pair for pair in combinations(ids, 2) if design.baseline in {None, *pair})

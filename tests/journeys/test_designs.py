@@ -3,6 +3,7 @@
 import json
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,3 +128,71 @@ def test_too_few_pairs_to_link_all_entrants_are_refused(demo: Path) -> None:
     assert refused.returncode == 2
     assert "[judging] sparse = 1 does not link all 4 entrants on 2 prompts" in refused.stderr
     assert "set it to 3 or more" in refused.stderr
+
+
+def forecast(folder: Path, *words: str) -> list[dict[str, Any]]:
+    """Return the designs that are compared."""
+    shown = launch(folder, "plan", "judge", *words, "--json")
+    assert shown.returncode == 0, shown.stderr
+    rows: list[dict[str, Any]] = json.loads(shown.stdout)["rows"]
+    return rows
+
+
+def test_the_cheapest_design_that_is_precise_enough_is_marked(demo: Path) -> None:
+    """Each on the bank's prompts and on as many as it needs; what is judged is not asked again."""
+    launch(demo, "run")
+    short = launch(demo, "plan", "judge", "--target", "30")
+    assert short.returncode == 0
+    assert "no forecast: it takes verdicts on 20 prompts, and there are some on 12" in short.stdout
+
+    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
+        bank = "".join(islice(prompts, N_BEFORE, N_BEFORE + 30))
+    (demo / "bank.jsonl").write_text(bank, encoding="utf-8")
+    launch(demo, "run")
+    rows = forecast(demo, "--target", "30")
+
+    assert {row["design"] for row in rows} == {
+        "all pairs",
+        "sparse = 2",
+        "sparse = 4",
+        'baseline = "base_olmo"',
+    }
+    enough = [row for row in rows if row["meets"] != "no"]
+    (cheapest,) = [row for row in rows if row["meets"] == "cheapest"]
+    assert cheapest["n_queries"] == min(row["n_queries"] for row in enough)
+    assert all((row["half_width"] <= 30.3) == (row in enough) for row in rows)
+    on_bank = [row for row in rows if row["n_prompts"] == 30]
+    assert [row["n_queries"] for row in on_bank] == [0] * 4
+
+
+def test_two_entrants_are_told_apart_on_as_many_prompts_as_their_gap_takes(demo: Path) -> None:
+    """In 4 of 5, if the gap is as it was judged."""
+    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
+        bank = "".join(islice(prompts, N_BEFORE, N_BEFORE + 30))
+    (demo / "bank.jsonl").write_text(bank, encoding="utf-8")
+    launch(demo, "run")
+
+    rows = forecast(demo, "--separate", "full_poe", "security_plus_robustness")
+    refused = launch(demo, "plan", "judge", "--separate", "full_poe", "security_and_robustness")
+
+    assert 'baseline = "security_plus_robustness"' in {row["design"] for row in rows}
+    enough = [row for row in rows if row["meets"] != "no"]
+    assert all(row["power"] >= 0.79 for row in enough)
+    assert len({row["n_prompts"] for row in enough}) > 1
+    assert refused.returncode == 2
+    assert "did you mean 'security_plus_robustness'" in refused.stderr
+
+
+def test_without_verdicts_a_pilot_has_its_price(demo: Path) -> None:
+    """Of a judge that is paid, in dollars; nothing is sent."""
+    settings = demo / "tournament.toml"
+    text = settings.read_text(encoding="utf-8").partition("\n[judge]")[0]
+    judge = '[judge]\nprovider = "anthropic"\nmodel = "claude-haiku-4-5"\neffort = "none"\n'
+    settings.write_text(f"{text}\n\n{judge}", encoding="utf-8")
+
+    shown = launch(demo, "plan", "judge", "--target", "30")
+
+    assert shown.returncode == 0, shown.stderr
+    (note,) = [line for line in shown.stdout.splitlines() if "no forecast" in line]
+    assert "a pilot of 20" in note
+    assert float(note.rpartition("$")[2]) > 0.1

@@ -9,6 +9,7 @@ from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
+from commands.judging.designs import DesignForecast, Wanted
 from commands.judging.preview import RequestPreview
 from commands.judging.scoring import MissingScores
 from commands.spending.endpoints import EndpointCost
@@ -17,6 +18,7 @@ from commands.spending.offer import dollars, no_price
 from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import shown
 from projections.results.columns import Column, Shown
+from projections.results.designs import DesignRow
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
 
@@ -243,6 +245,27 @@ def missing_verdicts_table(
             "cost": None if cost is None else cost_fields(cost),
             "awaited": None if awaited is None else dict(awaited._asdict()),
         },
+    )
+
+
+_HOW_SURE: Final = (
+    "±: half of a rating's 95 % interval, the mean of all entrants. In simulations of 4 to 12"
+    " entrants it was within 15 % of the forecast in 99 of 100, if a pilot of 20 prompts or more"
+    " asked all pairs; one entrant's in 7 of 10, after 50 prompts in 9 of 10. Of the number of"
+    " prompts up to a quarter may be wrong. Prompts beyond the bank's are yours to add."
+)
+
+
+def designs_table(forecast: DesignForecast, wanted: Wanted) -> Table:
+    """Return a row for each design and number of prompts."""
+    return table_of(
+        DesignRow,
+        forecast.rows,
+        "tourney/plan-designs@1",
+        "Designs",
+        hidden=() if wanted.separate else {"power"},
+        notes=(*forecast.notes, *([_HOW_SURE] if forecast.rows else [])),
+        facts={"target": wanted.target, "separate": [*(wanted.separate or ())]},
     )
 
 

@@ -1,0 +1,311 @@
+"""Use case: forecast what each design would cost, and how sure it would leave the ratings."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commands.errors import ConfigurationError, counted, joined_names
+from commands.reading.resolve import unknown
+from commands.spending.offer import dollars
+from commands.spending.pricing import Pricing
+from ledger.events.ratings import BradleyTerryParameters
+from ledger.events.registration import JudgeSettings, Rubric
+from ledger.identity import EntrantId, PromptId
+from projections.battles.columns import Battles, battles_of
+from projections.ratings.bradley_terry.comparisons import differences, pairs
+from projections.ratings.bradley_terry.rate import BradleyTerryRatings, rate
+from projections.ratings.forecast import (
+    FEWEST_PROMPTS,
+    SURE,
+    Pilot,
+    half_widths,
+    meetings,
+    pilot_of,
+    prompts_needed,
+)
+from projections.results.designs import DesignRow
+from projections.tournament.designs import Design, EntrantPair, design_of, pairs_by
+from projections.tournament.matches import is_eligible, matches
+from projections.tournament.remaining import AskingRules, awaited_queries
+from projections.tournament.settlement import by_dimension, settle_verdicts
+from projections.tournament.state import Tournament
+from projections.verdicts.queries import JudgeQuery
+
+_POWER: Final = 0.8  # chance that is enough
+_ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of prompts
+_N_ORDERS: Final = 2
+
+
+class Wanted(NamedTuple):
+    """What ratings are to show."""
+
+    target: float | None  # Elo points: half of the mean interval of ratings, at most
+    separate: tuple[str, str] | None  # two entrants that are to be told apart
+
+    def check(self, roster: Sequence[str]) -> None:
+        """Refuse what are not two entrants of the roster.
+
+        Raises:
+            ConfigurationError: They are not.
+        """
+        for name in self.separate or ():
+            if name not in roster:
+                raise unknown("--separate", name, roster)
+        if self.separate and len({*self.separate}) == 1:
+            raise ConfigurationError(["--separate names one entrant twice; name two"])
+
+
+@dataclass(frozen=True)
+class DesignForecast:
+    """The rows of all dimensions, and what is to be said of them."""
+
+    rows: tuple[DesignRow, ...]
+    notes: tuple[str, ...]
+
+
+def forecast_designs(
+    state: Tournament,
+    prompts: Collection[PromptId],
+    judge: JudgeSettings,
+    pricing: Pricing,
+    rules: AskingRules,
+    wanted: Wanted,
+) -> DesignForecast:
+    """Forecast each design on each dimension, from the verdicts on record.
+
+    Raises:
+        ConfigurationError: Those that are to be told apart are not two entrants.
+    """
+    wanted.check([entrant.entrant_id for entrant in state.roster])
+    settled = by_dimension(state, settle_verdicts(state, prompts, judge))
+    rows: list[DesignRow] = []
+    notes: list[str] = []
+    for rubric in state.dimensions:
+        battles = battles_of(settled[rubric.dimension]).by_verdicts("half")
+        asked = _Asked(state, prompts, judge, pricing, rules, rubric, battles)
+        if asked.pilot is None:
+            notes.append(f"{rubric.dimension}: no forecast: {asked.why_no_forecast}")
+        else:
+            rows += _marked([*_rows(asked, asked.pilot, wanted)])
+            notes += _notes(asked, asked.pilot)
+    return DesignForecast(tuple(rows), tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A dimension: what was asked on it, and what more costs."""
+
+    state: Tournament
+    prompts: Collection[PromptId]
+    judge: JudgeSettings
+    pricing: Pricing
+    rules: AskingRules
+    rubric: Rubric
+    battles: Battles
+
+    @cached_property
+    def bank(self) -> tuple[PromptId, ...]:
+        """The prompts that can be judged on the dimension."""
+        chosen = frozenset(self.prompts)
+        return tuple(
+            prompt.prompt_id
+            for prompt in self.state.bank
+            if prompt.prompt_id in chosen and is_eligible(self.rubric, prompt)
+        )
+
+    @cached_property
+    def ids(self) -> list[EntrantId]:
+        """The roster."""
+        return [entrant.entrant_id for entrant in self.state.roster]
+
+    @property
+    def n_judged(self) -> int:
+        """On how many prompts there is a verdict."""
+        return len(np.unique(self.battles.cluster))
+
+    @cached_property
+    def ratings(self) -> BradleyTerryRatings:
+        """By the verdicts there are."""
+        return rate(self.battles, BradleyTerryParameters())
+
+    @cached_property
+    def pilot(self) -> Pilot | None:
+        """What the verdicts say of other designs; None: too little."""
+        is_met = {*self.ids} <= {*self.battles.entrants}
+        if self.n_judged < FEWEST_PROMPTS or not is_met:
+            return None
+        return pilot_of(self.battles, self.ratings)
+
+    @property
+    def why_no_forecast(self) -> str:
+        """Why nothing can be forecast, and what would help."""
+        if self.n_judged >= FEWEST_PROMPTS:
+            sure = {row.entrant for row in self.ratings.rows() if row.low is not None}
+            unsure = [name for name in self.ids if name not in sure] or self.ids
+            return f"no interval yet of {joined_names(unsure)}; judge more prompts"
+        n_queries = self.n_queries(self.pairs(design_of(self.state)), FEWEST_PROMPTS)
+        return (
+            f"it takes verdicts on {FEWEST_PROMPTS} prompts, and there are some on {self.n_judged};"
+            f" a pilot of {FEWEST_PROMPTS} ([pilot] size, then `tourney run --mode pilot`) asks"
+            f" {counted(n_queries, 'query more', 'queries more')}: {dollars(self.usd(n_queries))}"
+        )
+
+    def pairs(self, design: Design) -> list[Sequence[EntrantPair]]:
+        """Return the pairs of a design on each prompt."""
+        planned = pairs_by(design, self.state)
+        return [planned[prompt_id] for prompt_id in self.bank]
+
+    def n_queries(self, planned: Sequence[Sequence[EntrantPair]], n_prompts: int) -> int:
+        """Return how many queries more a design asks on so many prompts, those judged included."""
+        known = self._judged_pairs
+        n_pairs = sum(map(len, planned)) / max(1, len(planned)) * n_prompts
+        n_known = sum(
+            (prompt_id, frozenset(pair)) in known
+            for prompt_id, pairs in zip(self.bank, planned, strict=True)
+            for pair in pairs
+        )
+        return max(0, round(_N_ORDERS * self._share_asked * (n_pairs - n_known)))
+
+    def usd(self, n_queries: int) -> float | None:
+        """Return what queries cost, by the mean of those that are known; None: unknown."""
+        if not self._queries:
+            return None
+        whole = self.pricing.expected_usd(self._queries)
+        return None if whole is None else whole / len(self._queries) * n_queries
+
+    @cached_property
+    def _judged_pairs(self) -> frozenset[tuple[object, frozenset[str]]]:
+        names, battles = self.battles.entrants, self.battles
+        return frozenset(
+            (battles.prompt_of(cluster), frozenset((names[a], names[b])))
+            for a, b, cluster in zip(
+                battles.a.tolist(), battles.b.tolist(), battles.cluster.tolist(), strict=True
+            )
+        )
+
+    @cached_property
+    def _matches(self) -> list[tuple[bool, JudgeQuery]]:
+        """Whether the responses are identical, and the query, of each pair that has both."""
+        return [
+            (match.is_identical, match.forward)
+            for _, match in matches(self.state, self.bank, self.judge)
+            if match is not None and match.pairing.rubric == self.rubric
+        ]
+
+    @cached_property
+    def _share_asked(self) -> float:
+        """The share of pairs that a judge is asked about: identical responses may tie unasked."""
+        if not self._matches or not self.rules.skip_identical:
+            return 1.0
+        return sum(not is_identical for is_identical, _ in self._matches) / len(self._matches)
+
+    @cached_property
+    def _queries(self) -> list[JudgeQuery]:
+        """Queries whose mean cost stands for all; without responses, as if those were long."""
+        queries = [query for _, query in self._matches]
+        return queries or [
+            query.asked
+            for query in awaited_queries(self.state, self.bank, self.judge, self.rules)
+            if query.subject == self.rubric.dimension
+        ]
+
+
+def _designs(state: Tournament, wanted: Wanted) -> Mapping[str, Design]:
+    """Return the designs that are compared, by how the settings name them."""
+    ids, now = [entrant.entrant_id for entrant in state.roster], design_of(state)
+    n = len(ids)
+    n_pairs = n * (n - 1) // 2
+    sizes = {now.sparse or 0, (n + 1) // 2, n, 2 * n}
+    baseline = now.baseline or (wanted.separate[1] if wanted.separate else ids[0])
+    sparse = {
+        f"sparse = {size}": Design(sparse=size) for size in sorted(sizes) if 0 < size < n_pairs
+    }
+    star = {f'baseline = "{baseline}"': Design(baseline=EntrantId(baseline))}
+    return {"all pairs": Design()} | (sparse | star if n_pairs > 1 else {})
+
+
+def _rows(asked: _Asked, pilot: Pilot, wanted: Wanted) -> Iterator[DesignRow]:
+    """Yield each design on the bank, and on the number of prompts that it needs."""
+    for name, design in _designs(asked.state, wanted).items():
+        planned = asked.pairs(design)
+        meets = meetings(pilot.ratings.entrants, planned)
+        if pilot.shared is None and (meets.sum(axis=2) > 1).any():
+            continue  # what pairs share that have an entrant in common is not known
+        for n_prompts in sorted({len(planned), _needed(pilot, meets, wanted)}):
+            found = pilot.projected(meets, n_prompts)
+            n_queries = asked.n_queries(planned, n_prompts)
+            widths = half_widths(found)
+            power = _power(found, wanted.separate) if wanted.separate else None
+            is_enough = wanted.target is None or widths.mean() <= wanted.target * (1 + _ROUNDING)
+            is_apart = power is None or power >= _POWER - _ROUNDING
+            yield DesignRow(
+                asked.rubric.dimension,
+                name,
+                n_prompts,
+                round(sum(map(len, planned)) / len(planned)),
+                n_queries,
+                asked.usd(n_queries),
+                float(widths.mean()),
+                float(widths.max()),
+                power,
+                "yes" if is_enough and is_apart else "no",
+            )
+
+
+def _needed(pilot: Pilot, meets: NDArray[np.bool_], wanted: Wanted) -> int:
+    """Return how many prompts a design needs for all that is wanted."""
+    needed = [1]
+    if wanted.target is not None:
+        needed.append(pilot.needed(meets, wanted.target))
+    if wanted.separate is not None:
+        gap = _gap(pilot.projected(meets, len(meets)), wanted.separate)
+        if gap.lead:
+            reach = gap.reach + SURE * gap.error
+            needed.append(prompts_needed(len(meets), reach, gap.lead))
+    return max(needed)
+
+
+class _Gap(NamedTuple):
+    """The difference of two ratings: how large, how far its interval reaches, and its error."""
+
+    lead: float
+    reach: float
+    error: float
+
+
+def _gap(ratings: BradleyTerryRatings, names: tuple[str, str]) -> _Gap:
+    """Return the difference of two as the table of pairs tests it, with all others at once."""
+    row = next(each for each in pairs(ratings) if {each.entrant_a, each.entrant_b} == {*names})
+    one, other = map(ratings.entrants.index, names)
+    reach = row.difference - (row.low or 0.0)
+    return _Gap(row.difference, reach, float(differences(ratings).error[one, other]))
+
+
+def _power(ratings: BradleyTerryRatings, names: tuple[str, str]) -> float:
+    """Return the chance that the difference of two is significant, if it is as large as now."""
+    gap = _gap(ratings, names)
+    return NormalDist().cdf((gap.lead - gap.reach) / gap.error)
+
+
+def _marked(rows: Sequence[DesignRow]) -> Iterator[DesignRow]:
+    """Mark the cheapest that is enough, by dollars, or by queries where a judge is free."""
+    enough = [row for row in rows if row.meets == "yes"]
+    cheapest = min(enough, key=lambda row: (row.usd or 0.0, row.n_queries), default=None)
+    for row in rows:
+        yield row._replace(meets="cheapest") if row is cheapest else row
+
+
+def _notes(asked: _Asked, pilot: Pilot) -> Iterator[str]:
+    """Yield what the forecast rests on."""
+    name = asked.rubric.dimension
+    yield f"{name}: forecast from verdicts on {asked.n_judged} prompts; {len(asked.bank)} in all"
+    if pilot.shared is None:
+        yield (
+            f"{name}: only designs whose pairs of a prompt have no entrant in common are forecast,"
+            " as those that were judged; for the others judge more pairs on some prompts"
+        )
