@@ -149,10 +149,15 @@ class _Asked:
             unsure = [name for name in self.ids if name not in sure] or self.ids
             return f"no interval yet of {joined_names(unsure)}; judge more prompts"
         n_queries = self.n_queries(self.pairs(design_of(self.state)), FEWEST_PROMPTS)
+        few = (
+            f"it takes verdicts on {FEWEST_PROMPTS} prompts, and there are some on {self.n_judged}"
+        )
+        if len(self.bank) < FEWEST_PROMPTS:
+            return f"{few}; add prompts to the {len(self.bank)} that can be judged"
+        more = counted(n_queries, "query more", "queries more")
         return (
-            f"it takes verdicts on {FEWEST_PROMPTS} prompts, and there are some on {self.n_judged};"
-            f" a pilot of {FEWEST_PROMPTS} ([pilot] size, then `tourney run --mode pilot`) asks"
-            f" {counted(n_queries, 'query more', 'queries more')}: {dollars(self.usd(n_queries))}"
+            f"{few}; a pilot of {FEWEST_PROMPTS} ([pilot] size, then `tourney run --mode pilot`)"
+            f" asks {more}: {dollars(self.usd(n_queries))}"
         )
 
     def pairs(self, design: Design) -> list[Sequence[EntrantPair]]:
@@ -233,7 +238,7 @@ def _rows(asked: _Asked, pilot: Pilot, wanted: Wanted) -> Iterator[DesignRow]:
     """Yield each design on the bank, and on the number of prompts that it needs."""
     for name, design in _designs(asked.state, wanted).items():
         planned = asked.pairs(design)
-        meets = meetings(pilot.ratings.entrants, planned)
+        meets = meetings(pilot.ratings.entrants, planned if design.sparse else planned[:1])
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():
             continue  # what pairs share that have an entrant in common is not known
         for n_prompts in sorted({len(planned), _needed(pilot, meets, wanted)}):
@@ -263,10 +268,10 @@ def _needed(pilot: Pilot, meets: NDArray[np.bool_], wanted: Wanted) -> int:
     if wanted.target is not None:
         needed.append(pilot.needed(meets, wanted.target))
     if wanted.separate is not None:
-        gap = _gap(pilot.projected(meets, len(meets)), wanted.separate)
+        gap = _gap(pilot.projected(meets, pilot.n_prompts), wanted.separate)
         if gap.lead:
             reach = gap.reach + SURE * gap.error
-            needed.append(prompts_needed(len(meets), reach, gap.lead))
+            needed.append(prompts_needed(pilot.n_prompts, reach, gap.lead))
     return max(needed)
 
 

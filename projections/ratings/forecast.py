@@ -56,6 +56,11 @@ class Pilot:
     scale: Floats
     n_met: NDArray[np.intp]
 
+    @property
+    def n_prompts(self) -> int:
+        """On how many prompts some entrant met another, at most."""
+        return int(self.n_met.max())
+
     def projected(self, meets: NDArray[np.bool_], n_prompts: float) -> BradleyTerryRatings:
         """Return the ratings with the uncertainty that a design would leave.
 
@@ -83,7 +88,7 @@ class Pilot:
 
     def needed(self, meets: NDArray[np.bool_], target: float) -> int:
         """Return how many prompts bring the mean half-width of a design to a target."""
-        n_prompts = len(meets)
+        n_prompts = self.n_prompts
         for _ in range(_STEPS):
             reach = half_widths(self.projected(meets, n_prompts)).mean()
             n_prompts = max(1, prompts_needed(n_prompts, float(reach), target))
