@@ -1,7 +1,7 @@
 """`tourney plan` and `prices`: what remains to be done and what it costs. Nothing is written."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -30,14 +30,15 @@ from commands.cli.tables.render import Format
 from commands.cli.tables.spending import prices_table
 from commands.decisions.recorder import count_missing_responses, count_missing_verdicts, rehearse
 from commands.entrants.generate import with_recorded_answers
-from commands.errors import joined_names
+from commands.errors import ConfigurationError, joined_names
 from commands.evaluating.evaluate import missing_requests, missing_samples
 from commands.evaluating.plan import plan_evaluations
-from commands.judging.designs import Wanted, forecast_designs
+from commands.judging.designs import DesignGoal, forecast_designs
 from commands.judging.preview import preview_requests
 from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.judging.unreadable import tell_without_gold
+from commands.reading.resolve import unknown
 from commands.runs.register import selected_prompts
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
@@ -163,9 +164,10 @@ def judge(
     counted = counted_sample(queries, make_token_counter(chosen)) if counts else ()
     pricing = price_book(settings, folder).pricing(chosen, state, counted=counted)
     if target is not None or separate is not None:
-        wanted = Wanted(target, separate)
+        _require_two(separate or (), [entrant.entrant_id for entrant in state.roster])
+        goal = DesignGoal(target, separate)
         writer.write(
-            designs_table(forecast_designs(state, prompts, chosen, pricing, rules, wanted), wanted)
+            designs_table(forecast_designs(state, prompts, chosen, pricing, rules, goal), goal)
         )
         return
     cap_usd = settings.judge.max_usd
@@ -184,6 +186,15 @@ def judge(
     _tell_of_kin(state, chosen)
     if exit_code and any(row.n_queries or row.n_waiting for row in rows):
         raise typer.Exit(WORK_REMAINS)
+
+
+def _require_two(names: Sequence[str], roster: Sequence[str]) -> None:
+    """Refuse names of --separate that are not two entrants of the roster."""
+    for name in names:
+        if name not in roster:
+            raise unknown("--separate", name, roster)
+    if len({*names}) < len(names):
+        raise ConfigurationError(["--separate names one entrant twice; name two"])
 
 
 def _tell_of_kin(state: Tournament, judge: JudgeSettings) -> None:

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from commands.errors import ConfigurationError, counted, joined_names
-from commands.reading.resolve import unknown
+from commands.errors import counted, joined_names
 from commands.spending.offer import dollars
 from commands.spending.pricing import Pricing
 from ledger.events.ratings import BradleyTerryParameters
@@ -29,7 +28,7 @@ from projections.ratings.forecast import (
     prompts_needed,
 )
 from projections.results.designs import DesignRow
-from projections.tournament.designs import Design, EntrantPair, design_of, pairs_by
+from projections.tournament.designs import EntrantPair, PairDesign, design_of, pairs_by
 from projections.tournament.matches import is_eligible, matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import by_dimension, settle_verdicts
@@ -41,23 +40,11 @@ _ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of
 _N_ORDERS: Final = 2
 
 
-class Wanted(NamedTuple):
+class DesignGoal(NamedTuple):
     """What ratings are to show."""
 
     target: float | None  # Elo points: half of the mean interval of ratings, at most
-    separate: tuple[str, str] | None  # two entrants that are to be told apart
-
-    def check(self, roster: Sequence[str]) -> None:
-        """Refuse what are not two entrants of the roster.
-
-        Raises:
-            ConfigurationError: They are not.
-        """
-        for name in self.separate or ():
-            if name not in roster:
-                raise unknown("--separate", name, roster)
-        if self.separate and len({*self.separate}) == 1:
-            raise ConfigurationError(["--separate names one entrant twice; name two"])
+    separate: tuple[str, str] | None  # two entrants of the roster that are to be told apart
 
 
 @dataclass(frozen=True)
@@ -74,14 +61,9 @@ def forecast_designs(
     judge: JudgeSettings,
     pricing: Pricing,
     rules: AskingRules,
-    wanted: Wanted,
+    goal: DesignGoal,
 ) -> DesignForecast:
-    """Forecast each design on each dimension, from the verdicts on record.
-
-    Raises:
-        ConfigurationError: Those that are to be told apart are not two entrants.
-    """
-    wanted.check([entrant.entrant_id for entrant in state.roster])
+    """Forecast each design on each dimension, from the verdicts on record."""
     settled = by_dimension(state, settle_verdicts(state, prompts, judge))
     rows: list[DesignRow] = []
     notes: list[str] = []
@@ -91,7 +73,7 @@ def forecast_designs(
         if asked.pilot is None:
             notes.append(f"{rubric.dimension}: no forecast: {asked.why_no_forecast}")
         else:
-            rows += _marked([*_rows(asked, asked.pilot, wanted)])
+            rows += _marked([*_rows(asked, asked.pilot, goal)])
             notes += _notes(asked, asked.pilot)
     return DesignForecast(tuple(rows), tuple(notes))
 
@@ -160,7 +142,7 @@ class _Asked:
             f" asks {more}: {dollars(self.usd(n_queries))}"
         )
 
-    def pairs(self, design: Design) -> list[Sequence[EntrantPair]]:
+    def pairs(self, design: PairDesign) -> list[Sequence[EntrantPair]]:
         """Return the pairs of a design on each prompt."""
         planned = pairs_by(design, self.state)
         return [planned[prompt_id] for prompt_id in self.bank]
@@ -220,33 +202,33 @@ class _Asked:
         ]
 
 
-def _designs(state: Tournament, wanted: Wanted) -> Mapping[str, Design]:
+def _designs(state: Tournament, goal: DesignGoal) -> Mapping[str, PairDesign]:
     """Return the designs that are compared, by how the settings name them."""
     ids, now = [entrant.entrant_id for entrant in state.roster], design_of(state)
     n = len(ids)
     n_pairs = n * (n - 1) // 2
     sizes = {now.sparse or 0, (n + 1) // 2, n, 2 * n}
-    baseline = now.baseline or (wanted.separate[1] if wanted.separate else ids[0])
+    baseline = now.baseline or (goal.separate[1] if goal.separate else ids[0])
     sparse = {
-        f"sparse = {size}": Design(sparse=size) for size in sorted(sizes) if 0 < size < n_pairs
+        f"sparse = {size}": PairDesign(sparse=size) for size in sorted(sizes) if 0 < size < n_pairs
     }
-    star = {f'baseline = "{baseline}"': Design(baseline=EntrantId(baseline))}
-    return {"all pairs": Design()} | (sparse | star if n_pairs > 1 else {})
+    star = {f'baseline = "{baseline}"': PairDesign(baseline=EntrantId(baseline))}
+    return {"all pairs": PairDesign()} | (sparse | star if n_pairs > 1 else {})
 
 
-def _rows(asked: _Asked, pilot: Pilot, wanted: Wanted) -> Iterator[DesignRow]:
+def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
     """Yield each design on the bank, and on the number of prompts that it needs."""
-    for name, design in _designs(asked.state, wanted).items():
+    for name, design in _designs(asked.state, goal).items():
         planned = asked.pairs(design)
         meets = meetings(pilot.ratings.entrants, planned if design.sparse else planned[:1])
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():
             continue  # what pairs share that have an entrant in common is not known
-        for n_prompts in sorted({len(planned), _needed(pilot, meets, wanted)}):
+        for n_prompts in sorted({len(planned), _needed(pilot, meets, goal)}):
             found = pilot.projected(meets, n_prompts)
             n_queries = asked.n_queries(planned, n_prompts)
             widths = half_widths(found)
-            power = _power(found, wanted.separate) if wanted.separate else None
-            is_enough = wanted.target is None or widths.mean() <= wanted.target * (1 + _ROUNDING)
+            power = _power(found, goal.separate) if goal.separate else None
+            is_enough = goal.target is None or widths.mean() <= goal.target * (1 + _ROUNDING)
             is_apart = power is None or power >= _POWER - _ROUNDING
             yield DesignRow(
                 asked.rubric.dimension,
@@ -262,13 +244,13 @@ def _rows(asked: _Asked, pilot: Pilot, wanted: Wanted) -> Iterator[DesignRow]:
             )
 
 
-def _needed(pilot: Pilot, meets: NDArray[np.bool_], wanted: Wanted) -> int:
-    """Return how many prompts a design needs for all that is wanted."""
+def _needed(pilot: Pilot, meets: NDArray[np.bool_], goal: DesignGoal) -> int:
+    """Return how many prompts a design needs for all of the goal."""
     needed = [1]
-    if wanted.target is not None:
-        needed.append(pilot.needed(meets, wanted.target))
-    if wanted.separate is not None:
-        gap = _gap(pilot.projected(meets, pilot.n_prompts), wanted.separate)
+    if goal.target is not None:
+        needed.append(pilot.needed(meets, goal.target))
+    if goal.separate is not None:
+        gap = _gap(pilot.projected(meets, pilot.n_prompts), goal.separate)
         if gap.lead:
             reach = gap.reach + SURE * gap.error
             needed.append(prompts_needed(pilot.n_prompts, reach, gap.lead))

@@ -33,7 +33,7 @@ _Places: TypeAlias = tuple[int, int]  # of two entrants, ascending
 _FIRST: Final = 1e6  # more than all chances: games on the prompt itself come first
 
 
-class Design(NamedTuple):
+class PairDesign(NamedTuple):
     """The design that the settings name; neither: all pairs of entrants meet."""
 
     baseline: EntrantId | None = None  # that all others meet
@@ -41,15 +41,15 @@ class Design(NamedTuple):
 
 
 @cache
-def recorded_design(configuration: str) -> Design:
+def recorded_design(configuration: str) -> PairDesign:
     """Return the design of a recorded configuration."""
     judging = json.loads(configuration).get("judging", {})
-    return Design(judging.get("baseline"), judging.get("sparse"))
+    return PairDesign(judging.get("baseline"), judging.get("sparse"))
 
 
-def design_of(tournament: Tournament) -> Design:
+def design_of(tournament: Tournament) -> PairDesign:
     """Return the design of the newest opening."""
-    return recorded_design(tournament.opening.configuration) if tournament.opening else Design()
+    return recorded_design(tournament.opening.configuration) if tournament.opening else PairDesign()
 
 
 def planned_pairs(tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantPair]]:
@@ -57,7 +57,9 @@ def planned_pairs(tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantP
     return pairs_by(design_of(tournament), tournament)
 
 
-def pairs_by(design: Design, tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantPair]]:
+def pairs_by(
+    design: PairDesign, tournament: Tournament
+) -> Mapping[PromptId, Sequence[EntrantPair]]:
     """Return the pairs that would meet by a design, whatever the settings say."""
     bank = tournament.bank
     ids = [entrant.entrant_id for entrant in tournament.roster]

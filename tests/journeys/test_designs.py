@@ -19,11 +19,15 @@ def demo(tmp_path: Path) -> Path:
     """Give the demo of recorded answers, on less of its bank."""
     folder = tmp_path / "demo"
     lay_out_demo(folder, weights=False)
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        (folder / "bank.jsonl").write_text(
-            "".join(islice(prompts, N_BEFORE, N_BEFORE + N_PROMPTS)), encoding="utf-8"
-        )
+    bring_prompts(folder, N_PROMPTS)
     return folder
+
+
+def bring_prompts(folder: Path, n: int) -> None:
+    """Write so many prompts of the shipped bank into the demo's."""
+    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
+        bank = "".join(islice(prompts, N_BEFORE, N_BEFORE + n))
+    (folder / "bank.jsonl").write_text(bank, encoding="utf-8")
 
 
 def judge_by(folder: Path, design: str | None) -> None:
@@ -145,9 +149,7 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(demo: Path) -> Non
     assert short.returncode == 0
     assert "no forecast: it takes verdicts on 20 prompts, and there are some on 12" in short.stdout
 
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        bank = "".join(islice(prompts, N_BEFORE, N_BEFORE + 30))
-    (demo / "bank.jsonl").write_text(bank, encoding="utf-8")
+    bring_prompts(demo, 30)
     launch(demo, "run")
     rows = forecast(demo, "--target", "30")
 
@@ -167,9 +169,7 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(demo: Path) -> Non
 
 def test_two_entrants_are_told_apart_on_as_many_prompts_as_their_gap_takes(demo: Path) -> None:
     """In 4 of 5, if the gap is as it was judged."""
-    with (shipped_data() / "bank.jsonl").open(encoding="utf-8") as prompts:
-        bank = "".join(islice(prompts, N_BEFORE, N_BEFORE + 30))
-    (demo / "bank.jsonl").write_text(bank, encoding="utf-8")
+    bring_prompts(demo, 30)
     launch(demo, "run")
 
     rows = forecast(demo, "--separate", "full_poe", "security_plus_robustness")
@@ -184,7 +184,10 @@ def test_two_entrants_are_told_apart_on_as_many_prompts_as_their_gap_takes(demo:
 
 
 def test_without_verdicts_a_pilot_has_its_price(demo: Path) -> None:
-    """Of a judge that is paid, in dollars; nothing is sent."""
+    """Of a judge that is paid, in dollars; nothing is sent. Too small a bank has none."""
+    short = launch(demo, "plan", "judge", "--target", "30")
+    assert "add prompts to the 12 that can be judged" in short.stdout
+    bring_prompts(demo, 30)
     settings = demo / "tournament.toml"
     text = settings.read_text(encoding="utf-8").partition("\n[judge]")[0]
     judge = '[judge]\nprovider = "anthropic"\nmodel = "claude-haiku-4-5"\neffort = "none"\n'

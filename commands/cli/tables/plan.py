@@ -9,7 +9,7 @@ from commands.cli.tables.table import MoreColumn, Table, table_of
 from commands.decisions.recorder import MissingResponses, MissingVerdicts
 from commands.errors import counted, joined_names
 from commands.evaluating.evaluate import MissingSamples
-from commands.judging.designs import DesignForecast, Wanted
+from commands.judging.designs import DesignForecast, DesignGoal
 from commands.judging.preview import RequestPreview
 from commands.judging.scoring import MissingScores
 from commands.spending.endpoints import EndpointCost
@@ -256,16 +256,16 @@ _HOW_SURE: Final = (
 )
 
 
-def designs_table(forecast: DesignForecast, wanted: Wanted) -> Table:
+def designs_table(forecast: DesignForecast, goal: DesignGoal) -> Table:
     """Return a row for each design and number of prompts."""
     return table_of(
         DesignRow,
         forecast.rows,
         "tourney/plan-designs@1",
         "Designs",
-        hidden=() if wanted.separate else {"power"},
+        hidden=() if goal.separate else {"power"},
         notes=(*forecast.notes, *([_HOW_SURE] if forecast.rows else [])),
-        facts={"target": wanted.target, "separate": [*(wanted.separate or ())]},
+        facts={"target": goal.target, "separate": [*(goal.separate or ())]},
     )
 
 
