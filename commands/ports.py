@@ -179,7 +179,7 @@ class Reply:
 
 Then: TypeAlias = Literal["go on", "ask again", "wait", "stop"]
 """What follows from a request without an answer: nothing for others; it was not sent, and is sent
-again; the server takes none at present; no other request can succeed."""
+again; the server takes none at present, or not in this form; no other request can succeed."""
 
 
 @dataclass(frozen=True)

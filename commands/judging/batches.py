@@ -61,6 +61,7 @@ def fitting_prefix(
 
 
 _MOST_DROPPED: Final = 3  # batches that were never created, before giving up
+_MOST_LESSONS: Final = 5  # of a query: parameters that a server may not take
 _MOST_WAITS: Final = 6  # for a provider that takes no batch at present
 _LONGEST_WAIT_S: Final = 120.0  # longer looks like a hang
 _CLOCKS_APART: Final = timedelta(minutes=5)  # of a provider's own machines
@@ -230,9 +231,13 @@ class _BatchJudging:
             return 0
 
     def _sendable(self, chosen: Sequence[Unanswered]) -> Sequence[Unanswered]:
-        most = self._task.rules.retries
-        retriable = (each for each in chosen if self._n_sent[each.asked.query_key] <= most)
+        retriable = (each for each in chosen if self._may_send(each.asked.query_key))
         return still_open(self._recorder, self._task, retriable)
+
+    def _may_send(self, key: Digest) -> bool:
+        """Say whether a query has a try left; one that taught what its server takes was none."""
+        n_lessons = min(self._reception.n_other_form[key], _MOST_LESSONS)
+        return self._n_sent[key] - n_lessons <= self._task.rules.retries
 
     def _send(self, queries: Sequence[Unanswered]) -> int:
         """Record a plan, then send it once; return its number of queries.

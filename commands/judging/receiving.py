@@ -49,6 +49,7 @@ class BatchReceiver:
         # batches of unknown fate, by the provider's clock and by ours, which either may stand
         self._sought_since: dict[Digest, tuple[datetime, datetime]] = {}
         self._received: Counter[Digest] = Counter()  # answers by batch
+        self.n_other_form: Counter[Digest] = Counter()  # of a query: asked again in another form
         self._ended: list[Digest] = []
         self._receipts_of: dict[Reference, tuple[Receipts, Mapping[Digest, JudgeQuery]]] = {}
         self._why_not = ""  # the provider's last error of a query of the batch that is received
@@ -297,6 +298,7 @@ class BatchReceiver:
         for answer in answers:
             if isinstance(answer, NoReply):
                 self._why_not = answer.detail
+                self.n_other_form[answer.query_key] += answer.then == "wait"
         receipts, queries = self._receipts(batch.planned.judge)
         worst_usd = batch.worst_usd_each
         receipts.record((each, queries.get(each.query_key), worst_usd) for each in answers)

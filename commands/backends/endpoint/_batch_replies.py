@@ -1,14 +1,13 @@
 """Decode and check what OpenAI's Batch API answers: batches, files, and lines of results."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
 from commands.backends.endpoint._replies import reply_of
-from commands.backends.endpoint.refused_parameters import LearntParameters
 from commands.backends.endpoint.requests import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
 from commands.backends.remote.batch_fields import count_in, text_of, time_of
@@ -16,6 +15,7 @@ from commands.backends.remote.bodies import decode_json
 from commands.backends.remote.outcomes import REJECTED, undecodable
 from commands.ports import Answer, BatchState, NoReply, Then
 from commands.settings.api_keys import redacted
+from ledger.events.requests import ParameterRefused
 from ledger.identity import Digest
 from projections.verdicts.queries import queries_digest
 
@@ -221,11 +221,13 @@ def query_key_in(line: bytes) -> Digest | None:
         return None
 
 
-def answer_in(line: bytes, learnt: LearntParameters) -> Answer | None:
-    """Return the answer in a line of results; None if the line was cut off.
+RefusedIn: TypeAlias = Callable[[str, object], Sequence[ParameterRefused] | None]
+"""Returns what is certain of the parameters that a rejection names in its words, or by a field;
+None: a request can do without none of them."""
 
-    What the server does not take is learnt from its rejections.
-    """
+
+def answer_in(line: bytes, refused_in: RefusedIn) -> Answer | None:
+    """Return the answer in a line of results; None if the line was cut off."""
     try:
         told = decode_json(line, _LINE)
     except msgspec.DecodeError:
@@ -237,7 +239,7 @@ def answer_in(line: bytes, learnt: LearntParameters) -> Answer | None:
             return _not_asked(query_key, _fault_in(told.error))
         if response.status_code == HTTPStatus.OK:
             return reply_of(query_key, bytes(response.body))
-        return _failed(query_key, response, learnt)
+        return _failed(query_key, response, refused_in)
     except msgspec.DecodeError as error:
         return undecodable(query_key, error)
 
@@ -258,12 +260,12 @@ def _not_asked(query_key: Digest, fault: _Fault) -> NoReply:
             return NoReply(query_key, "errored", fault.detail)
 
 
-def _failed(query_key: Digest, response: _Response, learnt: LearntParameters) -> NoReply:
+def _failed(query_key: Digest, response: _Response, refused_in: RefusedIn) -> NoReply:
     """Return why the model did not answer; a query is rejected for good only if it is at fault."""
     status, fault = response.status_code, _REFUSAL.decode(response.body).error
     detail = f"HTTP {status}: {fault.detail}"
-    if (refused := learnt.learn_told(fault.param, detail)) is not None:
-        return NoReply(query_key, "errored", detail, refused=[refused])
+    if (refused := refused_in(detail, fault.param)) is not None:
+        return NoReply(query_key, "errored", detail, then="wait", refused=refused)
     remedy = remedy_of(detail, fault.param)
     if remedy is not None:
         return NoReply(query_key, "errored", f"{detail}; {remedy}", then="stop")

@@ -5,7 +5,7 @@ after a failure; `create` sends the order once.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -18,8 +18,8 @@ import msgspec
 import openai
 
 from commands.backends.endpoint import _batch_replies as replies
-from commands.backends.endpoint.refused_parameters import LearntParameters
-from commands.backends.endpoint.requests import PATH, ChatForm
+from commands.backends.endpoint.refused_parameters import LearntParameters, adapted
+from commands.backends.endpoint.requests import PATH, ChatForm, is_told
 from commands.backends.endpoint.server import Endpoint, kinds_of
 from commands.backends.remote.batch_fields import date_in, inflated
 from commands.backends.remote.bodies import (
@@ -48,7 +48,7 @@ from commands.errors import (
     ProviderError,
     ResultsLost,
 )
-from commands.ports import Answer, BatchState
+from commands.ports import Answer, BatchState, Reply
 from ledger.errors import TourneyError
 from ledger.events.registration import JudgeSettings
 from ledger.events.requests import ParameterRefused
@@ -77,6 +77,8 @@ class OpenAIBatches:
         """Take the judge, its server, and what servers were found not to take."""
         self._form, self._server = ChatForm(judge), server
         self._learnt = LearntParameters(server.base_url, judge.model, refused)
+        # by batch what it went without, if this process sent it
+        self._went_without: dict[str, Mapping[str, ParameterRefused]] = {}
         client = server.client()
         finalize(self, client.close)
         self._once = client.with_options(max_retries=0)
@@ -86,7 +88,8 @@ class OpenAIBatches:
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Upload the queries, then order the batch once."""
-        file_id = self._upload(queries)
+        without = self._learnt.without
+        file_id = self._upload(b"".join(self._line(query, without) for query in queries))
         try:
             body = self._once.batches.with_raw_response.create(
                 completion_window="24h",
@@ -94,15 +97,17 @@ class OpenAIBatches:
                 input_file_id=file_id,
                 metadata=replies.metadata_of(query.query_key for query in queries),
             ).content
-            return decode_json(body, replies.SERVER_BATCH).state
+            state = decode_json(body, replies.SERVER_BATCH).state
         except openai.APIError as error:
             raise self._not_created(error) from None
         except msgspec.DecodeError as error:
             raise uncertain(self._server.not_the_api(first_line(error)).why) from error
+        self._went_without[state.provider_batch_id] = without
+        return state
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch's file."""
-        return len(self._line(query))
+        return len(self._line(query, self._learnt.without))
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""
@@ -147,12 +152,14 @@ class OpenAIBatches:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         told: set[Digest] = set()
         is_whole = not batch.lacks_a_file
+        without = self._went_without.get(batch.id, {})
         for file_id, n_least in batch.result_files.items():
             n_before, n_odd = len(told), 0
             for line in self._lines(batch, file_id):
-                if (answer := replies.answer_in(line, self._learnt)) is not None:
+                answer = replies.answer_in(line, partial(self._refused_in, without))
+                if answer is not None:
                     told.add(answer.query_key)
-                    yield answer
+                    yield self._with_news(answer, without)
                 elif line.strip():
                     n_odd += 1
             is_whole = is_whole and batch.is_whole(len(told) - n_before, n_least, n_odd)
@@ -171,19 +178,18 @@ class OpenAIBatches:
 
         return self._told(ask, replies.SERVER_BATCH, provider_batch_id).state
 
-    def _line(self, query: JudgeQuery) -> bytes:
+    def _line(self, query: JudgeQuery, without: Mapping[str, ParameterRefused]) -> bytes:
         """Return the line of the file that asks a query; its custom_id is the query key."""
         line: Json = {
             "custom_id": query.query_key,
             "method": "POST",
             "url": _ENDPOINT,
-            "body": self._learnt.adapted(self._form.body(query)),
+            "body": adapted(self._form.body(query), without),
         }
         return canonical_json(line) + b"\n"
 
-    def _upload(self, queries: Sequence[JudgeQuery]) -> str:
+    def _upload(self, content: bytes) -> str:
         """Upload the file of requests; return its id."""
-        content = b"".join(map(self._line, queries))
         files = self._uploads.files.with_raw_response
         try:
             told = files.create(file=("queries.jsonl", content), purpose="batch").content
@@ -192,6 +198,30 @@ class OpenAIBatches:
             raise self._refused(error, was_sent=False) from None
         except msgspec.DecodeError as error:
             raise self._server.not_the_api(first_line(error)) from error
+
+    def _refused_in(
+        self, without: Mapping[str, ParameterRefused], detail: str, told: object
+    ) -> Sequence[ParameterRefused] | None:
+        """Learn from a rejection; a parameter is certain only if a field names it, as `RefusedIn`.
+
+        Else it is suspected: the next batch goes without it.
+        """
+        sent = adapted(self._form.shared, without)
+        found = self._learnt.refusals_in(detail, told, sent, without)
+        if not found:
+            return None
+        if is_told(told):
+            self._learnt.believe(found)
+            return [*found.values()]
+        self._learnt.suspect(found)
+        return []
+
+    def _with_news(self, answer: Answer, without: Mapping[str, ParameterRefused]) -> Answer:
+        """Return an answer with what it says of the parameters that its batch went without."""
+        if not isinstance(answer, Reply):
+            return answer
+        self._learnt.believe(without)
+        return replace(answer, refused=self._learnt.news())
 
     def _not_created(self, error: openai.APIError) -> TourneyError:
         """Return the error of a failed order: it tells whether the batch may exist."""

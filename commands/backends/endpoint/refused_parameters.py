@@ -3,18 +3,18 @@
 OpenAI's reasoning models want `max_completion_tokens` and no temperature, others know no seed: the
 first rejection says so, once for each server and model. It is believed once a request in the other
 form is answered: a rejection may quote the request, and mean something else. One that was perhaps
-billed is not sent again by itself: it is given back, to be recorded and sent as another. No key of
-a query or response changes; what was learnt is recorded beside them.
+billed is not sent again by itself: it is given back, to be recorded and sent as another; if that is
+rejected for good, what it went without is suspected no more. No key of a query or response changes;
+what was learnt is recorded beside them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from threading import Lock
-from types import MappingProxyType
 from typing import Final
 
 import openai
 
-from commands.backends.endpoint.requests import INSTEAD, can_do_without, refused_parameter
+from commands.backends.endpoint.requests import INSTEAD, can_do_without, refused_parameters
 from commands.backends.endpoint.server import (
     AskOtherwise,
     Post,
@@ -37,56 +37,84 @@ class LearntParameters:
         """Begin with what is known of the server and the model."""
         self._base_url, self._model = base_url, model
         self._refused = {
-            each.parameter: each.instead
+            each.parameter: each
             for each in known
             if (each.base_url, each.model) == (base_url, model)
         }
-        self._suspected: Mapping[str, ParameterRefused] = {}  # by rejections perhaps billed
+        self._suspected: dict[str, ParameterRefused] = {}  # until a request without it is answered
+        self._disproved: set[str] = set()
         self._news: list[ParameterRefused] = []
         self._lock = Lock()
+
+    @property
+    def without(self) -> Mapping[str, ParameterRefused]:
+        """What requests are sent without, or by another name, by parameter."""
+        with self._lock:
+            return self._suspected | self._refused
 
     def adapt(self, post: Post) -> Post:
         """Return what posts without what the server does not take, and learns from rejections."""
 
         def send(path: str, body: Mapping[str, Json]) -> bytes:
-            found = dict(self._suspected)
+            without = self.without
             while True:
-                adapted = self.adapted(body, found)
+                sent = adapted(body, without)
                 try:
-                    answer = post(path, adapted)
+                    answer = post(path, sent)
                 except openai.APIStatusError as error:
                     if error.status_code not in _INVALID:
                         raise
-                    found |= self._found(error, adapted, found)
-                    if self.adapted(body, found) == adapted:
-                        self._suspected = {}
+                    detail, told = redacted(error_message(error)), details_of(error).get("param")
+                    found = self.refusals_in(detail, told, sent, without)
+                    if not found:
+                        if refused_parameters(detail, told):
+                            self._disprove(without)
                         raise
+                    without = {**without, **found}
                     if fate_of(error.status_code, kinds_of(error)) == "perhaps billed":
-                        self._suspected = found
+                        self.suspect(found)
                         raise AskOtherwise(error) from None
                 else:
-                    self._learn(found.values())
+                    self.believe(without)
                     return answer
 
         return send
 
-    def learn_told(self, name: object, detail: str) -> ParameterRefused | None:
-        """Learn of a parameter that a server names as one that it does not take, in no quotation.
+    def refusals_in(
+        self,
+        detail: str,
+        told: object,
+        sent: Container[str],
+        without: Container[str | None],
+    ) -> Mapping[str, ParameterRefused]:
+        """Return the first parameter that a rejection names and the request can do without.
 
-        Returns:
-            What was learnt, be it news or not; None: a request cannot do without it, nor say it by
-            another name.
+        Args:
+            detail: The server's words.
+            told: The field in which the server names the parameter.
+            sent: The parameters of the request.
+            without: Those that it went without, or by another name.
         """
-        if not isinstance(name, str) or not can_do_without(name, detail):
-            return None
-        if not refused_parameter(detail, name):
-            return None
-        known = self._known({})
-        if name not in known and INSTEAD[name] in known:  # it takes neither name
-            return None
-        refused = self._refusal(name, detail)
-        self._learn([refused])
-        return refused
+        name = next((each for each in refused_parameters(detail, told) if each in sent), None)
+        if name is None or name in self._disproved or not can_do_without(name, detail):
+            return {}
+        if INSTEAD[name] in without:  # it takes neither name
+            return {}
+        return {name: self._refusal(name, detail)}
+
+    def suspect(self, found: Mapping[str, ParameterRefused]) -> None:
+        """Send later requests without parameters, until one is answered or rejected for good."""
+        with self._lock:
+            self._suspected |= found
+
+    def believe(self, found: Mapping[str, ParameterRefused]) -> None:
+        """Take findings for certain: a request was answered in their form."""
+        with self._lock:
+            for name, each in found.items():
+                self._suspected.pop(name, None)
+                if not {name, each.instead} & self._refused.keys():
+                    self._refused[name] = each
+                    self._news.append(each)
 
     def news(self) -> Sequence[ParameterRefused]:
         """Return what was learnt since the last time."""
@@ -94,33 +122,13 @@ class LearntParameters:
             news, self._news = self._news, []
         return news
 
-    def adapted(
-        self, body: Mapping[str, Json], found: Mapping[str, ParameterRefused] = MappingProxyType({})
-    ) -> Mapping[str, Json]:
-        """Return a body without what the server does not take."""
-        known = self._known(found)
-        names = {name: known.get(name, name) for name in body}
-        return {name: body[old] for old, name in names.items() if name is not None}
-
-    def _known(self, found: Mapping[str, ParameterRefused]) -> Mapping[str, str | None]:
-        """Return what is sent in place of what, the findings of one request included."""
+    def _disprove(self, without: Container[str]) -> None:
+        """Suspect no more what a request went without in vain."""
         with self._lock:
-            return {name: each.instead for name, each in found.items()} | self._refused
-
-    def _found(
-        self,
-        error: openai.APIStatusError,
-        sent: Mapping[str, Json],
-        found: Mapping[str, ParameterRefused],
-    ) -> Mapping[str, ParameterRefused]:
-        """Return the parameter that a rejection names, if the request can do without it."""
-        detail = redacted(error_message(error))
-        name = refused_parameter(detail, details_of(error).get("param"))
-        if name is None or name not in sent or not can_do_without(name, detail):
-            return {}
-        if INSTEAD[name] in self._known(found):  # it takes neither name
-            return {}
-        return {name: self._refusal(name, detail)}
+            in_vain = {name for name in self._suspected if name in without}
+            self._disproved |= in_vain
+            for name in in_vain:
+                del self._suspected[name]
 
     def _refusal(self, name: str, detail: str) -> ParameterRefused:
         return ParameterRefused(
@@ -131,10 +139,10 @@ class LearntParameters:
             detail=detail,
         )
 
-    def _learn(self, found: Iterable[ParameterRefused]) -> None:
-        """Believe findings: the request was answered in their form."""
-        with self._lock:
-            for each in found:
-                if not {each.parameter, each.instead} & self._refused.keys():
-                    self._refused[each.parameter] = each.instead
-                    self._news.append(each)
+
+def adapted(
+    body: Mapping[str, Json], without: Mapping[str, ParameterRefused]
+) -> Mapping[str, Json]:
+    """Return a body without parameters, or with their other names."""
+    names = {name: without[name].instead if name in without else name for name in body}
+    return {name: body[old] for old, name in names.items() if name is not None}

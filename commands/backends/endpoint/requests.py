@@ -28,7 +28,7 @@ class ChatForm:
         }
         if "reasoning_effort" in parameters:
             shared["reasoning_effort"] = parameters["reasoning_effort"]
-        self._shared = shared
+        self.shared = shared  # by all requests
         self._has_schema = judge.protocol == "schema"
         self._extra: dict[str, Json] = json.loads(str(parameters.get("extra_body", "{}")))
 
@@ -38,7 +38,7 @@ class ChatForm:
             {"role": "system", "content": query.system},
             {"role": "user", "content": query.user},
         )
-        return {**self._shared, **self._format(query), **self._extra, "messages": turns}
+        return {**self.shared, **self._format(query), **self._extra, "messages": turns}
 
     def _format(self, query: JudgeQuery) -> dict[str, Json]:
         """Return the schema of a reply if the protocol is one."""
@@ -83,12 +83,12 @@ def can_do_without(name: object, message: str) -> bool:
 
 def remedy_of(message: str, told: object = None) -> str | None:
     """Return what to change if a server does not know a key, or its value; else None."""
-    name = refused_parameter(message, told)
-    return None if name is None else _REMEDIES.get(name)
+    names = refused_parameters(message, told)
+    return _REMEDIES.get(names[0]) if names else None
 
 
-def refused_parameter(message: str, told: object = None) -> str | None:
-    """Return which parameter a server does not know, or not with its value; None: none of these.
+def refused_parameters(message: str, told: object = None) -> tuple[str, ...]:
+    """Return which parameters a server does not know, or not with their values, in its order.
 
     Such a rejection is of every request. One of a prompt that is too long may name a key, too, but
     not as unsupported.
@@ -98,7 +98,11 @@ def refused_parameter(message: str, told: object = None) -> str | None:
         told: The field in which the server names the parameter; if it does, nothing else counts.
     """
     if not _UNSUPPORTED.search(message):
-        return None
-    is_told = isinstance(told, str) and told not in _UNTOLD
-    words = re.findall(r"\w+", str(told) if is_told else message)
-    return next((each for each in words if each in _REMEDIES or each in INSTEAD), None)
+        return ()
+    words = re.findall(r"\w+", str(told) if is_told(told) else message)
+    return tuple(word for word in words if word in _REMEDIES or word in INSTEAD)
+
+
+def is_told(param: object) -> bool:
+    """Say whether the field in which servers name a parameter names one."""
+    return isinstance(param, str) and param not in _UNTOLD

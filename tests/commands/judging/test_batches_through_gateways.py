@@ -35,8 +35,9 @@ from projections.tournament.remaining import AskingRules
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.gateway import Gateway, Passing, Spoil, Stranger
-from tests.providers.openai import MODEL
+from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
+from tests.providers.openai_batches.service import error
 from tests.support.builders.anthropic import CANARY, judge_settings
 from tests.support.builders.batching import N_QUERIES, Clock, batching
 from tests.support.builders.commands import P1, P2, record_answers
@@ -467,3 +468,28 @@ def test_a_batch_that_was_given_up_is_taken_up_again_and_paid_once(
         judge_all(recorder, maker, clock)
 
         require_paid_once(ledger, maker)
+
+
+@pytest.mark.parametrize("has_field", [True, False])
+def test_learning_what_a_server_takes_uses_up_no_tries(
+    ledger: Ledger, clock: Clock, *, has_field: bool
+) -> None:
+    """A query may go without several parameters, one after another, though none is retried."""
+    names = ("max_completion_tokens", "temperature")
+
+    def why_refused(body: Json) -> Json | None:
+        name = next((each for each in names if each in body), None)
+        told = name if has_field else None
+        return name and error(f"Unsupported parameter: {name!r}", param=told)
+
+    with FakeOpenAIBatches() as fake:
+        fake.service.ends_by_looking, fake.service.why_refused = True, why_refused
+        port = OpenAIBatches(OPENAI, Endpoint(fake.url, "judge", CANARY))
+        maker = Maker(OPENAI, port, lambda: billed_by(fake))
+        recorder, how = opening(ledger, maker), batching(clock)
+        task = JudgeTask(OPENAI, [P1, P2], AskingRules(0), how.pricing_of)
+        judge_in_batches(recorder, task, lambda _: port, how)
+
+        assert len(fake.service.batches) == 3
+        require_paid_once(ledger, maker)
+    assert [each.parameter for each in recorder.state.refused_parameters] == [*names]

@@ -63,6 +63,7 @@ class Service:
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, Json] = field(default_factory=dict)
     refused: dict[str, tuple[int, Json]] = field(default_factory=dict)  # by custom_id
+    why_refused: Callable[[Json], Json | None] = lambda _: None  # what a model does not take
     billed: list[str] = field(default_factory=list)  # the custom_ids that were answered
     calls: list[Call] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -171,8 +172,11 @@ class Service:
         else:
             asked = line["body"]
             assert isinstance(asked, dict)
-            status, body = 200, completion(asked, self.say(asked))
-            self.billed.append(custom_id)
+            if (why := self.why_refused(asked)) is not None:
+                status, body = 400, why
+            else:
+                status, body = 200, completion(asked, self.say(asked))
+                self.billed.append(custom_id)
         response = {"status_code": status, "request_id": "req_1", "body": body}
         return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
 

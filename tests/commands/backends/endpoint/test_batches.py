@@ -18,7 +18,7 @@ from ledger.identity import JudgeId
 from projections.verdicts.queries import queries_digest
 from tests.providers.openai import MODEL, Json, Said
 from tests.providers.openai_batches.server import FakeOpenAIBatches
-from tests.providers.openai_batches.service import Call, Kind, Trouble
+from tests.providers.openai_batches.service import Call, Kind, Trouble, error
 from tests.support.builders.anthropic import CANARY, queries
 from tests.support.contracts import BatchJudgeContract
 from tests.support.faults.makers import BatchFaults
@@ -243,7 +243,7 @@ def test_each_way_that_a_query_ends_is_told(judge: OpenAIBatches, fake: FakeOpen
 
     told = {each.query_key: each for each in answers if isinstance(each, NoReply)}
     assert [told[query.query_key].reason for query in asked[:3]] == ["rejected", *["errored"] * 2]
-    assert told[asked[1].query_key].detail.endswith("; choose another model or server")
+    assert [told[query.query_key].then for query in asked[:3]] == ["go on", "wait", "go on"]
     assert sum(isinstance(each, Reply) for each in answers) == state.n_succeeded == 2
     assert sorted(fake.service.billed) == sorted(query.query_key for query in asked[3:])
     assert state.n_errored == 3
@@ -263,7 +263,7 @@ def test_a_parameter_that_a_model_does_not_take_is_left_out_of_the_next_batch(
 
     assert {
         (each.reason, each.fate, each.then) for each in failures if isinstance(each, NoReply)
-    } == {("errored", "refused", "go on")}
+    } == {("errored", "refused", "wait")}
     again = [*judge.results(name)]  # whoever looks first takes it from nobody
     (refused,) = {each for failure in (*failures, *again) for each in failure.refused}
     *_, content = fake.service.files.values()
@@ -273,6 +273,30 @@ def test_a_parameter_that_a_model_does_not_take_is_left_out_of_the_next_batch(
     later.create(asked)
     *_, content = fake.service.files.values()
     assert b"temperature" not in content
+
+
+def test_a_parameter_that_no_field_names_is_learnt_once_a_batch_without_it_is_answered(
+    judge: OpenAIBatches, fake: FakeOpenAIBatches
+) -> None:
+    """The words may quote the request; after the last parameter another server must be chosen."""
+    words = "Unsupported parameters: 'max_completion_tokens' and 'temperature'"
+    wanted = {"max_completion_tokens", "temperature"}
+    fake.service.why_refused = lambda body: error(words) if wanted & body.keys() else None
+
+    refused = [[*judge.results(ended(judge, fake, 2))] for _ in range(2)]
+    replies = [*judge.results(ended(judge, fake, 2))]
+    fake.service.why_refused = lambda _: error("Unsupported parameter: 'max_tokens'")
+    (last, *_) = judge.results(ended(judge, fake, 2))
+
+    assert {
+        (each.then, *each.refused)
+        for batch in refused
+        for each in batch
+        if isinstance(each, NoReply)
+    } == {("wait",)}
+    assert [each.parameter for reply in replies for each in reply.refused] == [*sorted(wanted)]
+    assert isinstance(last, NoReply)
+    assert last.detail.endswith("; choose another model or server")
 
 
 def test_a_refusal_is_a_reply_that_is_paid_for() -> None:
