@@ -29,7 +29,7 @@ from commands.judging.session import (
 from commands.judging.unreadable import tell_unscored
 from commands.ports import Backends, Console
 from commands.settings.schema import Settings
-from commands.spending.consent import require_someone
+from commands.spending.consent import require_allowed
 from commands.spending.forecast import PlannedCost, plan_cost
 from commands.spending.pricing import TokenPricing, price_book
 from ledger.errors import TourneyError
@@ -137,15 +137,19 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
     waits_for_answers = {
         each.scored_by.judge for each in scoring.plans if each.scored_by and known.run(each).missing
     }
-    judges = {recorder.state.judges[each] for each in waits_for_answers}
-    for task in scoring.tasks(recorder):
-        if task.judge in judges or task.open_in(recorder.state):
-            plan = scoring.priced(recorder, task)
-            require_key(task.judge, section_of(scoring.settings, task.judge))
-            if needs_consent(plan, []):
-                offer = offer_of_queries(recorder.state, plan.task, [])
-                require_someone(offer, scoring.options.spending, scoring.console)
-            require_cap_can_be_kept(plan)
+    state = recorder.state
+    judges = {state.judges[each] for each in waits_for_answers}
+    plans = [
+        scoring.priced(recorder, task)
+        for task in scoring.tasks(recorder)
+        if task.judge in judges or task.open_in(state)
+    ]
+    for plan in plans:
+        require_key(plan.judge, section_of(scoring.settings, plan.judge))
+    offers = [offer_of_queries(state, plan.task, []) for plan in plans if needs_consent(plan, [])]
+    require_allowed(offers, scoring.options.spending, scoring.console)
+    for plan in plans:
+        require_cap_can_be_kept(plan)
 
 
 def _n_missing(known: Evaluations, plans: Iterable[EvaluationPlanned]) -> Counter[JudgeId]:

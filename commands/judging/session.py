@@ -201,9 +201,7 @@ def agreed_to_all(
     )
     generating = consent.offer_of_requests(recorder, requests, book, spending)
     both = judging if generating is None else judging.with_other(generating)
-    consent.require_someone(judging, spending, console)
-    consent.require_within_cap(judging)
-    consent.require_within_cap(both)
+    consent.require_allowed([judging, both], spending, console)
     _require_first_can_be_sent(state, task, short, generating)
     console.tell(
         f"judging: {judging.requests}, about {dollars(judging.expected_usd)} to {dollars(most_usd)}"
@@ -255,7 +253,7 @@ def offer_of_queries(state: Tournament, task: JudgeTask, queries: Sequence[Judge
     expected_usd, once_usd = task.pricing.expected_usd(queries), task.pricing.worst_usd(queries)
     return Offer(
         n_queries=len(queries),
-        model=task.judge.model,
+        models=(task.judge.model,),
         expected_usd=expected_usd,
         worst_usd=None if once_usd is None else once_usd * (1 + task.rules.retries),
         spent_usd=state.spent_usd + task.spent_elsewhere_usd,
@@ -407,13 +405,8 @@ def _ask(
     recorder: Recorder, plan: JudgingPlan, queries: Sequence[JudgeQuery], console: Console
 ) -> None:
     """Ask for consent to queries; a free judge needs none."""
-    task, spending = plan.task, plan.options.spending
-    if task.pricing is pricing.FREE_OF_CHARGE:
-        return
-    if not queries or not needs_consent(plan, queries):
-        return
-    require_key(task.judge, section_of(plan.settings, task.judge))
-    offer = offer_of_queries(recorder.state, task, queries)
-    consent.require_someone(offer, spending, console)
-    consent.require_within_cap(offer)
-    consent.require_yes(offer, spending, console)
+    task = plan.task
+    if queries and needs_consent(plan, queries):
+        require_key(task.judge, section_of(plan.settings, task.judge))
+        offer = offer_of_queries(recorder.state, task, queries)
+        consent.require_consent(offer, plan.options.spending, console)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import fsum
 
 from commands.errors import Refused
-from commands.spending.offer import dollars
+from commands.spending.offer import dollars, have_no_price
 from projections.tournament.state import Tournament
 
 
@@ -25,12 +25,12 @@ class BudgetReached(Refused):
 
 
 class PriceUnknown(Refused):
-    """The cap cannot be kept: a model has no price."""
+    """The cap cannot be kept: models have no price."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, *models: str) -> None:
         super().__init__(
-            f"a cap is set, and {model} has no price, so it cannot be kept; add one with [judge]"
-            " prices = FILE"
+            f"a cap is set, and {have_no_price(*models)}, so it cannot be kept; add one with"
+            " [judge] prices = FILE"
         )
 
 

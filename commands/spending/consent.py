@@ -1,6 +1,6 @@
 """Use case: ask the user for consent before money is spent, within the cap."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 
 from commands.decisions.recorder import Recorder
@@ -8,26 +8,32 @@ from commands.errors import Refused
 from commands.ports import Console
 from commands.spending.budget import PriceUnknown
 from commands.spending.endpoints import Request, endpoint_costs
-from commands.spending.offer import Offer, SpendingOptions, dollars, no_price
+from commands.spending.offer import Offer, SpendingOptions, dollars, have_no_price, no_price
 from commands.spending.pricing import PriceBook
 
 
-def require_someone(offer: Offer, spending: SpendingOptions, console: Console) -> None:
-    """Fail early where consent is needed: no terminal and no --yes.
+def require_consent(offer: Offer, spending: SpendingOptions, console: Console) -> None:
+    """Require that an offer is within its cap, and that the user agrees to it.
 
     Raises:
-        Refused: There is no --yes, and no terminal to confirm at.
+        Refused: It is not, or not confirmed; nothing was sent.
     """
-    if spending.agreed or console.confirm is not None:
-        return
-    cost, remedy = "cost money", "--yes --max-usd N"
-    if offer.unpriced:
-        cost = f"may cost money ({', '.join(offer.unpriced)} has no price)"
-        remedy = "--yes, or add a price with [judge] prices = FILE"
-    raise Refused(
-        f"requests to {offer.model} {cost}, and there is no terminal to confirm: run again with"
-        f" {remedy}; `tourney plan generate`, `judge` or `evaluate` shows the cost"
-    )
+    require_allowed([offer], spending, console)
+    require_yes(offer, spending, console)
+
+
+def require_allowed(offers: Sequence[Offer], spending: SpendingOptions, console: Console) -> None:
+    """Require that offers are within their caps, and that somebody is there to agree.
+
+    Raises:
+        Refused: A cap is too low or cannot be kept, or there is neither --yes nor a terminal; all
+            of it is said at once.
+    """
+    faults = [*_above_caps(offers), *_unheard(offers, spending, console)]
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        raise Refused("\n".join(map(str, faults)))
 
 
 def require_yes(offer: Offer, spending: SpendingOptions, console: Console) -> None:
@@ -40,22 +46,38 @@ def require_yes(offer: Offer, spending: SpendingOptions, console: Console) -> No
         raise Refused("not confirmed: nothing was sent")
 
 
-def require_within_cap(offer: Offer) -> None:
-    """Check what an offer is expected to cost against the cap.
-
-    Raises:
-        Refused: It is above the cap, or its price is unknown; nothing was sent.
-    """
-    if offer.cap_usd is None:
-        return
-    if offer.unpriced or offer.expected_usd is None:
-        raise PriceUnknown(", ".join(offer.unpriced))
-    if offer.spent_usd + offer.expected_usd > offer.cap_usd:
-        raise Refused(
+def _above_caps(offers: Sequence[Offer]) -> Iterator[Refused]:
+    """Yield why caps rule out offers."""
+    if unpriced := _unpriced(offer for offer in offers if offer.cap_usd is not None):
+        yield PriceUnknown(*unpriced)
+    offer = next((offer for offer in offers if offer.is_above_cap), None)
+    if offer is not None:
+        yield Refused(
             f"the cap is {dollars(offer.cap_usd)}: {dollars(offer.spent_usd)} is spent, and"
             f" {offer.requests} would cost about {dollars(offer.expected_usd)} more; raise"
             " --max-usd or [judge] max_usd, or send fewer requests with `tourney apply ... --limit`"
         )
+
+
+def _unheard(
+    offers: Sequence[Offer], spending: SpendingOptions, console: Console
+) -> Iterator[Refused]:
+    """Yield that nobody can agree to offers: there is no terminal, and no --yes."""
+    if not offers or spending.agreed or console.confirm is not None:
+        return
+    models = dict.fromkeys(model for offer in offers for model in offer.models)
+    cost, remedy = "cost money", "--yes --max-usd N"
+    if unpriced := _unpriced(offers):
+        cost = f"may cost money ({have_no_price(*unpriced)})"
+        remedy = "--yes, or add a price with [judge] prices = FILE"
+    yield Refused(
+        f"requests to {', '.join(models)} {cost}, and there is no terminal to confirm: run again"
+        f" with {remedy}; `tourney plan generate`, `judge` or `evaluate` shows the cost"
+    )
+
+
+def _unpriced(offers: Iterable[Offer]) -> Iterable[str]:
+    return dict.fromkeys(model for offer in offers for model in offer.unpriced)
 
 
 def approve_requests(
@@ -76,13 +98,12 @@ def approve_requests(
     requests = tuple(requests)
     offer = offer_of_requests(recorder, requests, book, spending)
     if offer is not None:
-        require_within_cap(offer)
-    if spending.max_usd is not None:
-        costs = endpoint_costs(requests, book.table)
-        for model in dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None):
-            console.tell(f"{no_price(model)}; until then --max-usd does not count it")
+        require_allowed([offer], spending, console)
+    costs = endpoint_costs(requests, book.table)
+    unpriced = dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None)
+    if unpriced and spending.max_usd is not None:
+        console.tell(f"{no_price(*unpriced)}; until then --max-usd does not count it")
     if offer is not None:
-        require_someone(offer, spending, console)
         require_yes(offer, spending, console)
 
 
@@ -101,7 +122,7 @@ def offer_of_requests(
     unpriced = dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None)
     return Offer(
         n_queries=sum(cost.n_requests for cost in costs),
-        model=", ".join(dict.fromkeys(cost.model for cost in costs)),
+        models=tuple(dict.fromkeys(cost.model for cost in costs)),
         expected_usd=None if unpriced else fsum(cost.expected_usd or 0.0 for cost in costs),
         worst_usd=None if unpriced else fsum(cost.worst_usd or 0.0 for cost in costs),
         spent_usd=state.spent_usd + state.requests.usd,

@@ -21,7 +21,7 @@ class Offer:
     """The cost of requests that await consent; None: the price is unknown."""
 
     n_queries: int
-    model: str  # the provider's name for it
+    models: tuple[str, ...]  # the providers' names for them
     expected_usd: float | None
     worst_usd: float | None
     spent_usd: float
@@ -33,18 +33,23 @@ class Offer:
         return replace(
             self,
             n_queries=other.n_queries + self.n_queries,
-            model=f"{other.model}, {self.model}",
+            models=tuple(dict.fromkeys((*other.models, *self.models))),
             expected_usd=_sum(other.expected_usd, self.expected_usd),
             worst_usd=_sum(other.worst_usd, self.worst_usd),
             spent_usd=other.spent_usd,
             cap_usd=other.cap_usd,
-            unpriced=(*other.unpriced, *self.unpriced),
+            unpriced=tuple(dict.fromkeys((*other.unpriced, *self.unpriced))),
         )
 
     @property
     def requests(self) -> str:
         """How many requests to whom."""
-        return f"{self.n_queries:,} request{'s' if self.n_queries > 1 else ''} to {self.model}"
+        return requests_to(self.n_queries, *self.models)
+
+    @property
+    def is_above_cap(self) -> bool:
+        """Whether it is expected to cost more than is left of the cap."""
+        return self.cap_usd is not None and self.spent_usd + (self.expected_usd or 0) > self.cap_usd
 
     @property
     def question(self) -> str:
@@ -68,6 +73,16 @@ def dollars(usd: float | None) -> str:
     return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
 
 
-def no_price(model: str) -> str:
-    """Say that a model has no price, and where to name one."""
-    return f"{model} has no price; to add one, set [judge] prices = FILE to a price table"
+def requests_to(n: int, *models: str) -> str:
+    """Say how many requests models are sent."""
+    return f"{n:,} {'request' if n == 1 else 'requests'} to {', '.join(models)}"
+
+
+def have_no_price(*models: str) -> str:
+    """Say that models have no price."""
+    return f"{', '.join(models)} {'has' if len(models) == 1 else 'have'} no price"
+
+
+def no_price(*models: str) -> str:
+    """Say that models have no price, and where to name one."""
+    return f"{have_no_price(*models)}; to add one, set [judge] prices = FILE to a price table"

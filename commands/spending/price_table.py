@@ -144,6 +144,8 @@ def read_sheet(path: Path) -> PriceSheet:
     if not path.is_file():
         raise ConfigurationError([f"[judge] prices: there is no file {path}"])
     _, document = read_toml(path)
+    if missing := [*_missing_keys(document)]:
+        raise ConfigurationError([f"{path}: {each}" for each in missing])
     try:
         sheet = msgspec.convert(document, PriceSheet)
     except msgspec.ValidationError as error:
@@ -155,3 +157,16 @@ def read_sheet(path: Path) -> PriceSheet:
     if twice := [model for model, count in counts.items() if count > 1]:
         raise ConfigurationError([f"{path}: model {model!r} is there twice" for model in twice])
     return sheet
+
+
+def _missing_keys(document: Mapping[str, object]) -> Iterator[str]:
+    """Yield the keys that a file of prices lacks, all of them: msgspec names only the first."""
+    rows = document.get("models")
+    tables = {"": (PriceSheet, document)} | {
+        f"models[{n}]: ": (ModelPrices, row)
+        for n, row in enumerate(rows if isinstance(rows, list) else ())
+    }
+    for place, (kind, table) in tables.items():
+        for field in msgspec.structs.fields(kind):
+            if field.required and isinstance(table, dict) and field.name not in table:
+                yield f"{place}{field.name!r} is missing"

@@ -14,7 +14,7 @@ from commands.judging.preview import RequestPreview
 from commands.judging.scoring import MissingScores
 from commands.spending.endpoints import EndpointCost
 from commands.spending.forecast import NO_TOKENS, PlannedCost, SubmissionOption
-from commands.spending.offer import dollars, no_price
+from commands.spending.offer import dollars, no_price, requests_to
 from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import shown
 from projections.results.columns import Column, Shown
@@ -82,16 +82,17 @@ def cost_fields(cost: PlannedCost) -> dict[str, Json]:
     }
 
 
-def endpoint_notes(costs: Iterable[EndpointCost]) -> Iterator[str]:
+def endpoint_notes(costs: Sequence[EndpointCost]) -> Iterator[str]:
     """Yield the requests to each endpoint entrant and their cost; an unknown price is not $0."""
     for cost in costs:
         yield (
-            f"{cost.entrant_id} (endpoint): {cost.n_requests:,} requests to {cost.model}, about"
+            f"{cost.entrant_id} (endpoint): {requests_to(cost.n_requests, cost.model)}, about"
             f" {cost.n_input:,} tokens in, at most {cost.n_output:,} out:"
             f" {dollars(cost.expected_usd)}, at worst {dollars(cost.worst_usd)}"
         )
-        if cost.expected_usd is None:
-            yield no_price(cost.model)
+    unpriced = dict.fromkeys(cost.model for cost in costs if cost.expected_usd is None)
+    if unpriced:
+        yield no_price(*unpriced)
 
 
 def _edited_notes(

@@ -144,7 +144,7 @@ def _on_replies(total: Bill) -> Iterator[str]:
         yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
 
 
-def _on_served(served: Iterable[EntrantSpendRow]) -> Iterator[str]:
+def _on_served(served: Sequence[EntrantSpendRow]) -> Iterator[str]:
     """Yield the spend of each endpoint entrant."""
     for each in served:
         answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
@@ -152,10 +152,10 @@ def _on_served(served: Iterable[EntrantSpendRow]) -> Iterator[str]:
         by = f" by {each.price_table}" if each.price_table else ""
         who = f"{each.entrant} (endpoint)"
         yield f"{who}: {answers}, {took}: {dollars(each.usd)}{by}"
-        if each.usd is None:
-            yield no_price(each.model)
         if each.n_maybe_billed:
             yield f"{who}: {_maybe_billed(each.n_maybe_billed, each.maybe_usd)}"
+    if unpriced := dict.fromkeys(each.model for each in served if each.usd is None):
+        yield no_price(*unpriced)
 
 
 def _maybe_billed(n_requests: int, usd: float | None) -> str:

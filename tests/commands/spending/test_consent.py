@@ -10,9 +10,8 @@ from commands.ports import Confirm, Console, no_progress
 from commands.spending.budget import PriceUnknown
 from commands.spending.consent import (
     approve_requests,
-    require_someone,
-    require_within_cap,
-    require_yes,
+    require_allowed,
+    require_consent,
 )
 from commands.spending.endpoints import Request
 from commands.spending.offer import Offer, SpendingOptions, no_price
@@ -47,24 +46,24 @@ def console(confirm: Confirm | None) -> Console:
 
 def offer(cap_usd: float | None = None) -> Offer:
     """Return an offer of two dollars."""
-    return Offer(4, "claude-opus-5-5", 2.0, 3.0, spent_usd=1.0, cap_usd=cap_usd)
+    return Offer(4, ("claude-opus-5-5",), 2.0, 3.0, spent_usd=1.0, cap_usd=cap_usd)
 
 
 def test_without_a_terminal_consent_is_given_beforehand_or_not_at_all() -> None:
     """A job at night must fail before it generates anything, not when it comes to judging."""
-    require_someone(offer(), SpendingOptions(agreed=True), console(None))
-    require_someone(offer(), SpendingOptions(), console(Asked().confirm))
+    require_allowed([offer()], SpendingOptions(agreed=True), console(None))
+    require_allowed([offer()], SpendingOptions(), console(Asked().confirm))
 
     why = r"^requests to claude-opus-5-5 cost money, .* --yes --max-usd N; .* shows the cost$"
     with pytest.raises(Refused, match=why):
-        require_someone(offer(), SpendingOptions(), console(None))
+        require_allowed([offer()], SpendingOptions(), console(None))
 
 
 def test_an_offer_is_confirmed_with_its_dollars() -> None:
     """Nobody agrees to an amount that is not said."""
     asked = Asked()
 
-    require_yes(offer(), SpendingOptions(), console(asked.confirm))
+    require_consent(offer(), SpendingOptions(), console(asked.confirm))
 
     assert asked == [offer().question]
     assert "about $2.00 (at worst $3.00)" in asked[0]
@@ -73,13 +72,35 @@ def test_an_offer_is_confirmed_with_its_dollars() -> None:
 def test_a_no_sends_nothing() -> None:
     """It ends the command."""
     with pytest.raises(Refused, match=r"^not confirmed: nothing was sent$"):
-        require_yes(offer(), SpendingOptions(), console(Asked(answer=False).confirm))
+        require_consent(offer(), SpendingOptions(), console(Asked(answer=False).confirm))
 
 
 def test_an_offer_above_the_cap_is_refused_before_anybody_is_asked() -> None:
     """A yes would not help; what is spent counts against the cap."""
+    asked = Asked()
+
     with pytest.raises(Refused, match=r"^the cap is \$2\.50: \$1\.00 is spent, and 4 requests to"):
-        require_within_cap(offer(cap_usd=2.5))
+        require_consent(offer(cap_usd=2.5), SpendingOptions(), console(asked.confirm))
+
+    assert not asked
+
+
+def test_all_that_stands_in_the_way_is_said_at_once() -> None:
+    """Whoever mends one thing after the other runs the command as often."""
+    judging = replace(offer(cap_usd=9.0), expected_usd=None, unpriced=("claude-opus-5-5",))
+    generating = Offer(1, ("org/mine",), None, None, 0.0, cap_usd=9.0, unpriced=("org/mine",))
+    both = judging.with_other(generating)
+
+    with pytest.raises(Refused) as raised:
+        require_allowed([judging, both], SpendingOptions(), console(None))
+
+    cap, consent = str(raised.value).splitlines()
+    assert cap.startswith("a cap is set, and claude-opus-5-5, org/mine have no price, so it cannot")
+    assert consent.startswith("requests to claude-opus-5-5, org/mine may cost money")
+    assert (judging.requests, generating.requests) == (
+        "4 requests to claude-opus-5-5",
+        "1 request to org/mine",
+    )
 
 
 @pytest.mark.parametrize("who", [HERE, UNPRICED])

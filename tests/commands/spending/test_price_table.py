@@ -178,6 +178,26 @@ def test_a_fault_in_a_table_is_named_with_its_file_and_key(
     assert str(file) in str(raised.value)
 
 
+def test_all_keys_that_a_table_lacks_are_named_at_once(tmp_path: Path) -> None:
+    """Nobody wants to run a command for each."""
+    file = own_table(
+        tmp_path, "batch_factor = 0.5\n[[models]]\nid = 'a'\n[[models]]\ninput = 1.0\n"
+    )
+
+    with pytest.raises(ConfigurationError) as raised:
+        read_sheet(file)
+
+    assert [fault.removeprefix(f"{file}: ") for fault in raised.value.faults] == [
+        "'date' is missing",
+        "'cache_write_5m_factor' is missing",
+        "'cache_write_1h_factor' is missing",
+        "models[0]: 'input' is missing",
+        "models[0]: 'output' is missing",
+        "models[1]: 'id' is missing",
+        "models[1]: 'output' is missing",
+    ]
+
+
 def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The message says which setting names it."""
     with pytest.raises(ConfigurationError, match=r"\[judge\] prices: there is no file .*mine.toml"):
