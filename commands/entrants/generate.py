@@ -15,7 +15,7 @@ from commands.decisions.recorder import Recorder, rehearse
 from commands.entrants.chats import conversation_messages
 from commands.errors import NothingReadable, counted
 from commands.spending import consent, endpoints, pricing
-from commands.spending.billing import LedgerBilling, close_abandoned_requests
+from commands.spending.billing import LedgerBilling, close_abandoned
 from commands.spending.offer import SpendingOptions
 from ledger.events.registration import Entrant
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
@@ -191,7 +191,7 @@ def generate_with_consent(
         Refused: The user did not confirm, or the cap is too low or reached; answers are recorded.
         NothingReadable: An entrant gave one empty text after the other, and more of it are missing.
     """
-    close_abandoned_requests(recorder)
+    close_abandoned(recorder)
     missing = responses_to_come(recorder.state, prompts, retry)[: spending.limit]
     requests = [endpoints.Request(cell.entrant, cell.text) for cell in missing]
     consent.approve_requests(recorder, requests, book, spending, console)

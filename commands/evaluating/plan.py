@@ -26,7 +26,7 @@ from commands.ports import Console
 from commands.settings.schema import Settings
 from commands.settings.sections import EvaluationOptions, EvaluationSection
 from commands.spending import consent, pricing
-from commands.spending.billing import LedgerBilling, close_abandoned_requests
+from commands.spending.billing import LedgerBilling, close_abandoned
 from commands.spending.offer import SpendingOptions
 from ledger.events.evaluations import EvaluationPlanned, ScoredBy, scoring_digest
 from ledger.events.registration import (
@@ -222,7 +222,7 @@ def evaluate_with_consent(
     """
     for fault in planned.refused:
         console.tell(fault)
-    close_abandoned_requests(recorder)
+    close_abandoned(recorder)
     evaluations = EvaluationRecorder(recorder.ledger, recorder.state.stream)
     for warning in mixed_scorings(evaluations.state, planned):
         console.tell(warning)

@@ -8,7 +8,6 @@ recovered (batch_recovery.py), so the same command run again goes on where the l
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import accumulate, islice, takewhile
@@ -33,7 +32,7 @@ from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
-    close_abandoned,
+    begun_again,
     reconcile_open,
     still_open,
 )
@@ -90,7 +89,7 @@ def judge_in_batches(
         NothingReadable: The replies received now hold no verdict or score; no more are sent for.
         ProviderError: The provider fails; everything recorded is kept.
     """
-    task = replace(task, lost_before=close_abandoned(recorder))
+    task = begun_again(recorder, task)
     reception = BatchReceiver(recorder, port_of, options)
     try:
         reception.receive_earlier()

@@ -26,7 +26,7 @@ from commands.ports import (
     Reply,
     Tell,
 )
-from commands.spending.billing import learn_refused
+from commands.spending.billing import close_abandoned, learn_refused
 from commands.spending.budget import PriceUnknown, at_risk_usd, n_affordable
 from commands.spending.credible_usage import CredibleUsage
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
@@ -55,7 +55,7 @@ class JudgeTask:
     max_usd: float | None = None  # None: no cap
     spent_elsewhere_usd: float = 0.0  # on endpoint entrants, if the cap covers them, too
     limit: int | None = None  # most queries to send now
-    lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `close_abandoned`
+    lost_before: Mapping[Digest, int] = field(default_factory=dict)  # see `begun_again`
     answers: Sequence[ScoreQuestion] = ()  # of evaluations, to be scored
 
     @property
@@ -121,7 +121,7 @@ def judge_open(
         ConfigurationError: The server does not have the model, or does not know a setting.
         NoCredentials: The server refuses the key.
     """
-    task = replace(task, lost_before=close_abandoned(recorder))
+    task = begun_again(recorder, task)
     approve()
     queries = task.open_in(recorder.state)
     asked = queries[: task.limit]
@@ -138,26 +138,15 @@ def judge_open(
     return JudgingSummary(len(queries), n_verdicts, len(asked) - n_verdicts, n_reconciled)
 
 
-def close_abandoned(recorder: Recorder) -> Mapping[Digest, int]:
-    """Record that requests of a process that died were perhaps billed.
+def begun_again(recorder: Recorder, task: JudgeTask) -> JudgeTask:
+    """Close what processes that died left, and return the task of a command that begins.
 
-    Returns:
-        The queries of all requests that were perhaps billed, with the attempt: the command that
-        begins may send these again, and not what is lost from now on.
+    It may send again what was perhaps billed until now, and not what is lost from now on.
     """
-    state, why = recorder.state, "the process ended before its answer"
-    judges = {judge.judge_id: judge for judge in state.judges.values()}
-    lost = (
-        ReceiveAnswer(
-            judges[sent.judge],
-            NoReply(query_key, "errored", why, "perhaps billed"),
-            worst_usd=sent.worst_usd,
-        )
-        for query_key, sent in state.under_way.items()
-    )
-    recorder.record(*lost)
+    close_abandoned(recorder)
     failures = recorder.state.query_failures
-    return {key: failure.attempt for key, failure in failures.items() if is_lost(failure)}
+    lost = {key: failure.attempt for key, failure in failures.items() if is_lost(failure)}
+    return replace(task, lost_before=lost)
 
 
 def is_lost(failure: JudgeQueryFailed | None, attempt_before: int | None = None) -> bool:

@@ -10,10 +10,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from commands.decisions.commands import RecordFact, SettleRequests, SubmitRequests
+from commands.decisions.commands import (
+    ReceiveAnswer,
+    RecordFact,
+    SettleRequests,
+    SubmitRequests,
+)
 from commands.decisions.recorder import Recorder
 from commands.errors import Refused
-from commands.ports import GenerationTask, Tell
+from commands.ports import GenerationTask, NoReply, Tell
 from commands.spending.budget import everything_usd, n_affordable
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable
@@ -192,11 +197,21 @@ NO_BILLING: Final = _NoBilling()
 """For answers that no tournament records or pays for."""
 
 
-def close_abandoned_requests(recorder: Recorder) -> None:
-    """Record that requests of a process that died may have been billed; they are open again."""
-    lost: dict[EntrantKey, list[Charge]] = {}
-    for (entrant, request), (model, worst_usd) in recorder.state.requests.under_way.items():
-        why = "the process ended before its answer"
+def close_abandoned(recorder: Recorder) -> None:
+    """Record that requests of a process that died were perhaps billed; they are open again."""
+    state, why = recorder.state, "the process ended before its answer"
+    judges = {judge.judge_id: judge for judge in state.judges.values()}
+    of_judges = [
+        ReceiveAnswer(
+            judges[sent.judge],
+            NoReply(query_key, "errored", why, "perhaps billed"),
+            worst_usd=sent.worst_usd,
+        )
+        for query_key, sent in state.under_way.items()
+    ]
+    of_entrants: dict[EntrantKey, list[Charge]] = {}
+    for (entrant, request), (model, worst_usd) in state.requests.under_way.items():
         charge = Charge(request=request, fate="perhaps billed", usd=worst_usd, detail=why)
-        lost.setdefault(EntrantKey(entrant, model), []).append(charge)
-    recorder.record(*(SettleRequests(*key, tuple(charges)) for key, charges in lost.items()))
+        of_entrants.setdefault(EntrantKey(entrant, model), []).append(charge)
+    settled = [SettleRequests(*key, tuple(charges)) for key, charges in of_entrants.items()]
+    recorder.record(*of_judges, *settled)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from commands.decisions.recorder import Recorder
 from commands.ports import GenerationTask, Tell
-from commands.spending.billing import LedgerBilling, close_abandoned_requests
+from commands.spending.billing import LedgerBilling, close_abandoned
 from commands.spending.budget import BudgetReached
 from commands.spending.endpoints import request_worst_usd
 from commands.spending.price_table import PriceTable, price_table
@@ -183,8 +183,8 @@ def test_what_a_dead_process_left_is_perhaps_billed(recorder: Recorder, prices: 
     billing(recorder, prices).submit(there)
     before = endpoint_spend(recorder.state.requests)
 
-    close_abandoned_requests(recorder)
-    close_abandoned_requests(recorder)
+    close_abandoned(recorder)
+    close_abandoned(recorder)
 
     requests = recorder.state.requests
     assert not requests.under_way
