@@ -166,7 +166,7 @@ class KeyConflict(LedgerError):
             f"one append has the key {key} twice, with contents {recorded[:12]} and {offered[:12]}"
             if position is None
             else f"{key} is already recorded at position {position} with content {recorded[:12]},"
-            f" and the new content is {offered[:12]}; compare with `tourney show {position}`"
+            f" and the new content is {offered[:12]}; compare with `tourney log {position}`"
         )
         self.key, self.position, self.recorded, self.offered = key, position, recorded, offered
 
@@ -285,7 +285,7 @@ class NotAHead(LedgerError):
     def __init__(self, text: str) -> None:
         super().__init__(
             f"{text[:80]!r} is not a head hash: expected 64 hexadecimal digits, @ and a position,"
-            " as `tourney checkpoint` prints it"
+            " as `tourney verify` prints it"
         )
         self.text = text
 

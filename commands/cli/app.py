@@ -63,7 +63,6 @@ _PROJECTIONS: Final = (
     Entry("project.outcomes", "winrates"),
     Entry("project.outcomes", "matches"),
     Entry("project.outcomes", "responses"),
-    Entry("project.outcomes", "progress"),
     Entry("project.reliability", "agreement"),
     Entry("project.reliability", "compare-judges"),
     Entry("project.reliability", "fragility"),
@@ -71,7 +70,6 @@ _PROJECTIONS: Final = (
     Entry("project.reliability", "calibration"),
     Entry("project.outcomes", "spend"),
     Entry("project.metrics", "metrics"),
-    Entry("project.metrics", "samples"),
 )
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
@@ -92,7 +90,6 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("exports", "report"),
         Entry("project.viewing", "view"),
         Entry("audit", "log"),
-        Entry("audit", "show"),
     ),
     "Money": (
         Group("batch", "Manage the batches at a provider."),
@@ -101,7 +98,6 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Audit": (
         Entry("audit", "verify"),
         Entry("audit", "replay"),
-        Entry("audit", "checkpoint"),
         Entry("audit", "backup"),
         Entry("audit", "redact"),
         Entry("run", "doctor"),

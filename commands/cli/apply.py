@@ -15,7 +15,7 @@ from commands.cli.shared import options
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import say
 from commands.cli.shared.terminal import console
-from commands.cli.shared.workspace import tell_unanswered, workspace
+from commands.cli.shared.workspace import see_status, tell_unanswered, workspace
 from commands.entrants.generate import generate_with_consent
 from commands.errors import ConfigurationError, DoneWithGaps, counted
 from commands.evaluating.evaluate import CODE_CHANGED, EvaluationCounts
@@ -95,7 +95,7 @@ def generate(
     tell_unanswered(place, say)
     n_failed = sum(row.failed for row in responses)
     if n_failed and not allow_gaps:
-        raise DoneWithGaps(f"{n_failed} responses failed; see `tourney project progress`")
+        raise DoneWithGaps(f"{n_failed} responses failed; {see_status(place)}")
 
 
 @app.command()
@@ -144,7 +144,7 @@ def judge(
     if n_gaps or done.n_failed:
         gaps.append(
             f"{n_gaps} pairs have no outcome, {done.n_failed} of these queries got no verdict;"
-            " see `tourney project progress`"
+            f" {see_status(place)}"
         )
     if gaps and not allow_gaps:
         raise DoneWithGaps("; ".join(gaps))

@@ -1,6 +1,7 @@
-"""`tourney log`, `show`, `verify`, `replay`, `checkpoint`, `backup`, `redact`: audit a ledger."""
+"""`tourney log`, `verify`, `replay`, `backup` and `redact`: audit a ledger."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,7 +15,7 @@ from commands.auditing.soundness import require_sound
 from commands.auditing.verify import noted_heads
 from commands.auditing.verify import verify as verify_ledger
 from commands.cli.shared import completion, options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, head_at, ledger_path, position_of, stream_of
+from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, position_of, stream_of
 from commands.cli.shared.output import Writer, say, write_json
 from commands.cli.shared.selection import OF_LEDGER, OF_TOURNAMENT, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console, progress_on_stderr
@@ -24,6 +25,7 @@ from commands.cli.tables.render import Format
 from commands.errors import AuditDisagrees, ConfigurationError, counted
 from ledger.events.registry import EVENTS
 from ledger.exchange import back_up, unfinished_backups
+from ledger.recorded import StoredEvent
 from ledger.search import newest
 from ledger.store import Ledger
 
@@ -33,6 +35,13 @@ _LOOKS_EVERY_S: Final = 0.5
 @selecting(*OF_LEDGER, "as_of", *WRITTEN)
 def log(
     ctx: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            help="A position, a label, or the start of a key: print its events whole, as JSON.",
+        ),
+    ] = None,
     event_type: Annotated[
         str | None,
         typer.Option(
@@ -44,44 +53,44 @@ def log(
         bool, typer.Option("--follow", help="Keep printing new events until Ctrl-C.")
     ] = False,
 ) -> None:
-    """List events, the newest last.
+    """List events, the newest last, or print those of an id whole.
 
     Example: tourney log --type VerdictReceived --limit 20
     """
     selection: Selection = ctx.obj
-    writer = selection.writer
     if event_type is not None and event_type not in EVENTS.types:
         raise ConfigurationError(
             [f"--type {event_type!r} is not an event type; known: {', '.join(EVENTS.types)}"]
         )
+    if follow and name is not None:
+        raise ConfigurationError(["--follow lists what is new: leave out the id"])
     with Ledger.read_only(selection.path) as opened:
-        head, chosen = opened.head.position, position_of(opened, selection.as_of)
-        until = head if chosen is None else chosen
-        rows = newest(opened, until=until, event_type=event_type, limit=limit)
-    if follow and writer.chosen is Format.JSON:
-        writer = Writer(Format.JSONL)  # one document has no end
-    writer.write(history.log_table(rows))
+        chosen = position_of(opened, selection.as_of)
+        until = opened.head.position if chosen is None else chosen
+        if name is None:
+            rows = newest(opened, until=until, event_type=event_type, limit=limit)
+        else:
+            rows = [
+                row
+                for row in find_events(opened, name)
+                if row.position <= until and event_type in {None, row.type}
+            ][-(limit or 0) :]
+    if name is None:
+        _list(rows, selection.writer, follow=follow)
+    else:
+        for row in rows:
+            write_json(history.event_fields(row))
     if follow:
         for row in follow_rows(selection.path, until, wait=lambda: time.sleep(_LOOKS_EVERY_S)):
             if event_type in {None, row.type}:
                 Writer(Format.JSONL).write(history.log_table([row]))
 
 
-def show(
-    name: Annotated[
-        str, typer.Argument(metavar="ID", help="A position, a label, or the start of a key.")
-    ],
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-) -> None:
-    """Print the events of an id as JSON.
-
-    Example: tourney show recall_001
-    """
-    with Ledger.read_only(ledger_path(ledger, config)) as opened:
-        events = find_events(opened, name)
-    for event in events:
-        write_json(history.event_fields(event))
+def _list(rows: Sequence[StoredEvent], writer: Writer, *, follow: bool) -> None:
+    """List events; one document has no end that could be followed."""
+    if follow and writer.chosen is Format.JSON:
+        writer = Writer(Format.JSONL)
+    writer.write(history.log_table(rows))
 
 
 @selecting(*OF_LEDGER, *WRITTEN)
@@ -91,11 +100,14 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="FILE|DIGEST@POSITION",
-            help="A line that `tourney checkpoint` printed, or a file of them.",
+            help="A checkpoint that was printed earlier, or a file that holds some.",
         ),
     ] = None,
 ) -> None:
     """Check the ledger: hashes, events and published runs.
+
+    Prints a checkpoint, the hash of all events until now. Keep it elsewhere: a later check that is
+    given it detects that events were removed or rewritten.
 
     Example: tourney verify --checkpoint note.txt
     """
@@ -140,20 +152,6 @@ def replay(
         raise AuditDisagrees(f"files differ from the ledger: {files}")
     if not replayed.runs:
         say("no run was published yet; `tourney run` publishes one")
-
-
-@selecting(*OF_LEDGER, "as_of", *WRITTEN)
-def checkpoint(
-    ctx: typer.Context,
-) -> None:
-    """Print the ledger's current hash. Keep it elsewhere to detect tampering.
-
-    Example: tourney checkpoint > note.txt
-    """
-    selection: Selection = ctx.obj
-    with Ledger.read_only(selection.path) as opened:
-        head = head_at(opened, selection.as_of)
-    selection.writer.write(history.checkpoint_table(head))
 
 
 def backup(

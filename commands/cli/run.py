@@ -17,7 +17,7 @@ from commands.cli.shared import options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console, has_browser
-from commands.cli.shared.workspace import workspace
+from commands.cli.shared.workspace import see_status, workspace
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import table_of
@@ -68,7 +68,7 @@ def run(
     table = elo_table(at_one_k, place.settings.elo.parameters, results.judge)
     writer.write(table)
     if gaps and not allow_gaps:
-        raise DoneWithGaps(f"{_without_outcome(gaps)}; see `tourney project progress`")
+        raise DoneWithGaps(f"{_without_outcome(gaps)}; {see_status(place)}")
 
 
 def demo(
@@ -96,7 +96,7 @@ def demo(
     say("Next, at no cost:")
     say(f"  tourney project elo {at} --k 32      rate with another K")
     say(f"  tourney project winrates {at}        who beats whom")
-    say(f"  tourney show recall_001 {at}         the events of one prompt")
+    say(f"  tourney log recall_001 {at}         the events of one prompt")
     if shows and has_browser():
         newest = max((folder / "runs").glob("*/report.html"))
         webbrowser.open(newest.resolve().as_uri())

@@ -49,7 +49,7 @@ from projections.tournament.matches import planned_responses, response_status
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
 _WORD: Final = re.compile(r"[^_/\-]*[_/\-]+|[^_/\-]+$")  # of a name, with what ends it
-_SHORT: Final = 12  # characters of a digest, which `tourney show` accepts
+_SHORT: Final = 12  # characters of a digest, which `tourney log` accepts
 
 
 class DimensionView(NamedTuple):

@@ -456,7 +456,7 @@ def test_evaluations_are_part_of_what_is_verified_counted_and_found(
     """They are events like others: nothing that lists events may pass them over."""
     verified = tourney_on_record("verify")
     status = tourney_on_record("status", "--json")
-    shown = tourney_on_record("show", RECALL.run_key[:12])
+    shown = tourney_on_record("log", RECALL.run_key[:12])
 
     assert verified.returncode == 0, verified.stdout
     [row] = fields(status)["rows"]

@@ -164,7 +164,7 @@ def test_equal_answers_are_scored_once_and_count_for_both(
     assert [(each["n_queries"], each["n_waiting"]) for each in before_it] == [(0, N_ANSWERS)]
     after_it = fields(folder, "plan", "evaluate")["scores"]
     assert [(each["n_queries"], each["n_waiting"]) for each in after_it] == [(0, 0)]
-    rows = fields(folder, "project", "samples")["rows"]
+    rows = fields(folder, "project", "metrics", "--samples")["rows"]
     given = {row["entrant"]: [row["judged"] for row in rows] for row in rows}
     assert Counter(row["reply"] is not None for row in rows) == {True: N_ANSWERS}
     alike = [row["judged"] for row in rows if row["answered"] == "Two grams."]

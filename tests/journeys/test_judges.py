@@ -153,7 +153,7 @@ def test_a_table_of_outcomes_names_who_judged(tourney: Tourney, view: str) -> No
 def test_replies_are_read_again_by_the_parser_that_is_named(tourney: Tourney) -> None:
     """A name without a version is its newest version; every result says which it was."""
     again = fields(tourney("project", "winrates", "--parser", "lenient-tap", "--json"))
-    unread = tourney("project", "progress", "--parser", "json-verdict@1")
+    unread = tourney("status", "--parser", "json-verdict@1")
 
     assert (again["policy"], again["parser"]) == ("swap-consistent", "lenient-tap@1")
     assert "5 unreadable + 1 pending" in unread.stdout
@@ -180,10 +180,10 @@ def test_a_rule_that_cannot_be_is_refused(
     assert hint in done.stderr
 
 
-@pytest.mark.parametrize("view", ["progress", "agreement"])
+@pytest.mark.parametrize("view", ["status", "project agreement"])
 def test_a_view_of_single_judges_has_no_majority(tourney: Tourney, view: str) -> None:
     """One judge's share of a majority is nothing that could be shown."""
-    done = tourney("project", view, "--policy", "majority")
+    done = tourney(*view.split(), "--policy", "majority")
 
     assert (done.returncode, done.stdout) == (2, "")
 

@@ -36,31 +36,14 @@ def tourney(path: Path) -> Tourney:
     return partial(launch, path.parent)
 
 
-def test_a_checkpoint_is_one_line_to_be_kept(path: Path, tourney: Tourney) -> None:
-    """It is copied into a mail or a lab book, so nothing stands around it."""
-    done = tourney("checkpoint")
-
-    assert (done.returncode, done.stdout) == (0, f"{head_of(path)}\n")
-
-
-def test_a_checkpoint_for_programs_has_its_parts(path: Path, tourney: Tourney) -> None:
-    """A script stores position and digest apart."""
-    head = head_of(path)
-
-    found = fields(tourney("checkpoint", "--json"))
-
-    assert found["schema"] == "tourney/checkpoint@1"
-    assert (found["position"], found["chain"]) == (head.position, head.chain)
-    assert found["checkpoint"] == str(head)
-
-
-def test_a_checkpoint_of_earlier_names_what_was_there_then(path: Path, tourney: Tourney) -> None:
-    """Somebody asks what was known when a paper was sent; before the first event, nothing."""
+def test_the_hash_of_an_earlier_position_can_be_looked_up(path: Path, tourney: Tourney) -> None:
+    """Somebody asks what was known when a paper was sent."""
     with Ledger.read_only(path) as ledger:
         chain = ledger.chain_at(5)
 
-    assert tourney("checkpoint", "--as-of", "5").stdout == f"{chain}@5\n"
-    assert tourney("checkpoint", "--as-of", "0").stdout == f"{'0' * 64}@0\n"
+    assert fields(tourney("log", "5"))["chain"] == chain
+    assert tourney("log", "5", "--as-of", "4").stdout == ""
+    assert tourney("log", "5", "--follow").returncode == 2
 
 
 def test_verify_says_what_it_looked_at(path: Path, tourney: Tourney) -> None:
@@ -76,7 +59,7 @@ def test_verify_says_what_it_looked_at(path: Path, tourney: Tourney) -> None:
 def test_a_checkpoint_that_fits_is_no_fault(path: Path, tourney: Tourney) -> None:
     """Spelt out, in a file, and in the manifest of a run; the ledger has grown since."""
     note = path.parent / "note.txt"
-    note.write_text(tourney("checkpoint").stdout)
+    note.write_text(tourney("verify").stdout)
     (run,) = (path.parent / "runs").iterdir()
     noted = head_of(path)
     with Ledger.open(path) as ledger:
@@ -197,7 +180,6 @@ def test_a_backup_never_overwrites(path: Path, tourney: Tourney, to: str, why: s
 @pytest.mark.parametrize(
     "command",
     [
-        "checkpoint",
         "verify",
         "status",
         "export events",

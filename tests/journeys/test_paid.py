@@ -194,9 +194,7 @@ def test_a_pilots_batch_that_the_headline_receives_is_decided(
     received = tourney(priced_folder, *JUDGE, "--no-wait", url=waiting_fake.url)
 
     assert (sent.code, received.code) == (7, 7), received.err
-    accounts = fields(priced_folder, waiting_fake, "project", "progress", "--judge", PILOT)[
-        "accounts"
-    ]
+    accounts = fields(priced_folder, waiting_fake, "status", "--judge", PILOT)["accounts"]
     assert [each["pending"] for each in accounts.values()] == [0, 0, 0]
 
 
@@ -526,7 +524,7 @@ def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: Fak
 
     paid.record_responses(folder, hostile)
     done = tourney(folder, "apply", "judge", "--yes", url=fake.url)
-    shown = tourney(folder, "show", "recall_001", url=fake.url)
+    shown = tourney(folder, "log", "recall_001", url=fake.url)
     listed = tourney(folder, "project", "responses", "--format", "csv", url=fake.url)
 
     assert (done.code, shown.code, listed.code) == (0, 0, 0), done.err + shown.err

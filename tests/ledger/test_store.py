@@ -160,7 +160,7 @@ def test_other_content_under_the_same_key_is_refused(ledger: Ledger) -> None:
     ledger.append(STREAM, verdicts(2))
     query = key("1")
 
-    with pytest.raises(KeyConflict, match=r"already recorded at position 2 .*`tourney show 2`") as (
+    with pytest.raises(KeyConflict, match=r"already recorded at position 2 .*`tourney log 2`") as (
         caught
     ):
         ledger.append(STREAM, [verdict(query, "TIE")])

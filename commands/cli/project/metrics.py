@@ -1,7 +1,8 @@
-"""`tourney project metrics` and `samples`: results of evaluations, and what they rest on."""
+"""`tourney project metrics`: results of evaluations, and the samples that they rest on."""
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -16,6 +17,7 @@ from commands.cli.tables.metrics import (
     metrics_table,
     samples_table,
 )
+from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from ledger.chain import Head
 from ledger.identity import Json, StreamId
@@ -101,19 +103,39 @@ def metrics(
     curve: Annotated[
         bool, typer.Option("--curve", help="Show metrics over the steps of trainings.")
     ] = False,
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="List what was asked, the answers, and the scores instead."),
+    ] = False,
+    wrong: Annotated[
+        bool, typer.Option("--wrong", help="With --samples: only those answered wrongly.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="With --samples: at most this many, in order.")
+    ] = None,
 ) -> None:
-    """Show the results of evaluations.
+    """Show the results of evaluations, or the samples that they rest on.
 
     Example: tourney project metrics --compare base tuned
     """
     selection: Selection = ctx.obj
     if entrants and compare is not None:
         raise ConfigurationError(["--compare already names two entrants: leave out --entrant"])
-    if curve and (rescore or compare is not None):
-        other = "--rescore" if rescore else "--compare"
-        raise ConfigurationError([f"--curve shows what is recorded: leave out {other}"])
+    given = {"--curve": curve, "--rescore": rescore, "--compare": compare is not None}
+    others = [option for option, is_given in given.items() if is_given]
+    if samples and others:
+        raise ConfigurationError([f"--samples lists what is recorded: leave out {others[0]}"])
+    if curve and others[1:]:
+        raise ConfigurationError([f"--curve shows what is recorded: leave out {others[1]}"])
+    if not samples and (wrong or limit is not None):
+        option = "--wrong" if wrong else "--limit"
+        raise ConfigurationError([f"{option} is of samples: add --samples"])
     source = read_evaluations(selection)
     source = source.only("--evaluation", evaluations).only("--entrant", entrants)
+    if samples:
+        table = _samples(selection.path, source, is_wrong=wrong, limit=limit)
+        selection.writer.write(table)
+        return
     if curve:
         labels = {labels_of(run.plan) for run in source.runs}
         points = [point for point in training_points(source.known) if point.labels in labels]
@@ -131,27 +153,13 @@ def metrics(
     selection.writer.write(table)
 
 
-@selecting(*OF_TOURNAMENT, *WRITTEN)
-def samples(
-    ctx: typer.Context,
-    evaluations: options.Evaluations = None,
-    entrants: options.Entrants = None,
-    wrong: Annotated[bool, typer.Option("--wrong", help="Only those answered wrongly.")] = False,
-    limit: options.Limit = None,
-) -> None:
-    """List what evaluations asked, the answers, and the scores.
-
-    Example: tourney project samples --evaluation recall --entrant base --wrong
-    """
-    selection: Selection = ctx.obj
-    source = read_evaluations(selection)
-    source = source.only("--evaluation", evaluations).only("--entrant", entrants)
-    with Ledger.read_only(selection.path) as opened:
+def _samples(path: Path, source: EvaluationReading, *, is_wrong: bool, limit: int | None) -> Table:
+    """List the samples of evaluations with the items that they are of."""
+    with Ledger.read_only(path) as opened:
         items = fold(ITEMS, opened.read(until=source.head.position, types=ITEM_EVENTS))
-    table = samples_table(
-        source.runs, items, source.facts, known=source.known, is_wrong=wrong, limit=limit
+    return samples_table(
+        source.runs, items, source.facts, known=source.known, is_wrong=is_wrong, limit=limit
     )
-    selection.writer.write(table)
 
 
 def _compared(source: EvaluationReading, pair: tuple[str, str]) -> Sequence[RunComparison]:

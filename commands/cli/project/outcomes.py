@@ -1,7 +1,6 @@
-"""`tourney project winrates`, `matches`, `responses`, `progress` and `spend`."""
+"""`tourney project winrates`, `matches`, `responses` and `spend`."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from itertools import chain
 from typing import Annotated
 
@@ -9,27 +8,23 @@ import typer
 
 from commands.cli.shared import completion, options
 from commands.cli.shared.reading import read_outcomes, read_settled, read_verdicts
-from commands.cli.shared.selection import BATTLES, BY_RULE, JUDGED, WRITTEN, selecting
+from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
 from commands.cli.shared.views import notes_of, show, view_of
 from commands.cli.tables.outcomes import (
     matches_table,
-    progress_table,
     responses_table,
     winrates_table,
 )
 from commands.cli.tables.spending import spend_table
 from commands.cli.tables.table import Table
-from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.resolve import unknown
 from commands.reading.results import bills_of
 from ledger.identity import Json
 from projections.ratings.standings import win_rates
-from projections.tournament.compared import Compared, OutcomeKind, account_of, kind_of
-from projections.tournament.remaining import progress as progress_of
+from projections.tournament.compared import Compared, OutcomeKind, kind_of
 from projections.tournament.requests import endpoint_spend
 from projections.tournament.spend import spend_of
-from projections.verdicts.policies import MAJORITY, RECORDED
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -122,28 +117,6 @@ def responses(
     Example: tourney project responses --format jsonl
     """
     show(ctx, view_of(read_verdicts, lambda source: responses_table(source.state)))
-
-
-@selecting(*BY_RULE, *WRITTEN)
-def progress(
-    ctx: typer.Context,
-) -> None:
-    """Show what is done and what remains to be done.
-
-    Example: tourney project progress
-    """
-    show(ctx, view_of(read_verdicts, _progress))
-
-
-def _progress(source: JudgedTournament) -> Table:
-    if source.rule.policy == MAJORITY:
-        raise ConfigurationError(["progress is counted for one judge: choose it with --judge"])
-    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    found = progress_of(source.state, prompts, source.judge)
-    if source.rule != RECORDED:
-        accounts = ((name, account_of(group)) for name, group in source.settlements.items())
-        found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge)
 
 
 @selecting(*JUDGED, *WRITTEN)

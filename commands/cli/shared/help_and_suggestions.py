@@ -9,6 +9,10 @@ import click
 from typer.core import TyperGroup
 
 WITHDRAWN_COMMANDS: Final[Mapping[str, str]] = {
+    "tourney show": "use `tourney log ID`",
+    "tourney checkpoint": "`tourney verify`, `status` and `backup` print the checkpoint",
+    "tourney project progress": "use `tourney status --tournament NAME`",
+    "tourney project samples": "use `tourney project metrics --samples`",
     "tourney project temperature": "use `tourney project bt --fit-temperature NAME`",
     "tourney project imported": "see `tourney status`",
     "tourney import events": "use `tourney merge FILE`",

@@ -1,5 +1,6 @@
 """Open the settings and the ledger that options name, for commands that write."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -37,6 +38,11 @@ def workspace(config: Path, ledger: Path | None, provider: Provider | None = Non
     for note in notes_on_twins(place.opening):
         say(note)
     return place
+
+
+def see_status(place: Workspace) -> str:
+    """Say which command shows what of a tournament remains to be done."""
+    return f"see `tourney status --tournament {shlex.quote(place.stream)}`"
 
 
 def tell_unanswered(place: Workspace, tell: Tell) -> None:

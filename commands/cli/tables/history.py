@@ -1,4 +1,4 @@
-"""Events, audits, replays, checkpoints and merges as tables."""
+"""Events, audits, replays and merges as tables."""
 
 from collections.abc import Iterable
 from typing import Annotated, NamedTuple
@@ -9,7 +9,6 @@ from commands.cli.tables.table import Table, table_of
 from commands.errors import counted, first_lines
 from commands.importing.merge import MergeCounts
 from ledger.auditing.audit import Redaction
-from ledger.chain import Head
 from ledger.identity import Json
 from ledger.recorded import StoredEvent
 from projections.results.columns import KEPT, Column, Kept, Shown
@@ -126,25 +125,6 @@ def differences_table(replayed: Replayed) -> Table:
         "Differences",
         notes=(f"{n_runs} rebuilt, {counted(len(replayed.differences), 'difference')}",),
         facts={"runs": list(replayed.runs)},
-    )
-
-
-class CheckpointRow(NamedTuple):
-    """A head of the ledger."""
-
-    position: Shown[int]
-    chain: Shown[str]
-
-
-def checkpoint_table(head: Head) -> Table:
-    """Return the head of a ledger; the note is the line to keep."""
-    return table_of(
-        CheckpointRow,
-        (),
-        "tourney/checkpoint@1",
-        "Checkpoint",
-        notes=(str(head),),
-        facts={"position": head.position, "chain": head.chain, "checkpoint": str(head)},
     )
 
 

@@ -31,7 +31,7 @@ _LISTED: Final = 3  # of a list in a table; data has all
 _LEFT_OUT: Final = " \N{HORIZONTAL ELLIPSIS} "  # in place of the middle of a long text
 _LARGE: Final = 1e7  # from here on tables use scientific notation
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
-"""Tables show the first 12 characters of a digest, which `tourney show` accepts."""
+"""Tables show the first 12 characters of a digest, which `tourney log` accepts."""
 _MOMENT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\+00:00")
 """Tables show a moment in UTC to the second."""
 

@@ -71,8 +71,8 @@ def _minute(moment: datetime | None) -> str | None:
 
 _SOON: Final = timedelta(days=7)
 _CURRENT: Final = (
-    "counts include results of earlier instructions, rubrics and judges; `tourney project progress`"
-    " counts what is current"
+    "counts include results of earlier instructions, rubrics and judges; `tourney status"
+    " --tournament NAME` counts what is current"
 )
 
 

@@ -157,7 +157,7 @@ def test_of_a_judge_that_is_readable_nothing_is_told() -> None:
 
 
 def test_missing_gold_answers_are_told_in_the_same_words_everywhere() -> None:
-    """`plan judge`, `run`, `apply judge` and `project progress` show these notes."""
+    """`plan judge`, `run`, `apply judge` and `status` show these notes."""
     counts = ((0, 3), (1, 3), (2, 3), (3, 3))
 
     one, some, all_of_them = gold_notes(WithoutGold(Dimension("truth"), *each) for each in counts)

@@ -21,20 +21,20 @@ from tests.support.command_line.launching import launch
 FOLDER: Final = Path(__file__).parents[2] / "golden" / "results"
 RESULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "elo": "elo --k-sweep 8,32",
-        "bt": "bt",
-        "bt_pairs": "bt --pairs",
-        "winrates": "winrates",
-        "matches": "matches --prompt p1",
-        "responses": "responses",
-        "progress": "progress",
-        "agreement": "agreement",
-        "fragility": "fragility",
-        "bias": "bias",
-        "spend": "spend",
-        "metrics": "metrics",
-        "samples": "samples",
-        "curve": "metrics --curve",
+        "elo": "project elo --k-sweep 8,32",
+        "bt": "project bt",
+        "bt_pairs": "project bt --pairs",
+        "winrates": "project winrates",
+        "matches": "project matches --prompt p1",
+        "responses": "project responses",
+        "progress": f"status --tournament {STREAM}",
+        "agreement": "project agreement",
+        "fragility": "project fragility",
+        "bias": "project bias",
+        "spend": "project spend",
+        "metrics": "project metrics",
+        "samples": "project metrics --samples",
+        "curve": "project metrics --curve",
     }
 )
 """The command of each result."""
@@ -51,7 +51,7 @@ def lay_out(folder: Path) -> Path:
 
 def shown(folder: Path, name: str) -> str:
     """Return a result as it is printed, and the names of its columns and of its fields."""
-    words = ("project", *RESULTS[name].split())
+    words = RESULTS[name].split()
     table, csv, data = (
         launch(folder, *words, "--format", each).stdout for each in ("table", "csv", "json")
     )

@@ -19,7 +19,6 @@ from commands.auditing.verify import Verification
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
-    checkpoint_table,
     conflicts_table,
     differences_table,
     faults_table,
@@ -216,7 +215,6 @@ def _audits(rows: tuple[StoredEvent, ...]) -> dict[str, Table]:
     verdict = next(row for row in rows if row.type == "VerdictReceived")
     return {
         "log": log_table(rows),
-        "checkpoint": checkpoint_table(head),
         "merge": conflicts_table(MergeCounts(5, 27, 0, ())),
         "merge_conflicts": conflicts_table(MergeCounts(4, 26, 1, (Conflict(verdict, 19),))),
         "verify": faults_table(Verification(head, 1, 0, ())),

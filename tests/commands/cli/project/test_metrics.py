@@ -1,4 +1,4 @@
-"""`project metrics --curve` and `project samples`, as they are called."""
+"""`project metrics` with `--curve` and `--samples`, as they are called."""
 
 import csv
 import io
@@ -61,9 +61,10 @@ def fill(path: Path, events: list[Event]) -> None:
 
 @pytest.fixture
 def samples(ledger: Path) -> Shown:
-    """Give `project samples` on two evaluations."""
+    """Give `project metrics --samples` on two evaluations."""
     fill(ledger, evaluated())
-    return lambda *words, **known: launch(ledger.parent, "project", "samples", *words, **known)
+    command = ("project", "metrics", "--samples")
+    return lambda *words, **known: launch(ledger.parent, *command, *words, **known)
 
 
 def rows(done: CompletedProcess[str]) -> list[dict[str, object]]:
@@ -135,7 +136,7 @@ def test_without_evaluations_there_are_no_samples(ledger: Path) -> None:
     """What to run stands there."""
     fill(ledger, [*registrations(plan())])
 
-    done = launch(ledger.parent, "project", "samples")
+    done = launch(ledger.parent, "project", "metrics", "--samples")
 
     assert "run `tourney apply evaluate` first" in done.stdout
 
@@ -165,12 +166,21 @@ def test_a_curve_without_steps_says_what_a_step_is(ledger: Path) -> None:
     assert "such as step_50 or checkpoint-60" in done.stdout
 
 
-@pytest.mark.parametrize("option", [("--rescore",), ("--compare", "base", "probe")])
-def test_a_curve_is_of_what_is_recorded(ledger: Path, option: tuple[str, ...]) -> None:
-    """Two tables cannot be asked for at once."""
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--curve --rescore", "--curve shows what is recorded: leave out --rescore"),
+        ("--curve --compare base probe", "--curve shows what is recorded: leave out --compare"),
+        ("--samples --curve", "--samples lists what is recorded: leave out --curve"),
+        ("--wrong", "--wrong is of samples: add --samples"),
+        ("--limit 2", "--limit is of samples: add --samples"),
+    ],
+)
+def test_two_tables_cannot_be_asked_for_at_once(ledger: Path, words: str, why: str) -> None:
+    """One of the options would do nothing, and nobody would notice."""
     fill(ledger, trained())
 
-    done = launch(ledger.parent, "project", "metrics", "--curve", *option)
+    done = launch(ledger.parent, "project", "metrics", *words.split())
 
     assert done.returncode == 2
-    assert f"--curve shows what is recorded: leave out {option[0]}" in done.stderr
+    assert why in done.stderr

@@ -196,6 +196,10 @@ def options(command: click.Command) -> Iterator[click.Option]:
 @pytest.mark.parametrize(
     ("words", "instead"),
     [
+        ("show recall_001", "use `tourney log ID`"),
+        ("checkpoint", "`tourney verify`, `status` and `backup` print the checkpoint"),
+        ("project progress", "use `tourney status --tournament NAME`"),
+        ("project samples --wrong", "use `tourney project metrics --samples`"),
         ("project temperature --against votes", "use `tourney project bt --fit-temperature NAME`"),
         ("project imported", "see `tourney status`"),
         ("import events x.jsonl", "use `tourney merge FILE`"),

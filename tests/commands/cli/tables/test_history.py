@@ -16,7 +16,7 @@ def opening(ledger: Ledger) -> tuple[StoredEvent, ...]:
 
 
 def test_an_event_is_shown_whole_with_its_place(opening: tuple[StoredEvent, ...]) -> None:
-    """`tourney show` leaves nothing out: what is hashed can be seen."""
+    """`tourney log ID` leaves nothing out: what is hashed can be seen."""
     row = opening[1]
 
     fields = event_fields(row)

@@ -39,6 +39,9 @@ def test_outcomes_are_said_to_be_all_that_are_on_record(
 
     assert table.title == "On record, all judges and settings together"
     assert (
-        any("`tourney project progress` counts what is current" in each for each in table.notes)
+        any(
+            "`tourney status --tournament NAME` counts what is current" in each
+            for each in table.notes
+        )
         == is_told
     )
