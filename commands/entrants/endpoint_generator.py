@@ -26,8 +26,7 @@ from commands.ports import (
     ResponderOf,
     Tell,
 )
-from commands.spending.billing import NO_BILLING
-from commands.spending.credible_usage import CredibleUsage
+from commands.spending.billing import NO_BILLING, CredibleUsage
 from ledger.events.money import Usage
 from ledger.events.registration import Entrant
 from ledger.events.requests import Charge, ServerFacts

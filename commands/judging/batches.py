@@ -39,7 +39,7 @@ from commands.judging.judge import (
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import ReadingBrake
 from commands.judging.waiting import BatchOptions
-from commands.ports import BatchJudge, BatchJudgeOf, BatchState
+from commands.ports import BatchJudge, BatchJudgeOf, BatchState, Tell
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
@@ -108,13 +108,22 @@ def judge_in_batches(
 
 
 @contextmanager
-def reconciling(recorder: Recorder, rules: AskingRules) -> Iterator[None]:
+def attending_batches(recorder: Recorder, rules: AskingRules, tell: Tell) -> Iterator[None]:
     """Reconcile at the end the pairs of every judge with batches, even after an error.
 
-    A command may receive batches of another judge than its own.
+    A command may receive batches of another judge than its own. On Ctrl-C, list the batches that
+    keep running, and how to go on.
     """
     try:
         yield
+    except KeyboardInterrupt:
+        for batch in recorder.state.open_batches:
+            name = batch.submitted.provider_batch_id if batch.submitted else "not yet known"
+            queries = counted(len(batch.planned.queries), "query is", "queries are")
+            tell(f"batch {name} keeps running: {queries} billed")
+        if recorder.state.open_batches:
+            tell("`tourney batch wait` receives them, `tourney batch cancel` stops them")
+        raise
     except TourneyError:
         _reconcile_all(recorder, rules)
         raise

@@ -26,9 +26,8 @@ from commands.ports import (
     Reply,
     Tell,
 )
-from commands.spending.billing import close_abandoned, learn_refused
+from commands.spending.billing import CredibleUsage, close_abandoned, learn_refused
 from commands.spending.budget import PriceUnknown, at_risk_usd, n_affordable
-from commands.spending.credible_usage import CredibleUsage
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from commands.spending.signals import stopping_gently
 from ledger.errors import StaleVersion, TourneyError

@@ -5,7 +5,6 @@ prices, the cap, and how batches are sent.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from commands.decisions.commands import ReopenQuery
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, WorkInFlight, counted
-from commands.judging.batches import judge_in_batches, reconciling
+from commands.judging.batches import attending_batches, judge_in_batches
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
@@ -288,7 +287,7 @@ def judge_with_consent(
     approve = partial(_approve, recorder, plan, console)
     if plan.judge.is_batched:
         port_of = batch_ports(plan.settings, backends, recorder.state)
-        with attending_batches(recorder, plan.task.rules, console):
+        with attending_batches(recorder, plan.task.rules, console.tell):
             return judge_in_batches(
                 recorder, plan.task, port_of, plan.batch_options, approve=approve
             )
@@ -353,25 +352,9 @@ def wait_for_batches(
     """
     book = pricing.price_book(settings, folder)
     how = batch_options(recorder, settings.judge, book, JudgingOptions(), console)
-    with attending_batches(recorder, asking_rules(settings.judge), console):
+    with attending_batches(recorder, asking_rules(settings.judge), console.tell):
         ports = batch_ports(settings, backends, recorder.state)
         BatchReceiver(recorder, ports, how).receive_all()
-
-
-@contextmanager
-def attending_batches(recorder: Recorder, rules: AskingRules, console: Console) -> Iterator[None]:
-    """Reconcile at the end; on Ctrl-C, list the batches that keep running, and how to go on."""
-    try:
-        with reconciling(recorder, rules):
-            yield
-    except KeyboardInterrupt:
-        for batch in recorder.state.open_batches:
-            name = batch.submitted.provider_batch_id if batch.submitted else "not yet known"
-            n_queries = len(batch.planned.queries)
-            console.tell(f"batch {name} keeps running: {n_queries} queries are billed")
-        if recorder.state.open_batches:
-            console.tell("`tourney batch wait` receives them, `tourney batch cancel` stops them")
-        raise
 
 
 def _approve(recorder: Recorder, plan: JudgingPlan, console: Console) -> None:

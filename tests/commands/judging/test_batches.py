@@ -20,7 +20,7 @@ from commands.errors import (
     WorkInFlight,
     counted,
 )
-from commands.judging.batches import judge_in_batches, reconciling
+from commands.judging.batches import attending_batches, judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState
@@ -412,7 +412,7 @@ def test_whoever_receives_a_batch_of_another_judge_decides_its_pairs(
     """The pilot's batch is received by the headline's command, and nobody comes back for it."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
 
-    with reconciling(recorder, AskingRules(1)):
+    with attending_batches(recorder, AskingRules(1), print):
         judged(recorder, port, ending(port, batching(clock)))
 
     assert (n_decided(recorder, PILOT), n_decided(recorder, JUDGE)) == (2, 2)
@@ -422,7 +422,7 @@ def test_they_are_decided_though_the_command_ends_early(ledger: Ledger, clock: C
     """Here nobody waits for the batch that it sent itself."""
     recorder, port = in_flight_of_the_pilot(ledger, clock)
 
-    with pytest.raises(WorkInFlight), reconciling(recorder, AskingRules(1)):
+    with pytest.raises(WorkInFlight), attending_batches(recorder, AskingRules(1), print):
         judged(recorder, port, batching(clock, waits=False))
 
     assert n_decided(recorder, PILOT) == 2
@@ -433,7 +433,7 @@ def test_they_are_decided_though_who_received_them_died(ledger: Ledger, clock: C
     recorder, port = in_flight_of_the_pilot(ledger, clock)
     BatchReceiver(recorder, lambda _: port, batching(clock)).receive_all()
 
-    with reconciling(again(recorder, ledger), AskingRules(1)):
+    with attending_batches(again(recorder, ledger), AskingRules(1), print):
         assert n_decided(recorder, PILOT) == 0
 
     assert n_decided(again(recorder, ledger), PILOT) == 2

@@ -9,12 +9,12 @@ import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
+from commands.judging.batches import attending_batches
 from commands.judging.judge import JudgingSummary
 from commands.judging.panel import require_key
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
-    attending_batches,
     judge_with_consent,
     plan_judging,
     require_cap_can_be_kept,
@@ -388,7 +388,7 @@ def test_an_interrupted_command_says_which_batches_are_billed(
 
     with (
         pytest.raises(KeyboardInterrupt),
-        attending_batches(later, AskingRules(1), terminal.console),
+        attending_batches(later, AskingRules(1), terminal.console.tell),
     ):
         raise KeyboardInterrupt
 
@@ -404,7 +404,7 @@ def test_with_nothing_in_flight_an_interrupt_needs_no_words(
     """Nothing goes on."""
     with (
         pytest.raises(KeyboardInterrupt),
-        attending_batches(recorder, AskingRules(1), terminal.console),
+        attending_batches(recorder, AskingRules(1), terminal.console.tell),
     ):
         raise KeyboardInterrupt
 
