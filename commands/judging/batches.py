@@ -32,14 +32,12 @@ from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
     affordable,
-    begun_again,
     reconcile_open,
     still_open,
 )
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import ReadingBrake
-from commands.judging.waiting import BatchOptions
-from commands.ports import BatchJudge, BatchJudgeOf, BatchState, Tell
+from commands.ports import BatchState, Tell
 from commands.spending.budget import BudgetReached
 from ledger.errors import StaleVersion, TourneyError
 from ledger.identity import Digest
@@ -67,21 +65,14 @@ _CLOCKS_APART: Final = timedelta(minutes=5)  # of a provider's own machines
 
 
 def judge_in_batches(
-    recorder: Recorder,
-    task: JudgeTask,
-    port_of: BatchJudgeOf,
-    options: BatchOptions,
-    *,
-    approve: Callable[[], None] = lambda: None,
+    recorder: Recorder, task: JudgeTask, reception: BatchReceiver
 ) -> JudgingSummary:
-    """Receive what is in flight, send open queries and receive them; then reconcile.
+    """Send open queries, receive all that is in flight, and reconcile; see `attending_batches`.
 
     Args:
         recorder: The tournament.
         task: What is judged.
-        port_of: Returns the ports.
-        options: How batches are sent and polled.
-        approve: Called before anything is sent, once it is known what is open.
+        reception: It has received what earlier commands sent, if this one waits.
 
     Raises:
         WorkInFlight: The command does not wait for the batches; they go on.
@@ -89,19 +80,11 @@ def judge_in_batches(
         NothingReadable: The replies received now hold no verdict or score; no more are sent for.
         ProviderError: The provider fails; everything recorded is kept.
     """
-    task = begun_again(recorder, task)
-    reception = BatchReceiver(recorder, port_of, options)
-    try:
-        reception.receive_earlier()
-        approve()
-        queries = task.open_in(recorder.state)
-        chosen = queries[: task.limit]
-        if chosen:
-            _BatchJudging(recorder, task, port_of(task.judge), options, reception).judge(chosen)
-        reception.receive_all()
-    except TourneyError:
-        reconcile_open(recorder, task)
-        raise
+    queries = task.open_in(recorder.state)
+    chosen = queries[: task.limit]
+    if chosen:
+        _BatchJudging(recorder, task, reception).judge(chosen)
+    reception.receive_all()
     n_reconciled = reconcile_open(recorder, task)
     n_verdicts = sum(recorder.state.is_answered(each.asked.query_key) for each in chosen)
     return JudgingSummary(len(queries), n_verdicts, len(chosen) - n_verdicts, n_reconciled)
@@ -142,17 +125,10 @@ def _reconcile_all(recorder: Recorder, rules: AskingRules) -> None:
 class _BatchJudging:
     """Sends one judge's batches."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        task: JudgeTask,
-        port: BatchJudge,
-        options: BatchOptions,
-        reception: BatchReceiver,
-    ) -> None:
-        self._recorder, self._task, self._port, self._options = recorder, task, port, options
-        self._reception = reception
-        self._at_most = options.most_queries
+    def __init__(self, recorder: Recorder, task: JudgeTask, reception: BatchReceiver) -> None:
+        self._recorder, self._task, self._reception = recorder, task, reception
+        self._port, self._options = reception.port_of(task.judge), reception.options
+        self._at_most = reception.options.most_queries
         self._n_sent: Counter[Digest] = Counter()  # by this process
         self._uncertain: dict[Digest, BatchUncertain] = {}  # its batches that may not exist
         self._n_dropped = 0

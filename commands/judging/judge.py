@@ -99,7 +99,6 @@ def judge_open(
     *,
     on_progress: OnProgress,
     tell: Tell = lambda _: None,
-    approve: Callable[[], None] = lambda: None,
 ) -> JudgingSummary:
     """Ask for every missing verdict or score; a query whose reply has none is retried.
 
@@ -111,7 +110,6 @@ def judge_open(
         judge_of: Returns the judge, once it is needed.
         on_progress: Called with the number of answers so far.
         tell: Reports long waits.
-        approve: Called before anything is sent, once it is known what is open.
 
     Raises:
         Refused: The next queries might exceed the cap; all answers are recorded.
@@ -120,8 +118,6 @@ def judge_open(
         ConfigurationError: The server does not have the model, or does not know a setting.
         NoCredentials: The server refuses the key.
     """
-    task = begun_again(recorder, task)
-    approve()
     queries = task.open_in(recorder.state)
     asked = queries[: task.limit]
     try:

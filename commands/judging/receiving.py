@@ -44,7 +44,7 @@ class BatchReceiver:
     """Receives one tournament's batches from their providers, whichever process sent them."""
 
     def __init__(self, recorder: Recorder, port_of: BatchJudgeOf, options: BatchOptions) -> None:
-        self._recorder, self._port_of, self._options = recorder, port_of, options
+        self._recorder, self.port_of, self.options = recorder, port_of, options
         self._watch = Watch(options)
         # batches of unknown fate, by the provider's clock and by ours, which either may stand
         self._sought_since: dict[Digest, tuple[datetime, datetime]] = {}
@@ -66,7 +66,7 @@ class BatchReceiver:
         Raises:
             ProviderError: A provider fails for good.
         """
-        if self._options.waits:
+        if self.options.waits:
             self.receive_all()
         else:
             self._look()
@@ -92,10 +92,10 @@ class BatchReceiver:
         Raises:
             WorkInFlight: There is no such batch now, and the command does not wait.
         """
-        for delay_s in self._options.delays_s():
+        for delay_s in self.options.delays_s():
             if self._look() or not self._recorder.state.open_batches:
                 return
-            if not self._options.waits:
+            if not self.options.waits:
                 raise WorkInFlight(self._in_flight())
             self._watch.sleep(delay_s, self._standing)
 
@@ -137,7 +137,7 @@ class BatchReceiver:
 
     def _resolve(self, key: Digest) -> None:
         """Find out whether a planned batch exists, if that can be known already."""
-        options, is_new = self._options, key not in self._sought_since
+        options, is_new = self.options, key not in self._sought_since
         batch = self._recorder.state.batches[key]
         now, ours = now_at(self._port(batch), options), options.now()
         since, ours_since = self._sought_since.setdefault(key, (now, ours))
@@ -145,7 +145,7 @@ class BatchReceiver:
         age = max(now - min(batch.planned.planned_at, since), ours - ours_since)
         left_s = options.settle_s - age.total_seconds()
         try:
-            told = resolve_batch(self._recorder, self._port_of, batch, left_s, now=now)
+            told = resolve_batch(self._recorder, self.port_of, batch, left_s, now=now)
         except FateUnknown as error:
             if is_new:
                 options.tell(str(error))
@@ -153,7 +153,7 @@ class BatchReceiver:
             options.tell(told)
 
     def _port(self, batch: Batch) -> BatchJudge:
-        return port_for(self._recorder.state, batch, self._port_of)
+        return port_for(self._recorder.state, batch, self.port_of)
 
     def _in_flight(self) -> str:
         batches = self._recorder.state.open_batches
@@ -193,8 +193,8 @@ class BatchReceiver:
             why = f"batch {state.provider_batch_id} was found invalid, and is not billed"
             raise BatchRefused(f"{why}: {state.failure}")
         if self._why_not:
-            self._options.tell(f"the last error: {self._why_not}")
-        self._options.tell(
+            self.options.tell(f"the last error: {self._why_not}")
+        self.options.tell(
             f"batch {state.provider_batch_id} ended: {state.n_succeeded} answered,"
             f" {len(batch.planned.queries) - state.n_succeeded} not"
         )
@@ -234,7 +234,7 @@ class BatchReceiver:
         _require_whole(state, n_sent, len(unread))
         if n_surplus:
             surplus = counted(n_surplus, "result")
-            self._options.tell(
+            self.options.tell(
                 f"batch {state.provider_batch_id} has {surplus} too many, for queries of other"
                 " batches or for one query twice; they are ignored"
             )
@@ -261,7 +261,7 @@ class BatchReceiver:
     def _give_up(self, batch: Batch, state: BatchState, missing: Collection[Digest]) -> None:
         """Record that the queries without a result failed; each may have been billed."""
         queries = counted(len(batch.planned.queries), "query", "queries")
-        self._options.tell(
+        self.options.tell(
             f"batch {state.provider_batch_id} has no result for {len(missing)} of its {queries}:"
             " they may have been billed, and another command asks them again"
         )
@@ -280,7 +280,7 @@ class BatchReceiver:
         )
         if self._received[key] > n_before:
             n_received = self._received.total()
-            self._options.on_progress("replies", n_received, n_received + n_missing + others)
+            self.options.on_progress("replies", n_received, n_received + n_missing + others)
 
     def _blamed(self, answer: Answer, state: BatchState) -> Answer:
         """Return an answer; a rejection is not the query's fault if no query succeeded."""
@@ -310,9 +310,7 @@ class BatchReceiver:
             judge = state.judges[reference]
             asked = everything_asked(self._recorder, state, judge).queries_in(state)
             self._receipts_of[reference] = (
-                Receipts(
-                    self._recorder, judge, self._options.pricing_of(judge), self._options.tell
-                ),
+                Receipts(self._recorder, judge, self.options.pricing_of(judge), self.options.tell),
                 {query.query_key: query for query in asked},
             )
         return self._receipts_of[reference]

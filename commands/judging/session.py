@@ -6,7 +6,7 @@ prices, the cap, and how batches are sent.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from commands.decisions.commands import ReopenQuery
@@ -16,6 +16,7 @@ from commands.judging.batches import attending_batches, judge_in_batches
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
+    begun_again,
     judge_open,
 )
 from commands.judging.panel import id_of_mode, require_key, section_of
@@ -284,20 +285,17 @@ def judge_with_consent(
     """
     for message in batches_not_received(recorder.state, plan.judge):
         console.tell(message)
-    approve = partial(_approve, recorder, plan, console)
+    task = begun_again(recorder, plan.task)
     if plan.judge.is_batched:
         port_of = batch_ports(plan.settings, backends, recorder.state)
-        with attending_batches(recorder, plan.task.rules, console.tell):
-            return judge_in_batches(
-                recorder, plan.task, port_of, plan.batch_options, approve=approve
-            )
+        with attending_batches(recorder, task.rules, console.tell):
+            reception = BatchReceiver(recorder, port_of, plan.batch_options)
+            reception.receive_earlier()
+            _approve(recorder, plan, console)
+            return judge_in_batches(recorder, task, reception)
+    _approve(recorder, plan, console)
     return judge_open(
-        recorder,
-        plan.task,
-        backends.judge,
-        on_progress=console.on_progress,
-        tell=console.tell,
-        approve=approve,
+        recorder, task, backends.judge, on_progress=console.on_progress, tell=console.tell
     )
 
 

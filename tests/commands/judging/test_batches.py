@@ -20,7 +20,7 @@ from commands.errors import (
     WorkInFlight,
     counted,
 )
-from commands.judging.batches import attending_batches, judge_in_batches
+from commands.judging.batches import attending_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState
@@ -43,6 +43,7 @@ from tests.support.builders.batching import (
     Clock,
     FlatRate,
     again,
+    batched,
     batching,
     ending,
     judged,
@@ -396,7 +397,7 @@ def in_flight_of_the_pilot(ledger: Ledger, clock: Clock) -> tuple[Recorder, Scri
     port = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     task = JudgeTask(PILOT, [P1, P2], AskingRules(1))
     with pytest.raises(WorkInFlight):
-        judge_in_batches(recorder, task, lambda _: port, batching(clock, waits=False))
+        batched(recorder, task, lambda _: port, batching(clock, waits=False))
     port.end()
     return recorder, port
 
@@ -537,7 +538,7 @@ def test_a_batch_without_a_readable_verdict_is_not_repeated(
     how = batching(clock, most_queries=most_queries)
 
     with pytest.raises(NothingReadable, match="16 replies in a row"):
-        judge_in_batches(recorder, task, lambda _: port, how)
+        batched(recorder, task, lambda _: port, how)
 
     assert len(port.asked) == 40
 
@@ -547,9 +548,9 @@ def test_the_same_command_repeats_such_a_batch_once(ledger: Ledger, clock: Clock
     recorder, task = of_twenty(ledger)
     port = ScriptedBatchJudge(lambda _: "Hm.", now=clock.now)
     with pytest.raises(NothingReadable):
-        judge_in_batches(recorder, task, lambda _: port, batching(clock))
+        batched(recorder, task, lambda _: port, batching(clock))
 
-    done = judge_in_batches(recorder, task, lambda _: port, batching(clock))
+    done = batched(recorder, task, lambda _: port, batching(clock))
 
     assert (done.n_open, done.n_failed, len(port.asked)) == (40, 40, 80)
 
@@ -559,11 +560,11 @@ def test_a_batch_of_an_earlier_command_is_heeded(ledger: Ledger, clock: Clock) -
     recorder, task = of_twenty(ledger)
     port = ScriptedBatchJudge(lambda _: "Hm.", ends_at_once=False, now=clock.now)
     with pytest.raises(WorkInFlight):
-        judge_in_batches(recorder, task, lambda _: port, batching(clock, waits=False))
+        batched(recorder, task, lambda _: port, batching(clock, waits=False))
     port.end()
 
     with pytest.raises(NothingReadable):
-        judge_in_batches(again(recorder, ledger), task, lambda _: port, batching(clock))
+        batched(again(recorder, ledger), task, lambda _: port, batching(clock))
 
     assert len(port.asked) == 40
 
@@ -578,6 +579,6 @@ def test_a_few_unreadable_replies_of_a_batch_are_asked_for_again(
         lambda query: "Hm." if query.query_key in hard else "VERDICT: A", now=clock.now
     )
 
-    done = judge_in_batches(recorder, task, lambda _: port, batching(clock))
+    done = batched(recorder, task, lambda _: port, batching(clock))
 
     assert (done.n_verdicts, done.n_failed, len(port.asked)) == (32, 8, 48)

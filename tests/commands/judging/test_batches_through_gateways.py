@@ -22,7 +22,6 @@ from commands.backends.endpoint.server import Endpoint
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.batch_recovery import adopt_named, forget_batch
-from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask
 from commands.ports import BatchJudge
 from commands.spending.budget import BudgetReached
@@ -39,7 +38,7 @@ from tests.providers.openai import MODEL, Json
 from tests.providers.openai_batches.server import FakeOpenAIBatches
 from tests.providers.openai_batches.service import error
 from tests.support.builders.anthropic import CANARY, judge_settings
-from tests.support.builders.batching import N_QUERIES, Clock, batching
+from tests.support.builders.batching import N_QUERIES, Clock, batched, batching
 from tests.support.builders.commands import P1, P2, record_answers
 from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate
@@ -126,7 +125,7 @@ def judge_all(
     """Run a command that judges what is open."""
     how = batching(clock, waits=waits, tell=tell)
     task = JudgeTask(maker.judge, [P1, P2], AskingRules(1), how.pricing_of)
-    judge_in_batches(recorder, task, lambda _: maker.port, how)
+    batched(recorder, task, lambda _: maker.port, how)
 
 
 def require_paid_once(ledger: Ledger, maker: Maker) -> None:
@@ -356,7 +355,7 @@ def judge_capped(recorder: Recorder, maker: Maker, clock: Clock) -> None:
     """Run a command that judges what the cap allows, a query a batch."""
     how = batching(clock, most_queries=1, pricing=DollarEach(1.0))
     task = JudgeTask(maker.judge, [P1, P2], AskingRules(1), how.pricing_of, max_usd=CAP_USD)
-    judge_in_batches(recorder, task, lambda _: maker.port, how)
+    batched(recorder, task, lambda _: maker.port, how)
 
 
 @pytest.mark.parametrize("refused", ["orders", "all after an order", "all"])
@@ -488,7 +487,7 @@ def test_learning_what_a_server_takes_uses_up_no_tries(
         maker = Maker(OPENAI, port, lambda: billed_by(fake))
         recorder, how = opening(ledger, maker), batching(clock)
         task = JudgeTask(OPENAI, [P1, P2], AskingRules(0), how.pricing_of)
-        judge_in_batches(recorder, task, lambda _: port, how)
+        batched(recorder, task, lambda _: port, how)
 
         assert len(fake.service.batches) == 3
         require_paid_once(ledger, maker)

@@ -18,7 +18,6 @@ from commands.errors import (
     WorkInFlight,
 )
 from commands.judging.batch_recovery import forget_batch
-from commands.judging.batches import judge_in_batches
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState, NoReply, Reply
@@ -35,6 +34,7 @@ from tests.support.builders.batching import (
     Clock,
     FlatRate,
     again,
+    batched,
     batching,
     ending,
     judged,
@@ -548,9 +548,7 @@ def test_each_batch_is_received_where_it_was_sent(ledger: Ledger, clock: Clock) 
     for each in judges:
         task = JudgeTask(each, [P1, P2], AskingRules(1))
         with pytest.raises(WorkInFlight):
-            judge_in_batches(
-                recorder, task, ports.__getitem__, batching(clock, waits=False, most_queries=3)
-            )
+            batched(recorder, task, ports.__getitem__, batching(clock, waits=False, most_queries=3))
     for port in ports.values():
         port.end()
 

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from commands.decisions.recorder import Recorder
-from commands.judging.batches import judge_in_batches
-from commands.judging.judge import JudgeTask, JudgingSummary
+from commands.judging.batches import attending_batches, judge_in_batches
+from commands.judging.judge import JudgeTask, JudgingSummary, begun_again
+from commands.judging.receiving import BatchReceiver
 from commands.judging.waiting import BatchOptions
-from commands.ports import Reply, no_progress
+from commands.ports import BatchJudgeOf, Reply, no_progress
 from commands.spending.pricing import FREE_OF_CHARGE, Pricing
 from ledger.events.money import Price, Usage
 from ledger.identity import StreamId
@@ -130,7 +131,18 @@ def judged(
     task = JudgeTask(
         JUDGE, [P1, P2], AskingRules(retries), how.pricing_of, max_usd=max_usd, limit=limit
     )
-    return judge_in_batches(recorder, task, lambda _: port, how)
+    return batched(recorder, task, lambda _: port, how)
+
+
+def batched(
+    recorder: Recorder, task: JudgeTask, port_of: BatchJudgeOf, how: BatchOptions
+) -> JudgingSummary:
+    """Judge as a command does: receive what earlier ones sent, then what is open."""
+    task = begun_again(recorder, task)
+    with attending_batches(recorder, task.rules, how.tell):
+        reception = BatchReceiver(recorder, port_of, how)
+        reception.receive_earlier()
+        return judge_in_batches(recorder, task, reception)
 
 
 def again(recorder: Recorder, ledger: Ledger) -> Recorder:
