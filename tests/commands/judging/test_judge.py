@@ -6,9 +6,10 @@ from threading import Event
 
 import pytest
 
+from commands.decisions.commands import SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable
-from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
+from commands.judging.judge import JudgeTask, JudgingSummary, begun_again, judge_open
 from commands.ports import LocalJudge, NoReply, Reply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.errors import TourneyError
@@ -119,6 +120,23 @@ def test_judging_again_asks_for_nothing_more(ledger: Ledger, recorder: Recorder)
     assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=0)
     assert port.asked == []
     assert ledger.head.position == position
+
+
+def test_what_a_process_that_died_had_sent_is_asked_again_by_the_next(recorder: Recorder) -> None:
+    """It counts as perhaps billed; within a command that would not be sent a second time."""
+    task = JudgeTask(JUDGE, [P1, P2], AskingRules(1))
+    queries = task.open_in(recorder.state)
+    recorder.record(*(SubmitQuery(JUDGE.judge_id, each, 1.0) for each in queries))
+
+    again = begun_again(recorder, task)
+    port = preferring_tuned()
+    done = [
+        judge_open(recorder, each, lambda *_: port, on_progress=no_progress)
+        for each in (task, again)
+    ]
+
+    assert [each.n_verdicts for each in done] == [0, len(queries)]
+    assert (len(recorder.state.under_way), recorder.state.lost_usd) == (0, len(queries))
 
 
 def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder: Recorder) -> None:
