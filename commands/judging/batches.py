@@ -17,7 +17,6 @@ from commands.decisions.commands import DropBatch, PlanBatch, SubmitBatch
 from commands.decisions.recorder import Recorder
 from commands.errors import (
     BatchBusy,
-    BatchGone,
     BatchRefused,
     BatchTooLarge,
     BatchUncertain,
@@ -27,7 +26,7 @@ from commands.errors import (
     SpendLimitReached,
     counted,
 )
-from commands.judging.batch_recovery import SKEW, FateUnknown, now_at, sent_since
+from commands.judging.batch_recovery import SKEW, FateUnknown, sent_since
 from commands.judging.judge import (
     JudgeTask,
     JudgingSummary,
@@ -135,44 +134,19 @@ class _BatchJudging:
 
     def judge(self, chosen: Sequence[Unanswered]) -> None:
         """Send and receive until the chosen queries are answered, or cannot be."""
-        stays_warm = self._options.stays_warm
-        if stays_warm is not None and self._options.waits:
-            self._send_now(self._prewarming(chosen, stays_warm))
+        if self._options.prewarms and self._options.waits:
+            self._send_now(self._prewarming(chosen))
             self._reception.receive_all()
         self._reception.receive_all(partial(self._send_now, chosen))
 
-    def _prewarming(
-        self, chosen: Sequence[Unanswered], stays_warm: timedelta
-    ) -> Sequence[Unanswered]:
+    def _prewarming(self, chosen: Sequence[Unanswered]) -> Sequence[Unanswered]:
         """Return one query per rubric: once they are answered, the others find it in the cache."""
         queries, firsts = self._sendable(chosen), dict[str, Unanswered]()
         for query in queries:
             firsts.setdefault(query.asked.system, query)
-        if len(queries) <= 2 * len(firsts) or self._is_warm(stays_warm):
+        if len(queries) <= 2 * len(firsts):
             return []
         return [*firsts.values()] if self._task.pricing.caches(queries[0].asked) else []
-
-    def _is_warm(self, stays_warm: timedelta) -> bool:
-        """Say whether an earlier command has just sent batches to this judge, with this key.
-
-        A provider's cache belongs to a workspace, as its batches do: a key that does not see the
-        batches of an earlier command does not find what they cached, either.
-        """
-        since = now_at(self._port, self._options) - stays_warm
-        return any(
-            batch.planned.judge.label == self._task.judge.judge_id
-            and batch.planned.planned_at > since
-            and batch.submitted is not None
-            and self._sees(batch.submitted.provider_batch_id)
-            for batch in self._recorder.state.own_batches
-        )
-
-    def _sees(self, provider_batch_id: str) -> bool:
-        try:
-            self._port.retrieve(provider_batch_id)
-        except BatchGone:
-            return False
-        return True
 
     def _send_now(self, chosen: Sequence[Unanswered]) -> None:
         """Send what may be sent now; nothing, while it is not known whether a batch exists.

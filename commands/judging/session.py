@@ -22,7 +22,7 @@ from commands.judging.judge import (
 from commands.judging.panel import id_of_mode, require_key, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
-from commands.judging.waiting import KEPT, BatchOptions
+from commands.judging.waiting import BatchOptions
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
 from commands.settings.schema import JudgeSection, Settings
 from commands.settings.servers import is_on_own_network
@@ -159,7 +159,7 @@ def batch_options(
         console.tell,
         console.on_progress,
         waits=options.waits,
-        stays_warm=KEPT.get(section.cache) if options.mode == "headline" else None,
+        prewarms=options.mode == "headline" and section.cache != "off",
     )
 
 

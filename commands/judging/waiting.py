@@ -2,13 +2,12 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from commands.ports import OnProgress, Tell
-from commands.settings.schema import CacheTtl
 from commands.spending.pricing import Pricing
 from ledger.events.registration import JudgeSettings
 from ledger.store import utc_now
@@ -17,11 +16,6 @@ _FIRST_S: Final = 5.0
 _GROWTH: Final = 1.5
 _JITTER: Final = 0.1  # of a delay, so that processes that began together poll apart
 _BETWEEN_LINES: Final = timedelta(minutes=1)
-KEPT: Final[Mapping[CacheTtl, timedelta]] = {
-    "5m": timedelta(minutes=5),
-    "1h": timedelta(hours=1),
-}
-"""How long a provider's cache keeps a rubric, at least."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,7 @@ class BatchOptions:
     tell: Tell
     on_progress: OnProgress
     waits: bool = True  # False: poll once, and leave the rest to a later command
-    stays_warm: timedelta | None = None  # after a prewarm; None: there is none
+    prewarms: bool = False  # send the first query of each rubric ahead: others find it cached
     most_queries: int = 2000  # in one batch; fewer where the provider takes fewer
     longest_poll_s: float = 60.0  # between two polls
     settle_s: float = 300.0  # what was sent, and the provider does not list then, never arrived

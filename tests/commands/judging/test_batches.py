@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
@@ -57,7 +57,6 @@ from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
 
-WARM = timedelta(minutes=5)
 PILOT = judge("pilot", model="small")
 
 
@@ -318,50 +317,17 @@ def test_the_first_of_each_rubric_goes_ahead_where_the_prefix_is_cached(
     """The others then find it in the provider's cache."""
     port = ScriptedBatchJudge(prefer_tuned, now=clock.now)
 
-    judged(recorder, port, batching(clock, stays_warm=WARM, pricing=FlatRate()))
+    judged(recorder, port, batching(clock, prewarms=True, pricing=FlatRate()))
 
     sizes = [len(batch.planned.queries) for batch in recorder.state.batches.values()]
     assert sorted(sizes) == [1, 3]
-
-
-@pytest.mark.parametrize(
-    ("stays_warm", "sizes"),
-    [(timedelta(hours=1), [1, 3]), (timedelta(minutes=5), [1, 1, 2])],
-    ids=str,
-)
-def test_an_interrupted_command_does_not_warm_a_cache_again_that_is_still_warm(
-    recorder: Recorder, ledger: Ledger, clock: Clock, stays_warm: timedelta, sizes: list[int]
-) -> None:
-    """Ten minutes later one of an hour is; each warming waits for a batch."""
-    port = ScriptedBatchJudge(prefer_tuned, now=clock.now)
-    how = batching(clock, stays_warm=stays_warm, pricing=FlatRate())
-    judged(recorder, port, how, limit=1)
-    clock.sleep(600)
-
-    judged(again(recorder, ledger), port, how)
-
-    batches = again(recorder, ledger).state.own_batches
-    assert [len(batch.planned.queries) for batch in batches] == sizes
-
-
-def test_another_workspaces_key_warms_its_own_cache(
-    recorder: Recorder, ledger: Ledger, clock: Clock
-) -> None:
-    """A cache belongs to a workspace, as batches do."""
-    how = batching(clock, stays_warm=WARM, pricing=FlatRate())
-    judged(recorder, ScriptedBatchJudge(prefer_tuned, now=clock.now), how, limit=1)
-
-    judged(again(recorder, ledger), ScriptedBatchJudge(prefer_tuned, now=clock.now), how)
-
-    sizes = [len(batch.planned.queries) for batch in again(recorder, ledger).state.own_batches]
-    assert sizes == [1, 1, 2]
 
 
 def test_a_key_that_does_not_see_a_batch_in_flight_sends_nothing(
     recorder: Recorder, ledger: Ledger, clock: Clock
 ) -> None:
     """Neither a prewarm nor the rest, however often it is run: the batch is paid for."""
-    how = batching(clock, stays_warm=WARM, pricing=FlatRate())
+    how = batching(clock, prewarms=True, pricing=FlatRate())
     theirs = ScriptedBatchJudge(prefer_tuned, ends_at_once=False, now=clock.now)
     with pytest.raises(WorkInFlight):
         judged(recorder, theirs, batching(clock, waits=False), limit=1)

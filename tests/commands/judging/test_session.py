@@ -1,7 +1,6 @@
 """One judging command: the judge and the cap by the settings, then consent, then queries."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -189,22 +188,14 @@ def test_the_stricter_cap_holds(
 def test_a_pilot_is_too_small_to_warm_a_cache(recorder: Recorder, terminal: Terminal) -> None:
     """Its first batch would be waited for, and save next to nothing."""
     pilot = {**PAID, "pilot_model": "claude-opus-5-5"}
+    uncached = {**PAID, "cache": "off"}
 
     found = [
-        plan(recorder, terminal, JudgingOptions(mode=mode), settings(judge=pilot)).batch_options
-        for mode in ("headline", "pilot")
+        plan(recorder, terminal, JudgingOptions(mode=mode), settings(judge=judge)).batch_options
+        for mode, judge in (("headline", pilot), ("pilot", pilot), ("headline", uncached))
     ]
 
-    assert [each.stays_warm for each in found] == [timedelta(minutes=5), None]
-
-
-def test_a_cache_of_an_hour_stays_warm_for_an_hour(recorder: Recorder, terminal: Terminal) -> None:
-    """As long as the rubric is kept there, nothing is gained by warming it again."""
-    cached = settings(judge={**PAID, "cache": "1h"})
-
-    found = plan(recorder, terminal, JudgingOptions(), cached).batch_options
-
-    assert found.stays_warm == timedelta(hours=1)
+    assert [each.prewarms for each in found] == [True, False, False]
 
 
 def test_a_cap_on_a_judge_without_a_price_is_found_out_early(

@@ -83,7 +83,7 @@ def batching(
     *,
     most_queries: int = 100,
     waits: bool = True,
-    stays_warm: timedelta | None = None,
+    prewarms: bool = False,
     pricing: Pricing = FREE_OF_CHARGE,
     tell: Callable[[str], None] = lambda _: None,
 ) -> BatchOptions:
@@ -94,7 +94,7 @@ def batching(
         tell,
         no_progress,
         waits=waits,
-        stays_warm=stays_warm,
+        prewarms=prewarms,
         most_queries=most_queries,
         sleep=clock.sleep,
         now=clock.now,
