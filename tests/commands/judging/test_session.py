@@ -188,11 +188,15 @@ def test_the_stricter_cap_holds(
 def test_a_pilot_is_too_small_to_warm_a_cache(recorder: Recorder, terminal: Terminal) -> None:
     """Its first batch would be waited for, and save next to nothing."""
     pilot = {**PAID, "pilot_model": "claude-opus-5-5"}
-    uncached = {**PAID, "cache": "off"}
+    headline = JudgingOptions()
 
     found = [
-        plan(recorder, terminal, JudgingOptions(mode=mode), settings(judge=judge)).batch_options
-        for mode, judge in (("headline", pilot), ("pilot", pilot), ("headline", uncached))
+        plan(recorder, terminal, options, settings(judge=judge)).batch_options
+        for options, judge in (
+            (headline, pilot),
+            (JudgingOptions(mode="pilot"), pilot),
+            (headline, {**PAID, "cache": "off"}),
+        )
     ]
 
     assert [each.prewarms for each in found] == [True, False, False]
