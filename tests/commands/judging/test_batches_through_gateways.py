@@ -479,7 +479,7 @@ def test_learning_what_a_server_takes_uses_up_no_tries(
     def why_refused(body: Json) -> Json | None:
         name = next((each for each in names if each in body), None)
         told = name if has_field else None
-        return name and error(f"Unsupported parameter: {name!r}", param=told)
+        return None if name is None else error(f"Unsupported parameter: {name!r}", param=told)
 
     with FakeOpenAIBatches() as fake:
         fake.service.ends_by_looking, fake.service.why_refused = True, why_refused
