@@ -1,12 +1,11 @@
 """`tourney status`: what is on record, and of one tournament what remains to be done."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from importlib import import_module
 from typing import Final
 
 import typer
 
-from commands.cli.shared.reading import read_verdicts
 from commands.cli.shared.selection import (
     BY_RULE,
     OF_LEDGER,
@@ -14,12 +13,8 @@ from commands.cli.shared.selection import (
     Selection,
     selecting,
 )
-from commands.cli.shared.views import show, view_of
-from commands.cli.tables.outcomes import progress_table
 from commands.cli.tables.status import status_table
 from commands.cli.tables.table import Table
-from commands.errors import ConfigurationError
-from commands.reading.judged_tournament import JudgedTournament
 from ledger.counts import counts_of
 from ledger.events.imports import set_of
 from ledger.recorded import Recorded
@@ -27,9 +22,6 @@ from ledger.store import Ledger, utc_now
 from projections.battles.imported_sets import IMPORTED_EVENTS, IMPORTED_RATINGS, imported_sets
 from projections.fold import fold
 from projections.tournament.batches import BATCH_EVENTS, open_batches
-from projections.tournament.compared import account_of
-from projections.tournament.remaining import progress
-from projections.verdicts.policies import MAJORITY, RECORDED
 
 _OF_ONE: Final = tuple(name for name in BY_RULE if name not in OF_LEDGER)
 """The options that select one tournament, and what of it counts."""
@@ -48,22 +40,12 @@ def status(
     """
     selection: Selection = ctx.obj
     if any(getattr(selection, name) != getattr(Selection, name) for name in _OF_ONE):
-        show(ctx, view_of(read_verdicts, _progress))
+        # Imported here: it needs arrays, and counting events does not.
+        import_module("commands.cli.project.progress").show_progress(ctx)
         return
     with Ledger.read_only(selection.path) as opened:
         table = _on_record(opened)
     selection.writer.write(table)
-
-
-def _progress(source: JudgedTournament) -> Table:
-    if source.rule.policy == MAJORITY:
-        raise ConfigurationError(["progress is counted for one judge: choose it with --judge"])
-    prompts = frozenset(prompt.prompt_id for prompt in source.state.bank)
-    found = progress(source.state, prompts, source.judge)
-    if source.rule != RECORDED:
-        accounts = ((name, account_of(group)) for name, group in source.settlements.items())
-        found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge)
 
 
 def _on_record(ledger: Ledger) -> Table:
