@@ -70,11 +70,8 @@ def log(
         if name is None:
             rows = newest(opened, until=until, event_type=event_type, limit=limit)
         else:
-            rows = [
-                row
-                for row in find_events(opened, name)
-                if row.position <= until and event_type in {None, row.type}
-            ][-(limit or 0) :]
+            meant = (row for row in find_events(opened, name) if row.position <= until)
+            rows = tuple(row for row in meant if event_type in {None, row.type})[-(limit or 0) :]
     if name is None:
         _list(rows, selection.writer, follow=follow)
     else:

@@ -130,7 +130,9 @@ def of_reply(path: Path) -> None:
         parse(body.decode(errors="replace"))
     [*answers_in(iter([body]))]
     query_key_in(body)
-    answer_in(body, LearntParameters("http://here", "m"))
+    learnt = LearntParameters("http://here", "m")
+    sent = {"temperature"}
+    answer_in(body, lambda why, told: [*learnt.refusals_in(why, told, sent, ()).values()])
     for read in (
         lambda: answer_of(KEY, body),
         lambda: reply_of(KEY, body),
