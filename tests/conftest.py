@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from ledger.store import Ledger
 from tests.providers.loopback import TOO_LATE
 from tests.support.builders.events import NOON
+from tests.support.command_line.warm import share_stove
 
 # The fakes speak plain HTTP. Reading the certificates of all authorities takes each client 20 ms;
 # here, and in every process that is begun from here, clients read that of nobody.
@@ -23,12 +24,14 @@ os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pe
 # While tests are collected, all that is made stays: nothing is looked for in it, then or later.
 gc.disable()
 
+share_stove()  # each takes seconds to begin, and as much memory as all workers together
+
 # No test asks the Hugging Face Hub. Its client reads this once, when it is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 # A busy machine draws examples slowly, and finds no other fault for that.
 _AT_LEISURE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("default", _AT_LEISURE, max_examples=15, derandomize=True)
+settings.register_profile("default", _AT_LEISURE, max_examples=8, derandomize=True)
 settings.register_profile("nightly", _AT_LEISURE, max_examples=100)
 settings.load_profile("default")
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from ledger.store import utc_now
 
-_FIRST_WAIT_S: Final = 0.5
+FIRST_WAIT_S: Final = 0.5
 _LONGEST_BACKOFF_S: Final = 60.0
 _UNMEASURED_PER_S: Final = 20.0  # to a server that has answered too little to measure its rate
 _GROWTH: Final = 0.05  # of 1 request per second, or of the rate where it is lower, per answer
@@ -132,7 +132,7 @@ class Pace:
                 longer_s = wait_s * 2.0 ** min(self._n_rejected - 1, 30)
                 wait_s = max(wait_s, min(longer_s, _LONGEST_BACKOFF_S))
             if self._n_rejected > 1:  # a server that names no time or 0 s must not be hammered
-                wait_s = max(wait_s, _FIRST_WAIT_S)
+                wait_s = max(wait_s, FIRST_WAIT_S)
             self._hold(wait_s)
             return wait_s
 
@@ -159,4 +159,4 @@ class Pace:
 def back_off_s(n_before: int) -> float:
     """Return a wait that doubles with each failure before, with jitter, in seconds."""
     jitter = random.uniform(0.5, 1.0)  # noqa: S311  # not for security
-    return min(_FIRST_WAIT_S * 2.0 ** min(n_before, 30), _LONGEST_BACKOFF_S) * jitter
+    return min(FIRST_WAIT_S * 2.0 ** min(n_before, 30), _LONGEST_BACKOFF_S) * jitter

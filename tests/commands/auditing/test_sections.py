@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -57,7 +57,6 @@ def digests(state: Tournament, claim: Publication) -> dict[str, Digest]:
     return {path: digest_of_bytes(content) for path, content in files.items()}
 
 
-@settings(max_examples=25)
 @given(events=tournament_histories(), prompts_at_once=st.integers(1, 3), data=st.data())
 def test_sections_together_are_the_run(
     events: list[Event], prompts_at_once: int, data: st.DataObject

@@ -20,7 +20,6 @@ from ledger.chain import Head
 from ledger.errors import NotAHead
 from ledger.events.imports import LedgerMerged
 from ledger.events.ratings import ArtifactDigest, Publication, RatingsPublished
-from ledger.events.responses import ResponseGenerated
 from ledger.identity import EntrantId, PromptId
 from ledger.store import Ledger
 from projections.verdicts.queries import JudgeQuery
@@ -39,8 +38,6 @@ from tests.support.builders.games import (
 )
 
 CONTENT = "its content is not what was recorded"
-LINK = "its link to the event before it is broken"
-N_LONG = 20_010  # events: more than one process looks at
 
 
 @pytest.fixture
@@ -338,38 +335,6 @@ def test_progress_is_told_to_the_last_event(path: Path) -> None:
 
     last = head_of(path).position
     assert told == [("events", last, last)]
-
-
-def test_a_long_ledger_has_the_faults_of_a_short_one(tmp_path: Path) -> None:
-    """Beyond twenty thousand events other processes do the hashing; they must find the same."""
-    path = tmp_path / "long.db"
-    response = ResponseGenerated(
-        response_key=key("first"),
-        entrant_id=EntrantId("base"),
-        prompt_id=P1,
-        seed=1,
-        sample=0,
-        text="aspirin",
-        finish_reason="stop",
-        n_prompt_tokens=1,
-        n_generated_tokens=1,
-        elapsed_s=0.0,
-    )
-    with Ledger.open(path) as ledger:
-        ledger.append(STREAM, [replace(response, response_key=key(str(n))) for n in range(N_LONG)])
-    last = N_LONG - 3
-    forge(
-        path,
-        CHANGE("chain = zeroblob(32)", 20_000),
-        CHANGE("data = x'7b7d'", 2),
-        CHANGE("leaf = zeroblob(32)", last),
-    )
-    noted = Head(5, key("other"))
-
-    faults = found_in(path, noted).faults
-
-    assert [fault.position for fault in faults] == [2, 2, 5, 20_000, 20_001, last, last]
-    assert [fault.why for fault in faults if fault.position > 5] == [LINK, LINK, CONTENT, LINK]
 
 
 def test_two_runs_of_one_history_are_both_checked(ledger: Ledger, tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ def _imports_are_no_garbage() -> Iterator[None]:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask again without a pause what a server did not answer."""
-    monkeypatch.setattr("commands.asking.pool.back_off_s", lambda _n_before: 0.0)
+    """Ask again without a pause what a server did not answer, or rejected."""
+    monkeypatch.setattr("commands.asking.pace.FIRST_WAIT_S", 0.0)
 
 
 @pytest.fixture(scope="session")

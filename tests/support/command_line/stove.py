@@ -9,15 +9,18 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
-from typing import Final, NoReturn, cast
+from select import select
+from socket import AF_UNIX, socket
+from typing import Final, NoReturn, TextIO, cast
 
 import msgspec
 
 import commands.cli
 from commands.cli.app import main
 from commands.judging import session
-from tests.support.command_line.warm import MOST_QUERIES, Order
+from tests.support.command_line.warm import MOST_QUERIES, Order, stove_lock
 from tests.support.faults.death import die
 
 IMPORTED: Final = (
@@ -43,22 +46,60 @@ def batch_options(**options: float) -> None:
 batch_options(longest_poll_s=0.02, settle_s=0.5)
 
 
-def serve() -> None:
+def listen(place: Path) -> None:
+    """Serve each worker by a fork, until the last of them has ended."""
+    with socket(AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen()
+        if os.fork():
+            os._exit(0)  # who began this waits until it listens
+        serving: list[int] = []
+        while serving or not has_ended(place, listener):
+            for ready in select([listener, *serving], [], [])[0]:
+                if ready is listener:
+                    serving.append(os.pidfd_open(served(listener.accept()[0])))
+                else:
+                    os.waitid(os.P_PIDFD, ready, os.WEXITED)
+                    os.close(ready)
+                    serving.remove(ready)
+
+
+def has_ended(place: Path, listener: socket) -> bool:
+    """Stop listening where nobody is about to connect."""
+    with stove_lock(place):
+        is_idle = not select([listener], [], [], 0)[0]
+        if is_idle:
+            place.unlink(missing_ok=True)
+        return is_idle
+
+
+def served(worker: socket) -> int:
+    """Begin a process that serves a worker; return its id."""
+    pid = os.fork()
+    if pid == 0:
+        with worker.makefile("rw", encoding="utf-8") as lines:
+            serve(lines)
+        os._exit(0)
+    worker.close()
+    return pid
+
+
+def serve(lines: TextIO) -> None:
     """Run each order in a process of its own, and tell which; tell how those asked for ended."""
-    for line in sys.stdin.buffer:
-        match msgspec.json.decode(line, type=Order | int):
-            case Order() as order:
-                tell(forked(order))
-            case pid if pid < 0:
-                tell(os.waitid(os.P_PID, -pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
-            case pid:
-                tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    while line := lines.readline():
+        lines.write(f"{answer(msgspec.json.decode(line, type=Order | int)):d}\n")
+        lines.flush()
 
 
-def tell(number: int) -> None:
-    """Answer a line with a line."""
-    sys.stdout.write(f"{number:d}\n")
-    sys.stdout.flush()
+def answer(asked: Order | int) -> int:
+    """Return the id of the process that runs an order, or how one ended."""
+    match asked:
+        case Order() as order:
+            return forked(order)
+        case pid if pid < 0:
+            return os.waitid(os.P_PID, -pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        case pid:
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def forked(order: Order) -> int:
@@ -106,4 +147,4 @@ if __name__ == "__main__":
         import_module(name)
     gc.freeze()  # or each process would look for garbage in all of this
     gc.enable()
-    serve()
+    listen(Path(sys.argv[1]))

@@ -1,26 +1,34 @@
 """Commands run by a process with the imports done, which forks for each: none starts cold.
 
-Orders go as lines of JSON to its standard input; a process id comes back for each. An id that is
-sent to it comes back as an exit code, once that process has ended; sent with a minus, as 1 if it
-has ended, and as 0 if not. It ends when its input does.
+It serves all workers of a run of the tests, on a socket of theirs, each by a fork of its own.
+Orders go to it as lines of JSON; a process id comes back for each. An id that is sent to it comes
+back as an exit code, once that process has ended; sent with a minus, as 1 if it has ended, and as
+0 if not.
 """
 
 import atexit
+import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
+from io import TextIOWrapper
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Final, NamedTuple
 
 import msgspec
 
 from tests.support.faults.death import Death
 
+STOVE: Final = "STOVE"
+"""The variable that says where the process listens."""
 MOST_QUERIES: Final = "MOST_QUERIES"
 """The variable by which a test has small batches; the constant's name, too."""
 
@@ -125,23 +133,44 @@ def begin(
     return Running(_asked(order), said)
 
 
+def share_stove() -> None:
+    """Let all processes that begin here order from one."""
+    if STOVE not in os.environ:
+        folder = mkdtemp(prefix="stove-")
+        atexit.register(rmtree, folder, ignore_errors=True)
+        os.environ[STOVE] = str(Path(folder, "socket"))
+
+
 def _asked(what: Order | int) -> int:
-    process = _stove()
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(msgspec.json.encode(what) + b"\n")
-    process.stdin.flush()
-    return int(process.stdout.readline())
+    stove = _stove()
+    stove.write(msgspec.json.encode(what).decode() + "\n")
+    stove.flush()
+    return int(stove.readline())
 
 
 @cache
-def _stove() -> "subprocess.Popen[bytes]":
-    """Begin the process, once; it ends with this one."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.command_line.stove"],
-        cwd=Path(__file__).parents[3],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    atexit.register(process.kill)
-    return process
+def _stove() -> TextIOWrapper:
+    """Connect to the process; whoever finds none begins it."""
+    share_stove()
+    place = Path(os.environ[STOVE])
+    connection = socket.socket(socket.AF_UNIX)
+    with stove_lock(place):
+        if not place.exists():
+            subprocess.run(
+                [sys.executable, "-m", "tests.support.command_line.stove", str(place)],
+                cwd=Path(__file__).parents[3],
+                check=True,
+            )
+        connection.connect(str(place))
+    stove = connection.makefile("rw", encoding="utf-8")
+    atexit.register(connection.close)
+    atexit.register(stove.close)
+    return stove
+
+
+@contextmanager
+def stove_lock(place: Path) -> Iterator[None]:
+    """Keep the process from ending while somebody connects, and others from beginning it."""
+    with place.with_suffix(".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

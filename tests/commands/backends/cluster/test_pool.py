@@ -26,9 +26,8 @@ from commands.backends.loads import load_key
 from commands.errors import ReplicaFailed, WeightsError
 from commands.ports import Continuation, GeneratedText, GenerationTask
 from ledger.events.registration import Entrant
-from ledger.store import Ledger
 from tests.support.builders.events import entrant, hydra, key
-from tests.support.faults.death import Death, before
+from tests.support.faults.death import Death
 from tests.support.patience import PATIENCE_S
 from tests.support.weights.mortal import (
     OF_ACTORS,
@@ -67,19 +66,16 @@ def dig(folder: Path, *deaths: Death) -> Path:
     return folder
 
 
-def test_killed_actors_and_drivers_leave_what_one_process_does(
+def test_killed_actors_leave_what_one_process_does(
     tmp_path: Path, variables: Mapping[str, str]
 ) -> None:
     """Each response, sample and evaluation once; what was recorded is not done again."""
-    path, graves = tmp_path / "killed.db", dig(tmp_path / "graves", OF_ACTORS[0], OF_ACTORS[3])
+    path, graves = tmp_path / "killed.db", dig(tmp_path / "graves", OF_ACTORS[1])
 
-    killed = driver(path, graves, variables, before(Ledger.append, call=6))
-    n_recorded = contents(path).total()
     done = driver(path, graves, variables, None)
 
-    assert (killed.exitcode, done.exitcode) == (-signal.SIGKILL, 0)
-    assert n_recorded > 0
-    assert not list(graves.iterdir())  # each actor's death came
+    assert done.exitcode == 0
+    assert not list(graves.iterdir())  # the actor's death came
     assert contents(path) == expected(tmp_path)
 
 

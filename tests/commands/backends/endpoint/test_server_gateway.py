@@ -32,6 +32,8 @@ from tests.support.builders.events import STREAM, entrant, opened, prompt
 from tests.support.builders.events import judge as judge_settings
 from tests.support.builders.money import FlatRate
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 Answer = Callable[[int, Json], Sent]
 
 

@@ -47,7 +47,10 @@ def asked(owed: Sequence[GenerationTask], options: GenerationOptions) -> list[Ge
     return [replace(task, options=options) for task in owed]
 
 
-@pytest.mark.parametrize("family", ["weights", "llama_weights", "gpt2_weights"])
+@pytest.mark.parametrize(
+    "family",
+    ["weights", pytest.param("llama_weights", marks=pytest.mark.nightly), "gpt2_weights"],
+)
 def test_answers_do_not_depend_on_the_batch(
     entrant: Build, tasks: Tasks, request: pytest.FixtureRequest, family: str
 ) -> None:

@@ -91,9 +91,9 @@ def generating(entrant: Entrant, device: torch.device) -> LoadedWeights:
     ("load", "temperature", "options", "dtype"),
     [
         pytest.param(load_entrant, None, PLAIN, "float32", marks=pytest.mark.nightly),
-        (load_entrant, 1.0, PLAIN, "bfloat16"),
+        pytest.param(load_entrant, 1.0, PLAIN, "bfloat16", marks=pytest.mark.nightly),
         (load_entrant, 1.0, WARPED, "float32"),
-        (generating, 1.0, WARPED, "float32"),
+        pytest.param(generating, 1.0, WARPED, "float32", marks=pytest.mark.nightly),
     ],
 )
 def test_weights_answer_alike(
@@ -114,7 +114,9 @@ def test_weights_answer_alike(
     assert on_gpu == said(owed, load=load)
 
 
-@pytest.mark.parametrize("changes", [{}, {"bypass_jury": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, pytest.param({"bypass_jury": True}, marks=pytest.mark.nightly)]
+)
 def test_a_hydra_answers_alike(files: HydraFiles, tasks: Tasks, changes: dict[str, object]) -> None:
     """Drafts, votes and what a head says of the answer are those of the CPU."""
     rated = hydra_entrant(
@@ -199,7 +201,7 @@ def waits(task: GenerationTask) -> Counter[str]:
     return Counter({name: n // 8 for name, n in (long - short).items()})
 
 
-@pytest.mark.parametrize("options", [PLAIN, WARPED])
+@pytest.mark.parametrize("options", [pytest.param(PLAIN, marks=pytest.mark.nightly), WARPED])
 def test_a_gpu_is_waited_for_twice_a_token(
     entrant: Build, tasks: Tasks, options: GenerationOptions
 ) -> None:
@@ -209,7 +211,10 @@ def test_a_gpu_is_waited_for_twice_a_token(
     assert waits(replace(task, options=options)) == {"__bool__": 1, "tolist": 1}
 
 
-@pytest.mark.parametrize(("changes", "n_read"), [({}, 2), ({"bypass_jury": True}, 1)])
+@pytest.mark.parametrize(
+    ("changes", "n_read"),
+    [({}, 2), pytest.param({"bypass_jury": True}, 1, marks=pytest.mark.nightly)],
+)
 def test_a_hydra_waits_for_its_tokens_and_what_its_jury_found(
     files: HydraFiles, tasks: Tasks, changes: dict[str, object], n_read: int
 ) -> None:

@@ -50,6 +50,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.nightly
 def test_the_first_replies_may_come_at_the_same_time() -> None:
     """A type that two threads are the first to decode may crash msgspec."""
     subprocess.run([sys.executable, "-c", FIRST_REPLIES], check=True)

@@ -153,17 +153,14 @@ def test_no_width_is_too_odd_for_a_table(
     path: Path, monkeypatch: pytest.MonkeyPatch, command: str, columns: str
 ) -> None:
     """A terminal that does not know its size says 0."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    of_no_width = launch(path.parent, command).stdout
     monkeypatch.setenv("COLUMNS", columns)
 
     done = launch(path.parent, command)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert (done.stdout == launch_without(path.parent, command)) is (columns != "2")
-
-
-def launch_without(folder: Path, command: str) -> str:
-    """Return what a command prints in a pipe that says nothing of its width."""
-    return launch(folder, command, prefix=("env", "-u", "COLUMNS")).stdout
+    assert (done.stdout == of_no_width) is (columns != "2")
 
 
 def test_lines_on_a_terminal_steer_it_no_further(
