@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -43,6 +44,7 @@ from tests.support.builders.commands import P1, P2, record_answers
 from tests.support.builders.events import NOON, STREAM, opened, prompt
 from tests.support.builders.money import FlatRate
 
+at_night: Final = partial(pytest.param, marks=pytest.mark.nightly)
 HEALED: Final = NOON + timedelta(minutes=10)
 OPENAI: Final = JudgeSettings(
     JudgeId("gpt"), "openai-batch", MODEL, (("max_tokens", 64.0), ("temperature", "omitted"))
@@ -168,7 +170,10 @@ def _damaged_gzip(passing: Passing) -> None:
     passing.body = passing.body[:12] + b"\xff" * 20
 
 
-BAD_DOWNLOADS = [_page, _empty, _json_error, _half, _whole_lines, _cut_gzip, _damaged_gzip]
+BAD_DOWNLOADS = [
+    *(_page, _whole_lines, _damaged_gzip),
+    *(at_night(each) for each in (_empty, _json_error, _half, _cut_gzip)),
+]
 
 
 @pytest.mark.parametrize("spoil", BAD_DOWNLOADS)
@@ -235,10 +240,17 @@ COUNTS: Final[dict[str, object]] = {
     "below zero": {"total": -1, "completed": -4, "succeeded": -4},
     "absurd": {"total": 10**30, "completed": 10**30, "succeeded": 10**30},
 }
+COUNTS_BY_DAY: Final = {"none", "too many", "texts"}
 
 
 @pytest.mark.parametrize("has_metadata", [True, False])
-@pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
+@pytest.mark.parametrize(
+    "counts",
+    [
+        pytest.param(each, id=name, marks=() if name in COUNTS_BY_DAY else pytest.mark.nightly)
+        for name, each in COUNTS.items()
+    ],
+)
 def test_counts_that_do_not_add_up_stop_no_batch(
     ledger: Ledger, clock: Clock, making: Making, counts: object, *, has_metadata: bool
 ) -> None:
@@ -311,13 +323,8 @@ def test_what_an_expired_batch_answered_is_not_taken_for_unanswered(
         require_paid_once(ledger, maker)
 
 
-ANSWERED: Final = (400, 401, 402, 403, 404, 405, 408, 409, 413, 422, 425, 429, 500, 503, 504, 529)
-
-
-BY_STATUS: Final = [
-    *ANSWERED,
-    *(pytest.param(n, marks=pytest.mark.nightly) for n in range(400, 600) if n not in ANSWERED),
-]
+BY_DAY: Final = (400, 401, 404, 429, 503)
+BY_STATUS: Final = [*BY_DAY, *(at_night(n) for n in range(400, 600) if n not in BY_DAY)]
 
 
 @pytest.mark.parametrize("status", BY_STATUS)
