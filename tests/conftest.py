@@ -2,11 +2,13 @@
 
 import gc
 import os
+import tempfile
 from collections.abc import Iterator
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import httpx2
 import pytest
@@ -17,12 +19,18 @@ from tests.providers.loopback import TOO_LATE
 from tests.support.builders.events import NOON
 from tests.support.command_line.warm import share_stove
 
+_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # nothing of a test need outlast a power cut
+
 # The fakes speak plain HTTP. Reading the certificates of all authorities takes each client 20 ms;
 # here, and in every process that is begun from here, clients read that of nobody.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pem")
 
 # While tests are collected, all that is made stays: nothing is looked for in it, then or later.
 gc.disable()
+
+# A flush of a disk takes milliseconds, and tests wait for tens of thousands of them.
+if _IN_MEMORY.is_dir():
+    tempfile.tempdir = os.environ["TMPDIR"] = str(_IN_MEMORY)
 
 share_stove()  # each takes seconds to begin, and as much memory as all workers together
 
