@@ -52,7 +52,7 @@ def false_alarms(n: int) -> float:
 
 def test_a_random_sample_is_seldom_called_none() -> None:
     """Whoever voted on what was drawn would learn to overlook the warning."""
-    assert false_alarms(20) <= 0.1
+    assert false_alarms(10) <= 0.1
 
 
 @pytest.mark.nightly
@@ -90,7 +90,7 @@ def sampled(voted: VotedBattles) -> VoteSampling:
 def test_a_planted_choice_is_noticed_and_named(design: object, doubt: str) -> None:
     """A judge's bias there says nothing of its bias elsewhere."""
     assert callable(design)
-    for seed in range(3):
+    for seed in range(2):
         drawn = Judged(seed)
 
         assert doubt in sampling_of(drawn.voted_on(design(drawn))).doubts

@@ -179,7 +179,7 @@ def test_few_more_prompts_than_a_fit_after_each_would_take(n: int) -> None:
     """To choose by influence costs at most two prompts, and mostly none."""
     worse = [
         len(each.decisive or ()) - greedy(battles, each.ahead, each.behind)
-        for battles in named(tournaments(n, n_prompts=30))
+        for battles in named(tournaments(n, n_prompts=20))
         for each in fragility("wit", battles, PLAIN)[:1]
     ]
 

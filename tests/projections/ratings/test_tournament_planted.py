@@ -87,8 +87,8 @@ def n_holding(preference: float, n_seeds: int, n_prompts: int) -> int:
 
 @pytest.mark.parametrize("preference", [0.0, 0.75])
 def test_the_planted_gap_is_found_by_day(preference: float) -> None:
-    """Left out, the pairs whose orders disagree would double it: 20 intervals would hold none."""
-    assert n_holding(preference, n_seeds=10, n_prompts=60) >= 8
+    """Left out, the pairs whose orders disagree would double it: 12 intervals would hold none."""
+    assert n_holding(preference, n_seeds=6, n_prompts=60) >= 5
 
 
 @pytest.mark.nightly

@@ -1,7 +1,6 @@
 """Judges' habits, and how far judges agree."""
 
 from collections.abc import Hashable, Sequence
-from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -254,7 +253,7 @@ def test_the_order_of_judges_does_not_count(saids: tuple[list[Said | None], ...]
             for (judges, name), value in of_court(*order).items()
             if name == "Fleiss' kappa" and judges == "ann bob cleo"
         }
-        for order in permutations(saids)
+        for order in (saids, saids[::-1], (*saids[1:], saids[0]))
     ]
 
     assert all(each == jury[0] for each in jury)
