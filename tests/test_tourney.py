@@ -330,7 +330,7 @@ def test_the_door_opens_to_nothing_else() -> None:
 def test_an_evaluator_without_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a ledger needs none of it."""
     monkeypatch.delitem(sys.modules, "commands.backends.jobs.evaluator", raising=False)
-    monkeypatch.setitem(sys.modules, "commands.backends.jobs._subject", None)
+    monkeypatch.setitem(sys.modules, "commands.backends.jobs.subject", None)
 
     with pytest.raises(tourney.TourneyError, match="models"):
         tourney.Evaluator  # noqa: B018  # as above

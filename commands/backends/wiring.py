@@ -96,7 +96,7 @@ class ConfiguredBackends:
             case "hf":
                 return _hf_judge(self.settings, judge, self.folder)
             case "reference":
-                from commands.backends._reference_judge import ReferenceJudge
+                from commands.backends.reference_judge import ReferenceJudge
 
                 return ReferenceJudge(tie_band=float(dict(judge.parameters)["tie_band"]))
             case _:

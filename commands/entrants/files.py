@@ -10,8 +10,8 @@ from msgspec import UNSET, UnsetType
 from pydantic import JsonValue
 
 from commands.entrants import weights
-from commands.entrants._shards import shards_of, uncertainty_of
 from commands.entrants.folder_or_hub import FetchSnapshot, FoundWeights, find_weights
+from commands.entrants.shards import shards_of, uncertainty_of
 from commands.errors import WeightsError
 from commands.settings.schema import GenerationSection
 from commands.settings.sections import EndpointSection, HfSection, HydraSection

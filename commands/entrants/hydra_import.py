@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, PositiveInt, ValidationError
 
-from commands.entrants._shards import FINAL, checkpoints_of, shards_of, uncertainty_of
+from commands.entrants.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
 from commands.entrants.weights import head_layers, require_tensors_fit
 from commands.errors import ConfigurationError, WeightsError
 from ledger.storage.files import write_files

@@ -10,8 +10,8 @@ from typing import Final
 from ledger.chain import Head
 from ledger.events.registration import TournamentOpened
 from ledger.identity import Fields, Json
-from projections.artifacts._ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts.lines import line_files
+from projections.artifacts.ratings import elo_per_perm, elo_ratings, elo_results, pairwise_winrates
 from projections.artifacts.results import RatedRun, Results
 
 

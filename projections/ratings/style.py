@@ -15,8 +15,6 @@ import numpy as np
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
-from projections.ratings._style_features import Features, require_independent, standardised
-from projections.ratings._style_fit import AdjustedLikelihood, Design, Fit, FitSpread
 from projections.ratings.bradley_terry.component import precision_of
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.rate import (
@@ -31,6 +29,8 @@ from projections.ratings.bradley_terry.uncertainty import (
     single_battles,
     t_interval,
 )
+from projections.ratings.style_features import Features, require_independent, standardised
+from projections.ratings.style_fit import AdjustedLikelihood, Design, Fit, FitSpread
 
 MOST_BETWEEN: Final = 0.9
 """The share that makes a variance inflation factor of 10."""

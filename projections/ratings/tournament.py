@@ -8,7 +8,6 @@ from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Dimension, EntrantId
 from projections.battles.columns import Battles, battles_of
 from projections.intervals import Floats
-from projections.ratings._style_features import differences_in_style
 from projections.ratings.bradley_terry.leaderboard import (
     NO_BATTLE,
     Leaderboard,
@@ -17,6 +16,7 @@ from projections.ratings.bradley_terry.leaderboard import (
 )
 from projections.ratings.bradley_terry.overall import OverallRatings, rate_overall
 from projections.ratings.style import AdjustedRatings, rate_adjusted
+from projections.ratings.style_features import differences_in_style
 from projections.results.ratings import BradleyTerryRow
 from projections.tournament.settlement import Settlement
 

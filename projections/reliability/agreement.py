@@ -12,7 +12,11 @@ from ledger.events.judging import Verdict
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, JudgeId, PromptId
 from projections.intervals import RatioTerms, estimate_ratio
-from projections.reliability._concordance import (
+from projections.reliability.alternative_annotator import (
+    AlternativeAnnotatorTest,
+    alternative_annotator_test,
+)
+from projections.reliability.concordance import (
     Agreement,
     Bounds,
     cohen,
@@ -23,10 +27,6 @@ from projections.reliability._concordance import (
     krippendorff,
     krippendorff_interval,
     spearman,
-)
-from projections.reliability.alternative_annotator import (
-    AlternativeAnnotatorTest,
-    alternative_annotator_test,
 )
 from projections.tournament.compared import (
     OPPOSITE,

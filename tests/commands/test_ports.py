@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from commands.backends._reference_judge import ReferenceJudge
+from commands.backends.reference_judge import ReferenceJudge
 from commands.ports import GenerationFailure, GenerationTask, LocalJudge
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.commands import echo

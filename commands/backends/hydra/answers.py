@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from commands.backends.hydra._net import Route, TokenBlock
 from commands.backends.hydra.decoding import HydraRow, decode
+from commands.backends.hydra.net import Route, TokenBlock
 from commands.backends.hydra.weights import CORRECT, WRONG
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer
 from commands.backends.weights.batching import pad_left

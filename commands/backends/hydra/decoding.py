@@ -12,8 +12,8 @@ import torch
 from torch.nn.functional import pad
 from transformers import DynamicCache
 
-from commands.backends.hydra import _poe as poe
-from commands.backends.hydra._net import HydraNet, Route, TokenBlock
+from commands.backends.hydra import poe
+from commands.backends.hydra.net import HydraNet, Route, TokenBlock
 from commands.backends.weights.answers import Decoded, DecodingRules, PromptRow
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.decoding import follow

@@ -6,8 +6,8 @@ P_d is the product of the other heads' experts or, without a jury, head d's own 
 import torch
 from transformers import DynamicCache
 
-from commands.backends.hydra._net import HydraNet, Route, TokenBlock
-from commands.backends.hydra._poe import product_of_experts
+from commands.backends.hydra.net import HydraNet, Route, TokenBlock
+from commands.backends.hydra.poe import product_of_experts
 from ledger.events.registration import Hydra
 
 

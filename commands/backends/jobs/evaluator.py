@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from commands.backends.huggingface.local import LocalModels
-from commands.backends.jobs._subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.jobs.job import (
     EvaluationArgument,
     EvaluatorConfig,
@@ -22,6 +21,7 @@ from commands.backends.jobs.job import (
 )
 from commands.backends.jobs.ranks import Call, on_first_rank
 from commands.backends.jobs.reporters import ReportTarget, reporter_to
+from commands.backends.jobs.subject import EvaluatedModel, Trainer, checkpoint_model, trainer_model
 from commands.backends.wiring import READERS
 from commands.decisions.recorder import EvaluationRecorder
 from commands.errors import ConfigurationError, counted

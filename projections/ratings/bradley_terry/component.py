@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import Davidson, PairModel
+from projections.ratings.bradley_terry.davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import PairModel
+from projections.ratings.bradley_terry.davidson import PairModel
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
 from projections.ratings.bradley_terry.models import TOO_FAR, Derivatives, Slopes, Tally
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.component import ELO, precision_of
+from projections.ratings.bradley_terry.davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import Components, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry

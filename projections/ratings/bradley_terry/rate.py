@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
-from projections.ratings.bradley_terry._davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.component import (
     FittedComponent,
     Scale,
     fit_component,
     scale_of,
 )
+from projections.ratings.bradley_terry.davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
     Components,

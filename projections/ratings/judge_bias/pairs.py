@@ -13,7 +13,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings._style_features import differences_in_style
+from projections.ratings.style_features import differences_in_style
 from projections.tournament.compared import SCORES
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, by_dimension, settle, verdict_of

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import torch
 
-from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraRow
+from commands.backends.hydra.net import HydraNet
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.rounds import cpu_seconds, interleaved, seconds
 from tests.benchmarks.table import Row, compared

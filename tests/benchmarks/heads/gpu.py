@@ -12,8 +12,8 @@ from typing import Final, cast
 import torch
 from transformers.cache_utils import DynamicLayer
 
-from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraSteps
+from commands.backends.hydra.net import HydraNet
 from commands.backends.weights.sampling import SamplingSettings
 from commands.errors import counted
 from tests.benchmarks.bench import Bench, say

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM, Olmo2Config, Olmo2ForCausalLM
 
-from commands.backends.hydra._net import HydraNet, sharing_copy
+from commands.backends.hydra.net import HydraNet, sharing_copy
 from tests.benchmarks.bench import Bench
 
 N_HEADS: Final = 9

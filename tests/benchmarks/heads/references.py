@@ -6,9 +6,9 @@ import torch
 from torch.nn.functional import pad
 from transformers import DynamicCache
 
-from commands.backends.hydra._net import HydraNet, Route, TokenBlock
-from commands.backends.hydra._poe import point_mass, product_of_experts
 from commands.backends.hydra.decoding import HydraRow
+from commands.backends.hydra.net import HydraNet, Route, TokenBlock
+from commands.backends.hydra.poe import point_mass, product_of_experts
 from commands.backends.weights.sampling import RowNoise, n_draws, sample
 from tests.support.weights.hydra import HydraDecoding
 

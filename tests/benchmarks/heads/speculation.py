@@ -9,7 +9,7 @@ from functools import partial
 from statistics import fmean
 from typing import Final
 
-from commands.backends.hydra._net import HydraNet
+from commands.backends.hydra.net import HydraNet
 from commands.errors import counted
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.heads.answering import Work, per_second, rate

@@ -10,7 +10,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 from transformers.models.olmo2.modeling_olmo2 import Olmo2Attention
 
-from commands.backends.hydra._net import HydraNet
+from commands.backends.hydra.net import HydraNet
 
 
 def bytes_read(net: HydraNet, act: Callable[[], object]) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.backends._reference_judge import ReferenceJudge
+from commands.backends.reference_judge import ReferenceJudge
 from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Reply
 from ledger.events.registration import ScoreScale

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from anthropic import Anthropic
 
-from commands.backends._reference_judge import ReferenceJudge
 from commands.backends.endpoint.judge import EndpointJudge
 from commands.backends.huggingface.judge import HfJudge
+from commands.backends.reference_judge import ReferenceJudge
 from commands.backends.wiring import (
     ConfiguredBackends,
     backends_on,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.entrants._shards import FINAL, checkpoints_of, shards_of, uncertainty_of
+from commands.entrants.shards import FINAL, checkpoints_of, shards_of, uncertainty_of
 from commands.errors import WeightsError
 
 PEFT = [f"shard_{head}/adapter_config.json" for head in range(3)]

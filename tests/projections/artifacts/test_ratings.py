@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from ledger.identity import Dimension
-from projections.artifacts._ratings import elo_ratings, elo_results
 from projections.artifacts.files import files_of
+from projections.artifacts.ratings import elo_ratings, elo_results
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
 from projections.ratings.elo.uncertainty import EloBootstrap

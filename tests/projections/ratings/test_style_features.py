@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.ratings._style_features import Style, style_features, style_of
+from projections.ratings.style_features import Style, style_features, style_of
 from tests.support.patience import at_once
 
 HEADERS = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.reliability._concordance import (
+from projections.reliability.concordance import (
     Agreement,
     cohen,
     cohen_interval,

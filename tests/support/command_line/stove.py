@@ -27,7 +27,7 @@ IMPORTED: Final = (
     "commands.backends.anthropic.batches",
     "commands.backends.endpoint.responder",
     "commands.backends.huggingface.local",
-    "commands.backends._reference_judge",
+    "commands.backends.reference_judge",
     "transformers.models.olmo2.modeling_olmo2",
     *(
         found.name

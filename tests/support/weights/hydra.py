@@ -13,8 +13,8 @@ from torch import nn
 from transformers import AutoModelForCausalLM, DynamicCache, Olmo2ForCausalLM
 from transformers import PreTrainedTokenizerFast as Tokenizer
 
-from commands.backends.hydra._net import HydraNet, Route
 from commands.backends.hydra.decoding import HydraRow, HydraSteps
+from commands.backends.hydra.net import HydraNet, Route
 from commands.backends.weights.answers import Ending, PromptRow
 from commands.backends.weights.decoding import follow
 from commands.backends.weights.sampling import SamplingSettings

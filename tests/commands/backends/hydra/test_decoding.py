@@ -10,8 +10,8 @@ import pytest
 import torch
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._net import HydraNet
 from commands.backends.hydra.decoding import HydraRow
+from commands.backends.hydra.net import HydraNet
 from commands.backends.weights.answers import Ending
 from tests.support.statistics import chi_square_p
 from tests.support.weights.hydra import (

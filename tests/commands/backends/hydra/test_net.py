@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from transformers import Olmo2ForCausalLM
 
-from commands.backends.hydra._net import HydraNet, Route, TokenBlock, head_mlps
+from commands.backends.hydra.net import HydraNet, Route, TokenBlock, head_mlps
 from commands.backends.hydra.weights import read_shard, read_shards
 from commands.backends.weights.batching import pad_left
 from commands.backends.weights.lora import Lora

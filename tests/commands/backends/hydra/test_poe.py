@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from commands.backends.hydra._poe import (
+from commands.backends.hydra.poe import (
     VerifiedDrafts,
     acceptance,
     entropy,

@@ -17,9 +17,9 @@ from accelerate import Accelerator  # type: ignore[import-untyped]  # theirs
 from peft import PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from commands.backends.jobs._subject import checkpoint_model
 from commands.backends.jobs.evaluator import Evaluator
 from commands.backends.jobs.job import ExecutionSpec
+from commands.backends.jobs.subject import checkpoint_model
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.errors import ConfigurationError, WeightsError
 from commands.settings.schema import GenerationSection

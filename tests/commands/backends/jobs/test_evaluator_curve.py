@@ -15,9 +15,9 @@ from transformers import (
 )
 
 import tourney
-from commands.backends.jobs._subject import weights_digest
 from commands.backends.jobs.evaluator import Evaluator
 from commands.backends.jobs.job import ExecutionSpec
+from commands.backends.jobs.subject import weights_digest
 from commands.backends.weights.folder import load_model, load_tokenizer
 from commands.settings.schema import GenerationSection
 from ledger.identity import Digest

@@ -8,7 +8,7 @@ import torch
 from peft import PeftModel
 from transformers import GenerationConfig, PreTrainedModel
 
-from commands.backends.jobs._subject import in_evaluation_mode, weights_digest
+from commands.backends.jobs.subject import in_evaluation_mode, weights_digest
 from commands.backends.weights.folder import load_model
 
 TOKENS = torch.tensor([[5, 6, 7]])

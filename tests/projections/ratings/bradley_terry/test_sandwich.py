@@ -7,7 +7,7 @@ from hypothesis import given
 from ledger.events.ratings import IntervalUnit
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry._davidson import Davidson
+from projections.ratings.bradley_terry.davidson import Davidson
 from projections.ratings.bradley_terry.evidence import clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import BradleyTerry

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
-from projections.ratings._style_fit import Design
+from projections.ratings.style_fit import Design
 
 _COLLINEAR: Final = 1e-9  # of a feature's square: what is left of it is rounding
 
