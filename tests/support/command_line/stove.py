@@ -55,8 +55,8 @@ def listen(place: Path) -> None:
             os._exit(0)  # who began this waits until it listens
         serving: list[int] = []
         while serving or not has_ended(place, listener):
-            for ready in select([listener, *serving], [], [])[0]:
-                if ready is listener:
+            for ready in select([listener.fileno(), *serving], [], [])[0]:
+                if ready == listener.fileno():
                     serving.append(os.pidfd_open(served(listener.accept()[0])))
                 else:
                     os.waitid(os.P_PIDFD, ready, os.WEXITED)
