@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -21,6 +22,8 @@ from tests.support.command_line.warm import share_stove
 
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # nothing of a test need outlast a power cut
 
+_ROOM: Final = 4 << 30  # bytes: a container may have a few MB only
+
 # The fakes speak plain HTTP. Reading the certificates of all authorities takes each client 20 ms;
 # here, and in every process that is begun from here, clients read that of nobody.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pem")
@@ -29,7 +32,7 @@ os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "nobody.pe
 gc.disable()
 
 # A flush of a disk takes milliseconds, and tests wait for tens of thousands of them.
-if _IN_MEMORY.is_dir():
+if _IN_MEMORY.is_dir() and disk_usage(_IN_MEMORY).free > _ROOM:
     tempfile.tempdir = os.environ["TMPDIR"] = str(_IN_MEMORY)
 
 share_stove()  # each takes seconds to begin, and as much memory as all workers together
