@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from projections.artifacts.escaping import (
     csv_cell,
     guarded,
+    markdown_text,
     one_line,
     shown,
     shown_json,
@@ -106,3 +107,8 @@ def test_a_cell_of_a_spreadsheet_hides_nothing() -> None:
 def test_text_that_is_no_formula_stays_as_it_is(text: str) -> None:
     """Data is not changed without need."""
     assert csv_cell(text) == text
+
+
+def test_markdown_shows_a_name_as_it_is() -> None:
+    """On one line, since a line break ends a row of a table."""
+    assert markdown_text("full_poe <b>|x|\n[a](b)") == r"full\_poe \<b\>\|x\| \[a\](b)"

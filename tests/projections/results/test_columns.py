@@ -5,13 +5,21 @@ from types import ModuleType
 
 import pytest
 
-from projections.results import evaluations, judges, money, outcomes, ratings
+from projections.results import (
+    designs,
+    evaluations,
+    gate,
+    judges,
+    money,
+    outcomes,
+    ratings,
+)
 from projections.results.columns import RowType, columns_of, csv_of, data_of
 from projections.results.evaluations import MetricRow
 from projections.results.money import SpendRow
 from projections.results.ratings import EloRow, FragilityRow
 
-MODULES = (evaluations, judges, money, outcomes, ratings)
+MODULES = (designs, evaluations, gate, judges, money, outcomes, ratings)
 
 
 def kinds(module: ModuleType) -> list[RowType]:
