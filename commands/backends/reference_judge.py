@@ -16,6 +16,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Reply
+from ledger.events.conversations import turns_in
 from projections.verdicts.queries import JudgeQuery, PairQuery, ScoreQuery
 
 _PASSES: Final = 50.0  # chrF from which an answer passes, where a rubric wants that
@@ -45,7 +46,8 @@ class ReferenceJudge:
         return self._verdict(query) if isinstance(query, PairQuery) else self._score(query)
 
     def _verdict(self, query: PairQuery) -> str:
-        a, b = (self._closeness(query, shown) for shown in (query.shown_a, query.shown_b))
+        said = map(_last_said, (query.shown_a, query.shown_b))
+        a, b = (self._closeness(query, text) for text in said)
         verdict = "TIE" if abs(a - b) <= self._tie_band else "A" if a > b else "B"
         return (
             f"chrF to the reference answer: response A {a:.2f}, response B {b:.2f};"
@@ -64,3 +66,9 @@ class ReferenceJudge:
         if query.gold_answer is None:
             raise ValueError(f"query {query.query_key} has no gold answer to compare with")
         return float(self._chrf(shown, (query.gold_answer,)).score)
+
+
+def _last_said(shown: str) -> str:
+    """Return the last turn of a conversation, to which the gold answer belongs, or the text."""
+    turns = turns_in(shown)
+    return turns[-1][1] if turns else shown

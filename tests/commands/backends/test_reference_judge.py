@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from commands.backends.reference_judge import ReferenceJudge
 from commands.judging.panel import REFERENCE_MODEL
 from commands.ports import Reply
+from ledger.events.conversations import transcript
 from ledger.events.registration import ScoreScale
 from projections.verdicts.parsers import parse_verdict
 from projections.verdicts.queries import PairQuery, ScoreQuery
@@ -49,6 +50,16 @@ def test_an_empty_response_loses_to_any_overlap() -> None:
     """Saying nothing is not an answer."""
     assert verdict_on("", CLOSER) == "B"
     assert verdict_on("", "") == "TIE"
+
+
+def test_of_a_conversation_the_last_answer_counts() -> None:
+    """The gold answer belongs to it; what was said before changes no closeness."""
+    dialogues = [
+        transcript((("assistant", first), ("user", "And here?"), ("assistant", last)))
+        for first, last in ((FARTHER, CLOSER), (CLOSER, FARTHER))
+    ]
+
+    assert reply_to(*dialogues) == reply_to(CLOSER, FARTHER)
 
 
 @given(st.text(max_size=40))
