@@ -6,9 +6,10 @@ so nothing more is asked about it. Outcomes that are on record stay: they are fo
 the queries that were sent.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from immutables import Map
 
@@ -24,6 +25,9 @@ from ledger.events.responses import ResponseGenerated
 from ledger.events.values import REDACTED
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
 from ledger.recorded import Recorded
+
+TextOf: TypeAlias = Callable[[Digest], str | None]
+"""Returns the text of a response by its key; None: it has none on record."""
 
 
 class Responses(NamedTuple):
@@ -90,13 +94,16 @@ class Redactions:
         """Say whether the reply to a query was redacted; another tournament may still have it."""
         return reply == REDACTED and query_key in self.replies
 
-    def outcome(self, name: PairName, of: Responses) -> OutcomeOnRecord | None:
+    def outcome(self, name: PairName, of: Responses, text_of: TextOf) -> OutcomeOnRecord | None:
         """Return the outcome on record of two responses; None: there is none.
 
-        An outcome of the same name is not theirs if its queries were sent about other responses.
+        An outcome of the same name is not theirs if its queries were sent about other texts. Pairs
+        of the same texts share their queries, which name the responses of one of them.
         """
         for key, outcome in self.outcomes.items():
-            if key[: len(name)] == name and self.asked.get(key.forward, of) == of:
+            asked = self.asked.get(key.forward, of)
+            is_theirs = asked == of or [*map(text_of, asked)] == [*map(text_of, of)]
+            if key[: len(name)] == name and is_theirs:
                 return OutcomeOnRecord(key, outcome)
         return None
 

@@ -355,7 +355,12 @@ def _outcome_on_record(
         policy,
     )
     asked_about = Responses(pairing.a.response_key, pairing.b.response_key)
-    return tournament.redactions.outcome(name, asked_about)
+
+    def text_of(response: Digest) -> str | None:
+        answer = tournament.responses.get(response)
+        return None if answer is None else answer.text
+
+    return tournament.redactions.outcome(name, asked_about, text_of)
 
 
 def _unjudged(

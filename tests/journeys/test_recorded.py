@@ -199,6 +199,25 @@ def test_a_corrected_answer_owes_its_own_pairs_only(table: Path) -> None:
     done(mine, "replay")
 
 
+def test_a_redacted_answer_keeps_its_outcomes_where_others_said_the_same(table: Path) -> None:
+    """Pairs of the same texts share their queries, which name one of them; the run stays whole."""
+    alike = [{**row, "model-c": row["model-b"]} for row in rows_of_three_systems()]
+    write(table, alike)
+    done(table.parent, "init", "mine", "--from-answers", "table.csv")
+    mine = table.parent / "mine"
+    done(mine, "run")
+    before = done(mine, "project", "winrates", "--json").stdout
+    sql = "select min(position) as at from event where type = 'ResponseGenerated'"
+    (first,) = json.loads(done(mine, "sql", sql, "--json").stdout)["rows"]
+
+    done(mine, "redact", str(first["at"]), "--why", "a name", "--yes")
+
+    assert "0 faults" in done(mine, "verify").stdout
+    done(mine, "run")
+    after = json.loads(done(mine, "project", "winrates", "--json").stdout)
+    assert after["rows"] == json.loads(before)["rows"]
+
+
 def test_missing_answers_are_named_and_are_gaps(table: Path) -> None:
     """An empty answer is none of them: it is judged."""
     done(table.parent, "init", "mine", "--from-answers", "table.csv")
