@@ -6,7 +6,8 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 INSTALLED := .venv/installed
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Tests mostly wait, for processes and for fake servers, so there may be more workers than cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
 # These cover ledger/ and projections/ alone; tracing the others too would take half as long again.
 COVERED := tests/ledger tests/projections

@@ -177,7 +177,8 @@ def test_a_price_table_that_is_none_is_told_with_the_rest(tmp_path: Path) -> Non
 
     found = faults(tmp_path, settings(judge={"prices": "prices.toml"}))
 
-    assert found == ("prices.toml: 'batch_factor' is missing",)
+    lacking = ("batch_factor", "cache_write_5m_factor", "cache_write_1h_factor", "models")
+    assert found == ("\n".join(f"prices.toml: {key!r} is missing" for key in lacking),)
 
 
 def test_entrants_that_are_alike_are_noted(tmp_path: Path) -> None:
