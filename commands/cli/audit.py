@@ -70,8 +70,9 @@ def log(
         if name is None:
             rows = newest(opened, until=until, event_type=event_type, limit=limit)
         else:
-            meant = (row for row in find_events(opened, name) if row.position <= until)
-            rows = tuple(row for row in meant if event_type in {None, row.type})[-(limit or 0) :]
+            found = (row for row in find_events(opened, name) if row.position <= until)
+            meant = tuple(row for row in found if event_type in {None, row.type})
+            rows = meant if limit is None else meant[-limit:]
     if name is None:
         _list(rows, selection.writer, follow=follow)
     else:

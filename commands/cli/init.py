@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -46,7 +47,11 @@ def init(
     ] = Path(),
     from_csv: Annotated[
         Path | None,
-        typer.Option("--from-csv", metavar="FILE", help="Take the prompts of a CSV file."),
+        typer.Option(
+            "--from-csv",
+            metavar="FILE",
+            help="Take the prompts of a table: CSV, JSON, JSON lines or Parquet.",
+        ),
     ] = None,
     from_answers: Annotated[
         Path | None,
@@ -86,18 +91,19 @@ def init(
     if from_answers is not None and from_csv is not None:
         raise ConfigurationError(["--from-csv and --from-answers exclude each other; use one"])
     if example is not None:
-        _write_example(folder, example, wanted)
+        names = _write_example(folder, example, wanted)
     else:
         is_asked = wanted == Wanted() and sys.stdin is not None and sys.stdin.isatty()
-        _write_new(folder, _asked() if is_asked else wanted)
-    _say_what_is_next(folder)
+        names = _write_new(folder, _asked() if is_asked else wanted)
+    _say_what_is_next(folder, is_labelled=VOTES_FILE in names)
 
 
-def _write_example(folder: Path, example: Example, wanted: Wanted) -> None:
+def _write_example(folder: Path, example: Example, wanted: Wanted) -> tuple[str, ...]:
     if wanted != Wanted():
         raise ConfigurationError([f"--example {example} has its own prompts, entrants and judge"])
     names = lay_out(folder, files_of_example(example))
     say(f"written to {folder}: {', '.join(names)}")
+    return names
 
 
 def _asked() -> Wanted:
@@ -126,7 +132,7 @@ def _path(answer: str | None) -> Path | None:
     return None if answer is None else Path(answer).expanduser()
 
 
-def _write_new(folder: Path, wanted: Wanted) -> None:
+def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
     if wanted.answers is not None:
         answers = read_answers_table(wanted.answers, open_parquet)
         _tell_of_answers(folder, answers)
@@ -147,12 +153,13 @@ def _write_new(folder: Path, wanted: Wanted) -> None:
         say(f"the entrants are examples: put your models into {folder / SETTINGS}")
     if new.entrants or not new.recorded:
         generate(config=folder / SETTINGS)
+    return names
 
 
 def _prompts(csv: Path | None) -> Sequence[Mapping[str, object]]:
     if csv is None:
         return FIRST_PROMPTS
-    table = read_prompts(options.or_standard_input(csv))
+    table = read_prompts(options.or_standard_input(csv), open_parquet)
     if table.unused:
         say(f"unused columns of {csv}: {', '.join(table.unused)}")
     return table.prompts
@@ -170,7 +177,9 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
         return
     pairs = answers.labelled
     n_pairs, n_votes = counted(len(pairs.pairs), "pair"), counted(len(pairs.votes), "vote")
-    say(f"{n_pairs} of answers with {n_votes}: entrants a and b are the sides of the table")
+    won = Counter(winner for _, _, winner in pairs.votes)
+    read = f"{won['model_a']} for a, {won['model_b']} for b, {won['tie']} for a tie"
+    say(f"{n_pairs} of answers with {n_votes}: {read}; a and b are the sides of the table")
     for n_rows, why in (
         (pairs.n_without, "without a prompt, two answers or a label that is understood"),
         (pairs.n_unlike, "that repeat a prompt with other answers"),
@@ -179,14 +188,14 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
             say(f"left out: {counted(n_rows, 'row')} {why}")
 
 
-def _say_what_is_next(folder: Path) -> None:
+def _say_what_is_next(folder: Path, *, is_labelled: bool) -> None:
     steps = {
         "doctor": "check servers, models and keys",
         "plan judge": "show what the judge will be asked, and what it costs",
         "run": "generate, judge and rate",
         "view": "show ratings and battles in the browser, at no cost",
     }
-    if (folder / VOTES_FILE).exists():
+    if is_labelled:
         steps |= {
             f"import battles {VOTES_FILE} --name people": "record the votes",
             "project agreement --truth people": "say how good the judge is",

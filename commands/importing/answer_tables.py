@@ -36,6 +36,7 @@ _OF_A_TASK: Final = "samples_"  # files of lm-eval, in a folder for each model
 _IDS: Final = ("prompt_id", "question_id", "uid", "id")
 _QUESTIONS: Final = (*FORMS, *COLUMNS["text"])
 _TOLD: Final = ("choices", "resps", "winner", "output_1")  # of answers and of verdicts
+_OF_REFERENCES: Final = "reference_answer"
 _FEWEST: Final = 2  # systems that are compared
 
 
@@ -86,6 +87,8 @@ def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
     questions: dict[str, Fields] = {}
     unread: list[str] = []
     for file in sorted(folder.rglob("*")):
+        if _OF_REFERENCES in file.parts:  # MT-bench's, of no system that competes
+            continue
         if file.is_file() and not _SUFFIXES.isdisjoint(file.suffixes):
             try:
                 rows = [*records_of(file, None, open_parquet)]
@@ -107,7 +110,8 @@ def _questions(rows: Iterable[Record | BadRow]) -> dict[str, Fields]:
         fields = row.fields if isinstance(row, Record) else {}
         name = next((fields[key] for key in _IDS if not is_missing(fields.get(key))), None)
         form = next((key for key in _QUESTIONS if not is_missing(fields.get(key))), None)
-        if name is None or form is None or not {*TEXTS, *_TOLD}.isdisjoint(fields):
+        is_told = is_of_a_tool(fields) or not {*TEXTS, *_TOLD}.isdisjoint(fields)
+        if name is None or form is None or is_told:
             return {}
         asked = form if form in FORMS else "text"
         found[str(name)] = {"prompt_id": str(name), asked: fields[form]}
@@ -128,6 +132,8 @@ def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
             found += answer_rows(row.fields)
         except InvalidFields as error:
             raise ConfigurationError([f"{file}:{row.line}: {error}"]) from error
+    if not found:
+        raise ConfigurationError([f"{file}: it holds no answers"])
     return _Answers(file, tuple(found))
 
 
@@ -171,7 +177,10 @@ def _systems(files: Sequence[_Answers]) -> Iterator[tuple[str, Mapping[str, str]
 
 def _of_labelled(path: Path, pairs: LabelledPairs) -> AnswersTable:
     if not pairs.pairs:
-        remedy = "a row needs a prompt, two answers, and who won: model_a, model_b or tie"
+        remedy = (
+            "a row needs a prompt, two answers, and who won: model_a, model_b or tie; if it holds"
+            " answers of systems, rename the column of labels"
+        )
         raise ConfigurationError([f"{path}: no labelled pair is in it; {remedy}"])
     entrants = {side: {"responses": PAIRS_FILE, "column": side} for side in SIDES}
     return AnswersTable(pairs.prompts, entrants, labelled=pairs)

@@ -12,6 +12,7 @@ from io import StringIO
 from types import NoneType
 from typing import Final, NamedTuple
 
+from commands.errors import ConfigurationError
 from commands.importing.formats.rows import BadRow, Fields, Record, is_missing, unpacked
 from commands.importing.prompts import bank_row
 from ledger.events.imports import Winner
@@ -47,6 +48,7 @@ _ONE_HOT: Final[Mapping[str, Winner]] = {
     "winner_model_b": "model_b",
     "winner_tie": "tie",
 }
+_YES: Final = frozenset({"1", "1.0", "true"})  # in one of those columns
 _OTHER: Final[Mapping[Winner, Winner]] = {"model_a": "model_b", "model_b": "model_a"}
 
 
@@ -82,11 +84,16 @@ def _is_label(name: str) -> bool:
 
 
 def labelled_pairs(rows: Sequence[Record | BadRow], columns: tuple[str, str]) -> LabelledPairs:
-    """Read labelled pairs: of one prompt the first answers, and all votes on those."""
+    """Read labelled pairs: of one prompt the first answers, and all votes on those.
+
+    Raises:
+        ConfigurationError: Labels are numbers that may mean another thing.
+    """
     prompts: dict[str, dict[str, object]] = {}
     pairs: dict[str, tuple[str, str]] = {}
     votes: list[tuple[str, str, Winner]] = []
     records = [row for row in rows if isinstance(row, Record)]
+    _require_plain(records, columns)
     n_unlike, n_without = 0, len(rows) - len(records)
     for record in records:
         asked = _asked(record.fields, columns)
@@ -121,12 +128,36 @@ def _asked(fields: Fields, columns: tuple[str, str]) -> tuple[str, ...]:
 def _votes(fields: Fields, columns: tuple[str, str]) -> Iterator[tuple[str, Winner]]:
     """Yield the annotators of a row, each with who won."""
     words = _BY_AUTO_J if columns[0] == _OF_AUTO_J else _WINNERS
-    if won := next((won for name, won in _ONE_HOT.items() if str(fields.get(name)) == "1"), None):
+    chosen = (won for name, won in _ONE_HOT.items() if _label(fields.get(name)) in _YES)
+    if won := next(chosen, None):
         yield _annotator(fields), won
     for name in fields:
-        label = words.get(str(fields[name]).strip().casefold())
+        label = words.get(_label(fields[name]))
         if label is not None and (name in _LABELS or _ANNOTATOR.fullmatch(name)):
             yield _annotator(fields) if name in _LABELS else name, label
+
+
+def _label(cell: object) -> str:
+    return str(cell).strip().casefold()
+
+
+def _require_plain(records: Sequence[Record], columns: tuple[str, str]) -> None:
+    """Refuse numbers that may mean another thing: 0 beside 1 is a tie here, and elsewhere b.
+
+    Raises:
+        ConfigurationError: There are such labels.
+    """
+    labels = {
+        _label(cell).removesuffix(".0")
+        for each in records
+        for name, cell in each.fields.items()
+        if name in _LABELS or _ANNOTATOR.fullmatch(name)
+    }
+    is_open = columns[0] != _OF_AUTO_J and "0" in labels and "2" not in labels
+    if "-1" in labels or is_open:
+        there = ", ".join(sorted(labels)[:5])
+        remedy = "write model_a, model_b or tie; of numbers, 1 is the first, 2 the second, 0 a tie"
+        raise ConfigurationError([f"the labels are {there}: {remedy}"])
 
 
 def _annotator(fields: Fields) -> str:
@@ -146,7 +177,8 @@ def _texts(cell: object, role: str) -> tuple[str, ...]:
     """Return the text of a cell, or of a conversation those of one side; nothing if one is none."""
     found = unpacked(cell)
     turns = found if isinstance(found, list) and _is_talk(found) else [cell]
-    if not all(each["role"] in _SIDES_OF_TALK for each in turns if isinstance(each, dict)):
+    roles = [each["role"] for each in turns if isinstance(each, dict)]
+    if not all(isinstance(name, str) and name in _SIDES_OF_TALK for name in roles):
         return ()
     own = [each for each in turns if not isinstance(each, dict) or each["role"] == role]
     texts = tuple(map(_said, own))

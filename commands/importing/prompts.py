@@ -1,4 +1,4 @@
-"""Read prompts from a CSV file, as a spreadsheet saves it, for a new bank."""
+"""Read prompts from a table, as a spreadsheet or a program saves it, for a new bank."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,44 +7,56 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
-from commands.importing.formats.files import csv_sheet
+from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
 from commands.importing.formats.rows import BadRow, Record, is_missing, unpacked
 from commands.settings.inputs import read_text, with_defaults, with_lines
 from commands.settings.turns import FORMS, with_turns
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "text": ("prompt", "text", "question", "instruction"),
+    "text": ("prompt", "text", "question", "instruction", "query", "user_input"),
     "messages": ("messages",),
     "turns": ("turns",),
-    "gold_answer": ("gold_answer", "gold", "reference", "answer"),
+    "gold_answer": (
+        *("gold_answer", "gold", "reference", "ground_truth", "ground truth", "expected"),
+        "answer",
+    ),
     "prompt_id": ("prompt_id", "id"),
     "source": ("source",),
     "subject": ("subject", "topic"),
     "category": ("category",),
 }
 """The columns that may hold each field of a prompt, the first that is there."""
+_TYPED: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet"})
 ASKED: Final = frozenset({"text", *FORMS})
 """The fields of which a prompt has one."""
 
 
 class PromptTable(NamedTuple):
-    """The prompts of a CSV file, and the columns that were not used."""
+    """The prompts of a table, and the columns that were not used."""
 
     prompts: tuple[dict[str, object], ...]
     unused: tuple[str, ...]
 
 
-def read_prompts(path: Path) -> PromptTable:
-    """Read a CSV file with a header; its column `prompt` is needed, all others are not.
+def read_prompts(path: Path, open_parquet: OpenParquet) -> PromptTable:
+    """Read a CSV file with a header, JSON, JSON lines or Parquet.
+
+    The column `prompt` is needed, all others are not.
 
     Raises:
         ConfigurationError: It cannot be read, has no column of prompts or no rows, or rows without
             a prompt or with that of another row.
     """
-    text = read_text(path, "CSV file", key="--from-csv")
-    if not text.strip():
-        raise ConfigurationError([f"{path}: the file is empty"])
-    header, rows = csv_sheet(StringIO(text, newline=""))
+    rows: Iterable[Record | BadRow]
+    if _TYPED.isdisjoint(path.suffixes):
+        text = read_text(path, "CSV file", key="--from-csv")
+        if not text.strip():
+            raise ConfigurationError([f"{path}: the file is empty"])
+        header, rows = csv_sheet(StringIO(text, newline=""))
+    else:
+        rows = [*records_of(path, None, open_parquet)]
+        records = (row for row in rows if isinstance(row, Record))
+        header = [*dict.fromkeys(name for record in records for name in record.fields)]
     column = columns_by_field(path, header, COLUMNS)
     return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))
 
@@ -101,13 +113,9 @@ def _prompts(
         if isinstance(row, BadRow):
             faulty.setdefault(row.why, []).append(row.line)
             continue
-        cells = {field: _cell(field, row.fields.get(name)) for field, name in column.items()}
-        given = {field: cell for field, cell in cells.items() if cell}
-        if not ASKED & given.keys():
-            faulty.setdefault("this row has no prompt; remove it", []).append(row.line)
-            continue
         try:
-            prompt = bank_row(given)
+            cells = {field: _cell(field, row.fields.get(name)) for field, name in column.items()}
+            prompt = _bank_row_of({field: cell for field, cell in cells.items() if cell})
         except ConfigurationError as error:
             for fault in error.faults:
                 faulty.setdefault(fault, []).append(row.line)
@@ -122,6 +130,12 @@ def _prompts(
         raise ConfigurationError([with_lines(path, *each) for each in faulty.items()])
 
 
+def _bank_row_of(given: Mapping[str, object]) -> dict[str, object]:
+    if not ASKED & given.keys():
+        raise ConfigurationError(["this row has no prompt; remove it"])
+    return bank_row(given)
+
+
 def bank_row(given: Mapping[str, object]) -> dict[str, object]:
     """Return a prompt as a bank has it: with the defaults, a conversation as it was given.
 
@@ -133,8 +147,15 @@ def bank_row(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def _cell(field: str, value: object) -> object:
-    """Return what a cell says; a conversation is a list, in a CSV as JSON."""
+    """Return what a cell says; a conversation is a list, in a CSV as JSON.
+
+    Raises:
+        ConfigurationError: It is a list or an object where a text must be.
+    """
     if field in FORMS:
         found = unpacked(value)
         return found if isinstance(found, list) else None
+    if isinstance(value, (dict, list)):
+        kind = "list" if isinstance(value, list) else "object"
+        raise ConfigurationError([f"{field!r} is a {kind}, not a text"])
     return "" if is_missing(value) and not isinstance(value, str) else str(value).strip()

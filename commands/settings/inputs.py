@@ -237,7 +237,7 @@ _TURNS: Final = frozenset({"conversation", "conversations", "dialogue", "system"
 
 def _faulty_keys(record: Mapping[str, object]) -> Iterator[str]:
     """Yield which keys of a prompt are unknown, and which are missing and not misspelt."""
-    known = (*_FIELDS, *_SAY_TEXT)
+    known = (*_FIELDS, *sorted(_SAY_TEXT.difference(_FIELDS)))
     unknown = [key for key in record if key not in _FIELDS]
     meant = {key: "text" if key in _TURNS else closest(key, known) for key in unknown}
     for key in meant:

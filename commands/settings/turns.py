@@ -31,13 +31,13 @@ def with_turns(record: Mapping[str, object]) -> dict[str, object]:
     if len(given) > 1:
         names = " and as ".join(map(repr, given))
         raise ConfigurationError([f"the question stands twice, as {names}; keep one of them"])
-    messages = conversation(record[form], form)
+    messages = _conversation(record[form], form)
     if len(messages) == 1:
         return {**prompt, "text": messages[0][1]}
     return {**prompt, "text": transcript(messages), "messages": messages}
 
 
-def conversation(value: object, form: str = "messages") -> Messages:
+def _conversation(value: object, form: str) -> Messages:
     """Return the turns of a list.
 
     Raises:

@@ -9,7 +9,9 @@ Messages: TypeAlias = tuple[tuple[str, str], ...]
 
 _BACKTICKS: Final = re.compile("`+")
 _TURN: Final = re.compile(
-    r"(?P<role>[^\n]+):\n(?P<fence>`{3,})\n(?P<content>.*?)\n(?P=fence)(?:\n\n|\Z)", re.DOTALL
+    r"(?P<role>system|developer|user|assistant|assistant calls|tool|function):\n"
+    r"(?P<fence>`{3,})\n(?P<content>.*?)\n(?P=fence)(?:\n\n|\Z)",
+    re.DOTALL,
 )
 
 

@@ -60,6 +60,7 @@ def pass_or_stop(
         low, high, n_prompts = _by_share(battles, pair)
         why = _why_unknown(lead, has_bounds=not np.isnan(low))
     verdict = _verdict(low, high, margin, policy)
+    is_forecast = verdict == "not enough" and policy == "not-worse"  # equals are never better
     return GateRow(
         dimension,
         verdict,
@@ -69,7 +70,7 @@ def pass_or_stop(
         high=high if isfinite(high) else None,
         margin=margin,
         n_prompts=n_prompts,
-        n_more_prompts=_more(n_judged, reach, error, margin) if verdict == "not enough" else None,
+        n_more_prompts=_more(n_judged, reach, error, margin) if is_forecast else None,
         why=why,
     )
 

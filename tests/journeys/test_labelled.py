@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from commands.errors import ConfigurationError
 from commands.importing.answer_tables import read_answers_table
 from commands.importing.labelled_pairs import LabelledPairs
 from tests.providers.openai import MODEL, FakeOpenAI, Json, Said
@@ -57,7 +58,7 @@ def test_a_labelled_table_says_how_good_a_judge_is(tmp_path: Path) -> None:
     imported = launch(mine, "import", "battles", "votes.csv", "--name", "people")
     told = launch(mine, "project", "agreement", "--truth", "people", "--json")
 
-    assert "40 pairs of answers with 40 votes" in begun.stderr, begun.stderr
+    assert "40 pairs of answers with 40 votes: " in begun.stderr, begun.stderr
     assert "tourney project agreement --truth people" in begun.stderr
     assert [each.returncode for each in (ran, imported, told)] == [0, 0, 0], ran.stderr
     (accuracy,) = [
@@ -141,6 +142,27 @@ def test_rows_that_cannot_be_used_are_counted_and_swapped_ones_are_turned(tmp_pa
     assert [won for _, _, won in pairs.votes] == ["model_a", "model_b"]
     assert (pairs.n_unlike, pairs.n_without) == (1, 2)
     assert "'-x,y" in pairs.files()["pairs.csv"]  # no formula, and read back as it was
+
+
+@pytest.mark.parametrize("yes", [1, 1.0, True, "true"])
+def test_votes_in_columns_of_their_own_are_read_as_any_file_writes_them(
+    yes: object, tmp_path: Path
+) -> None:
+    """CSV has digits, Parquet numbers or truths."""
+    row = {"prompt": "Q", "response_a": "x", "response_b": "y", "winner_model_b": yes}
+
+    assert [won for _, _, won in labelled(tmp_path, [row]).votes] == ["model_b"]
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 0, 1), (-1, 2)])
+def test_numbers_that_may_mean_another_thing_are_refused(
+    labels: tuple[int, ...], tmp_path: Path
+) -> None:
+    """0 and 1 are a and b to one, and a tie and a to another: kappa would be nonsense."""
+    row = {"prompt": "Q", "response_a": "x", "response_b": "y"}
+
+    with pytest.raises(ConfigurationError, match=r"the labels are .*: write model_a, model_b or"):
+        labelled(tmp_path, [{**row, "label": label} for label in labels])
 
 
 def test_a_table_whose_labels_nobody_understands_is_refused(tmp_path: Path) -> None:

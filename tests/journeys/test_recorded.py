@@ -162,6 +162,35 @@ def test_questions_beside_the_answers_give_their_ids_a_text(tmp_path: Path) -> N
         assert text in str(first["messages"])
 
 
+def test_a_folder_of_arena_hard_has_its_questions_in_its_answers(tmp_path: Path) -> None:
+    """Its rows have an id and the whole exchange; a file without rows is no system."""
+    (tmp_path / "cache.json").write_text("[]")
+    for model in ("a", "b"):
+        turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": f"{model}."}]
+        row = json.dumps({"uid": "u1", "model": model, "messages": turns})
+        (tmp_path / f"{model}.jsonl").write_text(row)
+
+    begun = done(tmp_path, "init", "m", "--from-answers", ".", "--judge", "claude-sonnet-5-5")
+
+    assert "2 entrants: a, b" in begun.stderr
+    assert "no answers: cache.json: it holds no answers" in begun.stderr
+
+
+@pytest.mark.parametrize("row", [{"prompt": "half \ud800", "a": "1", "b": "2"}, {"prompt": ["x"]}])
+def test_a_prompt_that_is_no_text_is_refused_in_a_line(
+    row: dict[str, object], tmp_path: Path
+) -> None:
+    """And no file is left behind."""
+    (tmp_path / "t.json").write_text(json.dumps([{"a": "1", "b": "2", **row}]))
+
+    words = ("init", "m", "--from-answers", "t.json", "--judge", "claude-sonnet-5-5")
+    refused = done(tmp_path, *words, code=2).stderr
+
+    assert refused.count("\n") <= 4
+    assert "is not UTF-8 after" in refused or "'text' is a list, not a text" in refused
+    assert not (tmp_path / "m" / "tournament.toml").exists()
+
+
 def test_a_folder_without_two_systems_is_refused(tmp_path: Path) -> None:
     """What was read, and what is missing, is told; nothing is written."""
     alpaca_outputs(tmp_path / "one", "model-a")

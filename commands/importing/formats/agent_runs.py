@@ -55,8 +55,9 @@ def _said(number: int, message: Fields) -> Iterator[tuple[str, str]]:
                 raise InvalidFields(f"message {number} has a part of type {shorten(kind)}: {why}")
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else []:
-        called = call.get("function", call) if isinstance(call, dict) else {"name": call}
-        yield _CALLS, f"{called.get('name')}({_json(called.get('arguments', ''))})"
+        called = call.get("function", call) if isinstance(call, dict) else call
+        named = called if isinstance(called, dict) else {"name": called}
+        yield _CALLS, f"{named.get('name')}({_json(named.get('arguments', ''))})"
 
 
 def _result(value: object) -> str:

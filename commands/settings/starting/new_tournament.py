@@ -79,18 +79,19 @@ def lay_out(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
     """Write the files of a new tournament into a folder, with a schema for editors; name them.
 
     Raises:
-        ConfigurationError: One of them is there.
+        ConfigurationError: One of them is there, or a text cannot be written.
         CannotWrite: The place refuses; nothing is left behind.
     """
-    files = {**files, SCHEMA_FILE: schema_of_settings()}
-    if there := [name for name in files if (folder / name).exists()]:
+    contents = {name: _encoded(text) for name, text in files.items()}
+    contents[SCHEMA_FILE] = schema_of_settings().encode()
+    if there := [name for name in contents if (folder / name).exists()]:
         fault = f"{folder}: there is a tournament's {', '.join(there)} already; name a new folder"
         raise ConfigurationError([fault])
     written: list[Path] = []
     try:
-        for name, text in files.items():
+        for name, content in contents.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(folder / name, [text.encode()])
+            write_whole(folder / name, [content])
             written.append(folder / name)
     except (OSError, CannotWrite) as error:
         for file in written:
@@ -98,7 +99,16 @@ def lay_out(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
         if isinstance(error, OSError):
             raise cannot_write(folder, error) from error
         raise
-    return tuple(files)
+    return tuple(contents)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        where = text[max(0, error.start - 20) : error.start]
+        fault = f"a text is not UTF-8 after {where!r}; save the file that it is from as UTF-8"
+        raise ConfigurationError([fault]) from error
 
 
 def files_of(folder: Path, new: NewTournament) -> dict[str, str]:
@@ -123,7 +133,7 @@ def files_of(folder: Path, new: NewTournament) -> dict[str, str]:
             schema=SCHEMA_LINE, id=_toml(_plain(folder.resolve().name)), bank=_toml(_BANK)
         ),
         *_recorded_tables(folder, new),
-        *_entrant_tables(folder, new.entrants or (() if new.recorded else _EXAMPLES)),
+        *_entrant_tables(folder, new),
         _RUBRIC.format(dimension=_toml(dimension), path=_toml(rubric)),
         _OFFLINE if new.judge is None else _judge_keys(folder, new.judge),
     ]
@@ -150,9 +160,9 @@ def _recorded_tables(folder: Path, new: NewTournament) -> Iterator[str]:
         yield "\n[[entrants]]\n" + _lines(about)
 
 
-def _entrant_tables(folder: Path, entrants: Sequence[str]) -> Iterator[str]:
-    taken: set[str] = set()
-    for entrant in entrants:
+def _entrant_tables(folder: Path, new: NewTournament) -> Iterator[str]:
+    taken = set(new.recorded)
+    for entrant in new.entrants or (() if new.recorded else _EXAMPLES):
         keys = _keys_of(folder, entrant, "--entrant")
         label = _plain(keys.get("model", entrant).rstrip("/").rpartition("/")[2])
         name = next(f"{label}{n}" for n in ("", *range(2, 999)) if f"{label}{n}" not in taken)

@@ -5,14 +5,20 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ConfigurationError
+from commands.importing.formats.rows import Sheet
 from commands.importing.prompts import PromptTable, read_prompts
+
+
+def no_parquet(*_: object) -> Sheet:
+    """Open none."""
+    pytest.fail("there is no Parquet")
 
 
 def read(tmp_path: Path, text: str) -> PromptTable:
     """Read prompts from a file of this text."""
     file = tmp_path / "prompts.csv"
     file.write_bytes(text.encode())
-    return read_prompts(file)
+    return read_prompts(file, no_parquet)
 
 
 @pytest.mark.parametrize("header", ["prompt", "\ufeffPrompt", " question ", "instruction", "text"])
@@ -99,7 +105,7 @@ def test_columns_that_nobody_reads_may_be_there_twice(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the option that names it."""
     with pytest.raises(ConfigurationError, match=r"there is no such CSV file; correct --from-csv$"):
-        read_prompts(tmp_path / "none.csv")
+        read_prompts(tmp_path / "none.csv", no_parquet)
 
 
 def test_a_cell_may_hold_a_conversation_as_json(tmp_path: Path) -> None:
@@ -111,7 +117,7 @@ def test_a_cell_may_hold_a_conversation_as_json(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    plain, turns, messages = read_prompts(tmp_path / "prompts.csv").prompts
+    plain, turns, messages = read_prompts(tmp_path / "prompts.csv", no_parquet).prompts
 
     assert (plain["text"], turns["turns"]) == ("Why?", ["One?", "Two?"])
     assert messages["messages"] == [
@@ -127,4 +133,16 @@ def test_a_cell_that_no_entrant_could_answer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prompts.csv").write_text('turns\n"[""One?"", """"]"\n', encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match=r"prompts.csv:2: turn 2 of 'turns' says nothing"):
-        read_prompts(tmp_path / "prompts.csv")
+        read_prompts(tmp_path / "prompts.csv", no_parquet)
+
+
+def test_json_lines_are_a_table_too(tmp_path: Path) -> None:
+    """A bank that another program wrote, conversations included."""
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"query": "Why?", "ground_truth": "So."}\n{"turns": ["Who?", "When?"]}\n')
+
+    prompts, _ = read_prompts(file, no_parquet)
+
+    assert prompts[0]["text"] == "Why?"
+    assert prompts[0]["gold_answer"] == "So."
+    assert prompts[1]["turns"] == ["Who?", "When?"]

@@ -29,6 +29,7 @@ def test_a_transcript_can_be_read_again(talk: Messages) -> None:
 def test_another_text_has_no_turns() -> None:
     """However much it looks like a transcript."""
     assert turns_in("") == turns_in("Why?") == turns_in("user:\n````\nWhy?\n````") == ()
+    assert turns_in("Say so:\n```\nprint(0)\n```") == ()
 
 
 def test_a_transcript_names_who_says_what() -> None:
