@@ -188,13 +188,18 @@ def _of_labelled(path: Path, pairs: LabelledPairs) -> AnswersTable:
 
 def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]) -> AnswersTable:
     records = [row for row in rows if isinstance(row, Record)]
-    model, text = (next((each for each in of if each in header), None) for of in (MODELS, TEXTS))
+    named = {name.strip().casefold(): name for name in header}
+    model, text = (
+        next((named[each] for each in of if each in named), None) for of in (MODELS, TEXTS)
+    )
     if model is None or text is None:  # a column for each system
         column = columns_by_field(path, header, COLUMNS)
         prompts = prompts_of_rows(path, rows, column)
         names = [(name, {"column": name}) for name in other_columns(header, column)]
     else:  # a row for each system's answer
-        others = {field: [each for each in of if each != text] for field, of in COLUMNS.items()}
+        others = {
+            field: [each for each in of if named.get(each) != text] for field, of in COLUMNS.items()
+        }
         column = columns_by_field(path, header, others)
         asked = [name for field, name in column.items() if field in ASKED]
         firsts = {

@@ -191,6 +191,17 @@ def test_a_prompt_that_is_no_text_is_refused_in_a_line(
     assert not (tmp_path / "m" / "tournament.toml").exists()
 
 
+@pytest.mark.parametrize("header", ["Question,Gold,old,new", " Prompt ,ground_truth,old,new"])
+def test_columns_may_begin_with_a_capital_letter(header: str, tmp_path: Path) -> None:
+    """As spreadsheets write them; what `init` understands, every command does."""
+    (tmp_path / "t.csv").write_text(f"{header}\nWhy?,So.,So.,No.\nWho?,Me.,You.,Me.\n")
+
+    begun = done(tmp_path, "init", "m", "--from-answers", "t.csv")
+    done(tmp_path / "m", "run")
+
+    assert "2 entrants: old, new" in begun.stderr
+
+
 def test_a_folder_without_two_systems_is_refused(tmp_path: Path) -> None:
     """What was read, and what is missing, is told; nothing is written."""
     alpaca_outputs(tmp_path / "one", "model-a")

@@ -18,7 +18,7 @@ TEXTS: Final = ("response", "output", "answer", "completion", "response_text")
 MODELS: Final = ("model", "generator", "entrant_id", "model_id")
 """The columns that may say whose answer it is."""
 _IDS: Final = ("prompt_id", "id")
-_ASKED: Final = ("prompt", "text", "question", "instruction")
+_ASKED: Final = ("prompt", "text", "question", "instruction", "query", "user_input")
 
 
 class AnswerRow(NamedTuple):
@@ -49,18 +49,24 @@ def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow
         InvalidFields: A field is missing or wrong.
     """
     if column is not None:
-        yield _plain(Cells(fields), column)
+        yield _plain(Cells(_also_plainly(fields)), column)
         return
     for needed, read in _LAYOUTS:
         if all(name in fields for name in needed):
             yield from read(Cells(fields))
             return
+    fields = _also_plainly(fields)
     name = next((name for name in TEXTS if name in fields), None)
     if name is None:
         there = ", ".join(map(repr, fields))
         remedy = f"name it {TEXTS[0]!r}, or name it by `column`"
         raise InvalidFields(f"no column holds the answer; {remedy} (there: {there})")
     yield _plain(Cells(fields), name)
+
+
+def _also_plainly(fields: Fields) -> Fields:
+    """Return the fields under their own names, and under those without capitals and spaces."""
+    return {name.strip().casefold(): value for name, value in fields.items()} | dict(fields)
 
 
 def _plain(cells: Cells, column: str) -> AnswerRow:
