@@ -246,7 +246,10 @@ def _format_of(output: Path | None, asked: ReportFormat | None) -> ReportFormat:
     if by_suffix is None or asked not in (None, by_suffix):
         wanted = asked or ReportFormat.HTML
         fault = f"--output {output}: the report is {_NAMES[wanted]}, not {output.suffix}"
-        raise ConfigurationError([f"{fault}; name the file {output.with_suffix(f'.{wanted}')}"])
+        others = "" if asked else ", or .md for Markdown"
+        raise ConfigurationError(
+            [f"{fault}; name the file {output.with_suffix(f'.{wanted}')}{others}"]
+        )
     return by_suffix
 
 

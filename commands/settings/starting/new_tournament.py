@@ -120,7 +120,10 @@ def files_of(folder: Path, new: NewTournament) -> dict[str, str]:
     has_gold = all("gold_answer" in prompt for prompt in new.prompts)
     if not has_gold and new.judge is None:
         why = "not every prompt has a gold answer, with which the offline judge compares"
-        remedy = "name a judge: --judge MODEL@URL, a model of Anthropic's, or a folder of weights"
+        remedy = (
+            "name a judge: --judge MAKER/MODEL, as anthropic/claude-opus-5-5, or MODEL@URL, or a"
+            " folder of weights"
+        )
         raise ConfigurationError([f"{why}; {remedy}"])
     if len(new.entrants) + len(new.recorded) == 1:
         fault = "a tournament compares two entrants or more; name another by --entrant"

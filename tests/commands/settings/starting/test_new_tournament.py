@@ -105,7 +105,7 @@ def test_a_model_of_anthropics_judges_in_batches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("new", "why"),
     [
-        (NewTournament(NO_GOLD), "name a judge: --judge MODEL@URL"),
+        (NewTournament(NO_GOLD), "name a judge: --judge MAKER/MODEL"),
         (NewTournament(entrants=(SMALL,)), "two entrants or more; name another by --entrant"),
         (NewTournament(entrants=("nowhere", SMALL)), "--entrant nowhere: there is no such folder"),
         (NewTournament(judge="nowhere"), "--judge nowhere: there is no such folder"),
