@@ -6,7 +6,8 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 INSTALLED := .venv/installed
-# Tests mostly wait, for processes and for fake servers, so there may be more workers than cores.
+# Most tests wait, for processes and for fake servers, so there are more workers than cores; those
+# that are covered compute.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
 # These cover ledger/ and projections/ alone; tracing the others too would take half as long again.
@@ -22,7 +23,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) $(COVERED) --cov
+	$(PYTEST) -n logical $(COVERED) --cov
 	$(PYTEST) tests $(addprefix --ignore=,$(COVERED))
 
 nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
