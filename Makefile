@@ -23,7 +23,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -n logical $(COVERED) --cov
+	$(PYTEST) -n logical --maxprocesses 4 $(COVERED) --cov
 	$(PYTEST) tests $(addprefix --ignore=,$(COVERED))
 
 nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
