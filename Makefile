@@ -6,9 +6,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 INSTALLED := .venv/installed
-# Most tests wait, for processes and for fake servers, so there are more workers than cores; those
-# that are covered compute.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 4 --dist loadfile --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # These cover ledger/ and projections/ alone; tracing the others too would take half as long again.
 COVERED := tests/ledger tests/projections
@@ -23,7 +21,7 @@ test: $(INSTALLED)  ## what CI runs: format, lint, types, contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -n logical --maxprocesses 4 $(COVERED) --cov
+	$(PYTEST) $(COVERED) --cov
 	$(PYTEST) tests $(addprefix --ignore=,$(COVERED))
 
 nightly: $(INSTALLED)  ## the long tests: rounds of kill -9, simulated tournaments, more examples of each law
