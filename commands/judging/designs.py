@@ -28,7 +28,13 @@ from projections.ratings.forecast import (
     prompts_needed,
 )
 from projections.results.designs import DesignRow
-from projections.tournament.designs import EntrantPair, PairDesign, design_of, pairs_by
+from projections.tournament.designs import (
+    EntrantPair,
+    PairDesign,
+    design_of,
+    pairs_by,
+    without_design,
+)
 from projections.tournament.matches import is_eligible, matches
 from projections.tournament.remaining import AskingRules, awaited_queries
 from projections.tournament.settlement import by_dimension, settle_verdicts
@@ -64,12 +70,13 @@ def forecast_designs(
     goal: DesignGoal,
 ) -> DesignForecast:
     """Forecast each design on each dimension, from the verdicts on record."""
-    settled = by_dimension(state, settle_verdicts(state, prompts, judge))
+    evidence = without_design(state)  # pairs that a design leaves out were judged all the same
+    settled = by_dimension(evidence, settle_verdicts(evidence, prompts, judge))
     rows: list[DesignRow] = []
     notes: list[str] = []
     for rubric in state.dimensions:
         battles = battles_of(settled[rubric.dimension]).by_verdicts("half")
-        asked = _Asked(state, prompts, judge, pricing, rules, rubric, battles)
+        asked = _Asked(evidence, prompts, judge, pricing, rules, rubric, battles, design_of(state))
         if asked.pilot is None:
             notes.append(f"{rubric.dimension}: no forecast: {asked.why_no_forecast}")
         else:
@@ -82,13 +89,14 @@ def forecast_designs(
 class _Asked:
     """A dimension: what was asked on it, and what more costs."""
 
-    state: Tournament
+    state: Tournament  # without a design
     prompts: Collection[PromptId]
     judge: JudgeSettings
     pricing: Pricing
     rules: AskingRules
     rubric: Rubric
     battles: Battles
+    design: PairDesign  # as the settings name it
 
     @cached_property
     def bank(self) -> tuple[PromptId, ...]:
@@ -130,7 +138,7 @@ class _Asked:
             sure = {row.entrant for row in self.ratings.rows() if row.low is not None}
             unsure = [name for name in self.ids if name not in sure] or self.ids
             return f"no interval yet of {joined_names(unsure)}; judge more prompts"
-        n_queries = self.n_queries(self.pairs(design_of(self.state)), FEWEST_PROMPTS)
+        n_queries = self.n_queries(self.pairs(self.design), FEWEST_PROMPTS)
         few = (
             f"it takes verdicts on {FEWEST_PROMPTS} prompts, and there are some on {self.n_judged}"
         )
@@ -202,9 +210,9 @@ class _Asked:
         ]
 
 
-def _designs(state: Tournament, goal: DesignGoal) -> Mapping[str, PairDesign]:
+def _designs(asked: _Asked, goal: DesignGoal) -> Mapping[str, PairDesign]:
     """Return the designs that are compared, by how the settings name them."""
-    ids, now = [entrant.entrant_id for entrant in state.roster], design_of(state)
+    ids, now = asked.ids, asked.design
     n = len(ids)
     n_pairs = n * (n - 1) // 2
     sizes = {now.sparse or 0, (n + 1) // 2, n, 2 * n}
@@ -218,7 +226,7 @@ def _designs(state: Tournament, goal: DesignGoal) -> Mapping[str, PairDesign]:
 
 def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
     """Yield each design on the bank, and on the number of prompts that it needs."""
-    for name, design in _designs(asked.state, goal).items():
+    for name, design in _designs(asked, goal).items():
         planned = asked.pairs(design)
         meets = meetings(pilot.ratings.entrants, planned if design.sparse else planned[:1])
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():

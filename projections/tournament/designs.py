@@ -15,10 +15,12 @@ entrant changes 23 % of the pairs, of which 15 % are its own).
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,6 +52,19 @@ def recorded_design(configuration: str) -> PairDesign:
 def design_of(tournament: Tournament) -> PairDesign:
     """Return the design of the newest opening."""
     return recorded_design(tournament.opening.configuration) if tournament.opening else PairDesign()
+
+
+def without_design(tournament: Tournament) -> Tournament:
+    """Return a tournament where all pairs are to meet, whatever the settings say."""
+    opening = tournament.opening
+    if opening is None or design_of(tournament) == PairDesign():
+        return tournament
+    configured = json.loads(opening.configuration)
+    configured["judging"] |= PairDesign()._asdict()
+    configuration = json.dumps(configured)
+    return replace(
+        tournament, opening=msgspec.structs.replace(opening, configuration=configuration)
+    )
 
 
 def planned_pairs(tournament: Tournament) -> Mapping[PromptId, Sequence[EntrantPair]]:

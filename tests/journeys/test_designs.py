@@ -167,6 +167,17 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(demo: Path) -> Non
     assert [row["n_queries"] for row in on_bank] == [0] * 4
 
 
+def test_verdicts_before_a_design_was_chosen_are_evidence_and_are_not_charged(demo: Path) -> None:
+    """A pilot asks all pairs, and the settings name another design afterwards."""
+    bring_prompts(demo, 30)
+    launch(demo, "run")
+    before = forecast(demo, "--target", "30")
+
+    for design in ('baseline = "base_olmo"', "sparse = 2"):
+        judge_by(demo, design)
+        assert forecast(demo, "--target", "30") == before
+
+
 def test_two_entrants_are_told_apart_on_as_many_prompts_as_their_gap_takes(demo: Path) -> None:
     """In 4 of 5, if the gap is as it was judged."""
     bring_prompts(demo, 30)

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.registry import Event
-from projections.tournament.designs import drawn_pairs, fewest_linking, not_planned, planned_pairs
+from projections.tournament.designs import (
+    drawn_pairs,
+    fewest_linking,
+    not_planned,
+    planned_pairs,
+    without_design,
+)
 from projections.tournament.matches import pairings, planned_responses
 from projections.tournament.state import Tournament
 from tests.support.builders.events import entrant, known, opened, prompt
@@ -178,3 +184,16 @@ def test_a_note_says_what_is_not_planned() -> None:
 def test_before_it_is_opened_no_pair_is_planned() -> None:
     """A ledger may hold responses only."""
     assert (planned_pairs(known()), not_planned(known())) == ({}, ())
+    assert without_design(known()) == known()
+
+
+@pytest.mark.parametrize("judging", ['{"baseline": "kim"}', '{"sparse": 2, "other": 1}', "{}"])
+def test_without_a_design_all_pairs_meet(judging: str) -> None:
+    """So what was judged before a design was chosen still counts as evidence."""
+    opening, *registered = opened(entrants=FOUR)
+    tournament = known(with_judging(opening, judging), *registered)
+
+    whole = without_design(tournament)
+
+    assert {len(pairs) for pairs in planned_pairs(whole).values()} == {6}
+    assert whole.roster == tournament.roster
