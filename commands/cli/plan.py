@@ -120,6 +120,7 @@ def judge(
         float | None,
         typer.Option(
             min=1.0,
+            callback=options.finite,
             metavar="ELO",
             help="Compare designs instead: which brings the mean half of a rating's 95 % interval"
             " to so many points.",

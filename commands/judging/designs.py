@@ -79,6 +79,11 @@ def forecast_designs(
         asked = _Asked(evidence, prompts, judge, pricing, rules, rubric, battles, design_of(state))
         if asked.pilot is None:
             notes.append(f"{rubric.dimension}: no forecast: {asked.why_no_forecast}")
+        elif goal.separate and not _gap(asked.pilot.ratings, goal.separate).lead:
+            notes.append(
+                f"{rubric.dimension}: no forecast: {joined_names(goal.separate)} are rated equal so"
+                " far, and no number of prompts tells equals apart"
+            )
         else:
             rows += _marked([*_rows(asked, asked.pilot, goal)])
             notes += _notes(asked, asked.pilot)
@@ -231,7 +236,8 @@ def _rows(asked: _Asked, pilot: Pilot, goal: DesignGoal) -> Iterator[DesignRow]:
         meets = meetings(pilot.ratings.entrants, planned if design.sparse else planned[:1])
         if pilot.shared is None and (meets.sum(axis=2) > 1).any():
             continue  # what pairs share that have an entrant in common is not known
-        for n_prompts in sorted({len(planned), _needed(pilot, meets, goal)}):
+        needed = max(asked.n_judged, _needed(pilot, meets, goal))  # what is judged stays judged
+        for n_prompts in sorted({len(planned), needed}):
             found = pilot.projected(meets, n_prompts)
             n_queries = asked.n_queries(planned, n_prompts)
             widths = half_widths(found)
@@ -259,9 +265,8 @@ def _needed(pilot: Pilot, meets: NDArray[np.bool_], goal: DesignGoal) -> int:
         needed.append(pilot.needed(meets, goal.target))
     if goal.separate is not None:
         gap = _gap(pilot.projected(meets, pilot.n_prompts), goal.separate)
-        if gap.lead:
-            reach = gap.reach + SURE * gap.error
-            needed.append(prompts_needed(pilot.n_prompts, reach, gap.lead))
+        reach = gap.reach + SURE * gap.error
+        needed.append(prompts_needed(pilot.n_prompts, reach, gap.lead))
     return max(needed)
 
 

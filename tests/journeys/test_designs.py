@@ -165,6 +165,7 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(demo: Path) -> Non
     assert all((row["half_width"] <= 30.3) == (row in enough) for row in rows)
     on_bank = [row for row in rows if row["n_prompts"] == 30]
     assert [row["n_queries"] for row in on_bank] == [0] * 4
+    assert {row["n_prompts"] for row in forecast(demo, "--target", "900")} == {30}  # not fewer
 
 
 def test_verdicts_before_a_design_was_chosen_are_evidence_and_are_not_charged(demo: Path) -> None:
@@ -192,6 +193,32 @@ def test_two_entrants_are_told_apart_on_as_many_prompts_as_their_gap_takes(demo:
     assert len({row["n_prompts"] for row in enough}) > 1
     assert refused.returncode == 2
     assert "did you mean 'security_plus_robustness'" in refused.stderr
+
+
+def test_equals_are_told_apart_on_no_number_of_prompts(demo: Path) -> None:
+    """The same answers under two names have no gap."""
+    bring_prompts(demo, 30)
+    file = demo / "tournament.toml"
+    twin = 'id = "twin"\nloader = "recorded"\nresponses = "answers.csv"\nmodel = "full_poe"'
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("[[rubrics]]", f"[[entrants]]\n{twin}\n\n[[rubrics]]"))
+    launch(demo, "run")
+
+    shown = launch(demo, "plan", "judge", "--separate", "full_poe", "twin")
+
+    assert shown.returncode == 0, shown.stderr
+    assert "full_poe, twin are rated equal so far" in shown.stdout
+    assert "sparse" not in shown.stdout
+
+
+@pytest.mark.parametrize("target", ["nan", "inf", "0"])
+def test_a_target_is_a_number_above_0(demo: Path, target: str) -> None:
+    """No design meets what is not a number, and any meets infinity."""
+    refused = launch(demo, "plan", "judge", "--target", target)
+
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    assert "--target" in refused.stderr
 
 
 def test_without_verdicts_a_pilot_has_its_price(demo: Path) -> None:

@@ -194,18 +194,18 @@ Output: TypeAlias = Annotated[
 ]
 
 
-def _amount(usd: float | None) -> float | None:
+def finite(number: float | None) -> float | None:
     """Refuse NaN and infinity: as a cap, NaN would stop nothing."""
-    if usd is not None and not isfinite(usd):
-        raise typer.BadParameter(f"{usd} is not an amount of dollars.")
-    return usd
+    if number is not None and not isfinite(number):
+        raise typer.BadParameter(f"{number} is not a finite number.")
+    return number
 
 
 MaxUsd: TypeAlias = Annotated[
     float | None,
     typer.Option(
         min=0,
-        callback=_amount,
+        callback=finite,
         help="Dollar cap, including what this tournament has already spent.",
     ),
 ]
