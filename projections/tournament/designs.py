@@ -149,20 +149,19 @@ def drawn_pairs(
     n_before = np.zeros((n_pairs, len(names)))  # games on earlier prompts, by the pairs up to each
     drawn = []
     for text in texts:
-        n_here = np.zeros(len(names))
         numbers = _numbers(names, text, seed)
         cost = (numbers[a] ^ numbers[b]) / 2.0**64
+        earlier = pull * (n_before - n_before.min(axis=1, keepdims=True))
+        n_here = np.zeros(len(names))
         chosen: list[int] = []
-        games = np.zeros_like(n_before)
-        for place, row in enumerate(n_before):
-            played = pull * (row - row.min()) + _FIRST * n_here
-            total = cost + played[a] + played[b]
-            total[chosen] = np.inf
-            pair = int(total.argmin())
+        for place, row in enumerate(earlier):
+            played = row + _FIRST * n_here
+            pair = int((cost + played[a] + played[b]).argmin())
+            cost[pair] = np.inf
             chosen.append(pair)
-            n_here[[a[pair], b[pair]]] += 1
-            games[place] = n_here
-        n_before += games
+            n_here[a[pair]] += 1
+            n_here[b[pair]] += 1
+            n_before[place] += n_here
         drawn.append(tuple((int(a[pair]), int(b[pair])) for pair in sorted(chosen)))
     return tuple(drawn)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ledger.events.registration import Entrant, TournamentOpened
 from ledger.events.registry import Event
+from ledger.identity import digest_of
 from projections.tournament.designs import (
     drawn_pairs,
     fewest_linking,
@@ -84,6 +85,18 @@ def test_a_further_entrant_takes_the_place_of_few_others(n: int, most: float) ->
     after = drawn_pairs(names(n + 1), texts(), 4, 0)
 
     assert 2 / (n + 1) <= n_new(before, after) / (4 * N_PROMPTS) < most
+
+
+def test_a_draw_stays_as_it_is() -> None:
+    """Other pairs would be owed anew in every tournament that has a sparse design."""
+    assert drawn_pairs(names(6), texts(4), 3, 0) == (
+        ((0, 2), (1, 3), (4, 5)),
+        ((0, 1), (2, 4), (3, 5)),
+        ((0, 2), (1, 3), (4, 5)),
+        ((0, 5), (1, 4), (2, 3)),
+    )
+    many = drawn_pairs(names(12), texts(), 10, 7)
+    assert digest_of([[[*pair] for pair in pairs] for pairs in many])[:16] == "fb18e0691c7dacb7"
 
 
 def test_another_seed_draws_other_pairs() -> None:
