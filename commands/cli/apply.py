@@ -28,7 +28,7 @@ from commands.judging.session import (
     require_none_in_flight,
 )
 from commands.judging.unreadable import tell_unreadable, tell_without_gold
-from commands.runs.register import selected_prompts
+from commands.runs.register import prompts_to_judge
 from commands.spending.offer import SpendingOptions
 from commands.spending.pricing import price_book
 from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
@@ -79,7 +79,7 @@ def generate(
     """
     reasons = _named(retry, _RESPONSE_FAILURES)
     place = workspace(config, ledger)
-    prompts = selected_prompts(place.opening.bank, place.settings, mode)
+    prompts = prompts_to_judge(place.opening, place.settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     backends = backends_on(engine, place.settings, place.folder, say)
     book = price_book(place.settings, place.folder)
@@ -119,7 +119,7 @@ def judge(
     reasons = failure_reasons(retry)
     place = workspace(config, ledger, provider=provider)
     settings, folder = place.settings, place.folder
-    prompts = selected_prompts(place.opening.bank, settings, mode)
+    prompts = prompts_to_judge(place.opening, settings, mode)
     spending = SpendingOptions(agreed=yes, max_usd=max_usd, limit=limit)
     how = JudgingOptions(mode, judge, waits=not no_wait, retry=reasons, spending=spending)
     with place.recorder(say) as recorder, console() as talk:

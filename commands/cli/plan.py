@@ -39,7 +39,7 @@ from commands.judging.scoring import MissingScores, missing_scores
 from commands.judging.session import JudgingOptions, asking_rules, chosen_judge
 from commands.judging.unreadable import tell_without_gold
 from commands.reading.resolve import unknown
-from commands.runs.register import selected_prompts
+from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
 from commands.settings.reader import read_settings
 from commands.spending.endpoints import Request, endpoint_costs
@@ -86,7 +86,7 @@ def generate(
     writer = Writer(output_format, as_json)
     place = workspace(config, ledger)
     state = _rehearsed(place)
-    prompts = selected_prompts(place.opening.bank, place.settings, mode)
+    prompts = prompts_to_judge(place.opening, place.settings, mode)
     rows = count_missing_responses(state, prompts)
     missing = missing_responses(state, prompts)
     requests = [Request(cell.entrant, cell.text) for cell in responses_to_come(state, prompts)]
@@ -146,7 +146,7 @@ def judge(
     """
     writer = Writer(output_format, as_json)
     place = workspace(config, ledger)
-    prompts = selected_prompts(place.opening.bank, place.settings, mode)
+    prompts = prompts_to_judge(place.opening, place.settings, mode)
     settings, folder = place.settings, place.folder
     # answers in files cost nothing, so what is asked about them is known already
     state = with_recorded_answers(

@@ -32,6 +32,24 @@ class OpenTournament:
             event.prompt for event in events if isinstance(event, registration.PromptRegistered)
         )
 
+    @property
+    def roster(self) -> tuple[registration.Entrant, ...]:
+        """The entrants to register, in order."""
+        events = self.registrations
+        return tuple(
+            event.entrant for event in events if isinstance(event, registration.EntrantRegistered)
+        )
+
+    @property
+    def dimensions(self) -> tuple[registration.Rubric, ...]:
+        """The rubrics that pairs are judged by; others score evaluations."""
+        return tuple(
+            event.rubric
+            for event in self.registrations
+            if isinstance(event, registration.RubricRegistered)
+            and event.reference in self.opening.rubrics
+        )
+
 
 @dataclass(frozen=True)
 class RecordResponse:

@@ -49,8 +49,13 @@ from ledger.identity import (
     canonical_json,
     digest_of_bytes,
 )
-from projections.tournament.designs import fewest_linking
-from projections.tournament.matches import pilot_prompts, pilot_size, proportional_strata
+from projections.tournament.designs import fewest_linking, is_linked
+from projections.tournament.matches import (
+    is_eligible,
+    pilot_prompts,
+    pilot_size,
+    proportional_strata,
+)
 
 Named = TypeVar("Named")
 Read = TypeVar("Read")
@@ -88,7 +93,6 @@ def opening_of(
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
         raise ConfigurationError(faults)
-    _check_links(settings, entrants, banks[0])
     registrations = _registrations(banks[0], (*rubrics, *scoring), entrants, panels[0])
     configuration = canonical_json(settings.model_dump(mode="json"))
     opening = TournamentOpened(
@@ -107,18 +111,6 @@ def opening_of(
         versions=tuple(versions),
     )
     return OpenTournament(opening, registrations)
-
-
-def _check_links(settings: Settings, roster: Sequence[Entrant], bank: Sequence[Prompt]) -> None:
-    """Refuse a sparse design that leaves entrants which no chain of pairs leads to."""
-    sparse = settings.judging.sparse
-    if sparse and sparse < (fewest := fewest_linking(roster, bank, settings.generation.seed)):
-        fault = (
-            f"[judging] sparse = {sparse} does not link all {len(roster)} entrants on"
-            f" {counted(len(bank), 'prompt')}, so their ratings would not compare; set it to"
-            f" {fewest} or more"
-        )
-        raise ConfigurationError([fault])
 
 
 def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
@@ -214,6 +206,39 @@ def _references(
     registrations: Iterable[Registration], kind: type[Registered]
 ) -> tuple[Reference, ...]:
     return tuple(event.reference for event in registrations if isinstance(event, kind))
+
+
+def prompts_to_judge(
+    opening: OpenTournament, settings: Settings, mode: Mode
+) -> tuple[PromptId, ...]:
+    """Return a mode's prompts, where the design links all entrants on them.
+
+    Raises:
+        ConfigurationError: The pilot draws more prompts than the bank has, or no chain of pairs
+            leads from some entrant to another: their ratings would not compare.
+    """
+    bank, roster, seed = opening.bank, opening.roster, settings.generation.seed
+    selected, sparse = selected_prompts(bank, settings, mode), settings.judging.sparse
+    if sparse is None:
+        return selected
+    chosen = frozenset(selected)
+    faults = []
+    for rubric in opening.dimensions:
+        judged = {
+            prompt.prompt_id
+            for prompt in bank
+            if prompt.prompt_id in chosen and is_eligible(rubric, prompt)
+        }
+        if judged and not is_linked(roster, bank, sparse, seed, judged):
+            fewest = fewest_linking(roster, bank, seed, judged)
+            faults.append(
+                f"[judging] sparse = {sparse} does not link all {len(roster)} entrants on"
+                f" {counted(len(judged), 'prompt')} of {rubric.dimension}, so their ratings would"
+                f" not compare; set it to {fewest} or more, or judge more prompts"
+            )
+    if faults:
+        raise ConfigurationError(faults)
+    return selected
 
 
 def selected_prompts(

@@ -21,7 +21,7 @@ from commands.judging.panel import require_key, section_of
 from commands.ports import Backends, Console
 from commands.report.page import report_of_run
 from commands.runs.doctor import require_servers
-from commands.runs.register import selected_prompts
+from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, entrant_servers, server_of_judge
@@ -189,7 +189,7 @@ def run_tournament(
         WorkInFlight: Queries are in a batch that this run does not receive.
     """
     settings, folder = workspace.settings, workspace.folder
-    prompts = selected_prompts(workspace.opening.bank, settings, options.mode)
+    prompts = prompts_to_judge(workspace.opening, settings, options.mode)
     recorder.record(workspace.opening)
     book = price_book(settings, folder)
     plan = partial(session.plan_judging, recorder, settings, folder, prompts, console=console)

@@ -14,7 +14,7 @@ entrant changes 23 % of the pairs, of which 15 % are its own).
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import combinations
@@ -97,20 +97,37 @@ def not_planned(tournament: Tournament) -> tuple[str, ...]:
     return () if baseline is None else (f"baseline: only pairs with {baseline} are planned",)
 
 
-def fewest_linking(roster: Sequence[Entrant], bank: Sequence[Prompt], seed: int) -> int:
-    """Return the fewest pairs on each prompt of a bank that link all entrants of a roster."""
+def fewest_linking(
+    roster: Sequence[Entrant], bank: Sequence[Prompt], seed: int, chosen: Collection[PromptId]
+) -> int:
+    """Return the fewest pairs a prompt that link all entrants on some prompts of a bank."""
     sizes = range(1, len(roster) * (len(roster) - 1) // 2 + 1)
-    return next(n for n in sizes if _is_linked(len(roster), _drawn(roster, bank, n, seed)))
+    return next(n for n in sizes if is_linked(roster, bank, n, seed, chosen))
 
 
-def _is_linked(n_entrants: int, drawn: Iterable[Iterable[_Places]]) -> bool:
-    """Say whether a chain of pairs leads from the first entrant to each other one."""
-    pairs = {pair for pairs in drawn for pair in pairs}
+def is_linked(
+    roster: Sequence[Entrant],
+    bank: Sequence[Prompt],
+    n_pairs: int,
+    seed: int,
+    chosen: Collection[PromptId],
+) -> bool:
+    """Say whether a chain of drawn pairs leads from the first entrant to each other one.
+
+    Args:
+        roster: All entrants.
+        bank: All prompts: those before have a say in which pairs are drawn.
+        n_pairs: On each prompt.
+        seed: Of the draw.
+        chosen: The prompts that are judged.
+    """
+    drawn = zip(bank, _drawn(roster, bank, n_pairs, seed), strict=True)
+    pairs = {pair for prompt, pairs in drawn if prompt.prompt_id in chosen for pair in pairs}
     reached, last = {0}, 0
     while last < len(reached):
         last = len(reached)
         reached |= {place for pair in pairs if not reached.isdisjoint(pair) for place in pair}
-    return len(reached) == n_entrants
+    return len(reached) == len(roster)
 
 
 def _drawn(

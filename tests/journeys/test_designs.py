@@ -134,6 +134,25 @@ def test_too_few_pairs_to_link_all_entrants_are_refused(demo: Path) -> None:
     assert "set it to 3 or more" in refused.stderr
 
 
+def test_entrants_are_linked_on_the_prompts_that_are_judged(demo: Path) -> None:
+    """A pilot of two prompts, or gold answers to two, leave some unrated whatever the bank has."""
+    judge_by(demo, "sparse = 1")
+    assert launch(demo, "plan", "judge").returncode == 0
+
+    pilot = launch(demo, "run", "--mode", "pilot")
+    bank = demo / "bank.jsonl"
+    prompts = [json.loads(line) for line in bank.read_text(encoding="utf-8").splitlines()]
+    for prompt in prompts[2:]:
+        prompt.pop("gold_answer")
+    bank.write_text("".join(f"{json.dumps(prompt)}\n" for prompt in prompts), encoding="utf-8")
+    headline = launch(demo, "apply", "generate")
+
+    for refused in (pilot, headline):
+        assert refused.returncode == 2
+        assert "does not link all 4 entrants on 2 prompts of factuality" in refused.stderr
+    assert not (demo / "tournament.db").exists()
+
+
 def forecast(folder: Path, *words: str) -> list[dict[str, Any]]:
     """Return the designs that are compared."""
     shown = launch(folder, "plan", "judge", *words, "--json")

@@ -178,11 +178,13 @@ def test_recorded_answers_keep_their_pairs_as_their_file_grows() -> None:
 
 
 @pytest.mark.parametrize(("n_prompts", "fewest"), [(1, 3), (2, 3), (12, 1)])
-def test_it_is_known_how_many_pairs_link_all(n_prompts: int, fewest: int) -> None:
+@pytest.mark.parametrize("n_others", [0, 20])
+def test_it_is_known_how_many_pairs_link_all(n_prompts: int, fewest: int, n_others: int) -> None:
     """Ratings of entrants compare only where a chain of pairs leads from one to the other."""
-    tournament = sparse(1, FOUR, n_prompts)
+    tournament = sparse(1, FOUR, n_prompts + n_others)
+    judged = [prompt.prompt_id for prompt in tournament.bank[:n_prompts]]
 
-    assert fewest_linking(tournament.roster, tournament.bank, 0) == fewest
+    assert fewest_linking(tournament.roster, tournament.bank, 0, judged) == fewest
 
 
 def test_a_note_says_what_is_not_planned() -> None:
