@@ -44,6 +44,7 @@ from projections.verdicts.queries import JudgeQuery
 _POWER: Final = 0.8  # chance that is enough
 _ROUNDING: Final = 0.01  # of what was asked for: it is met on a whole number of prompts
 _N_ORDERS: Final = 2
+_TIE: Final = 0.5
 
 
 class DesignGoal(NamedTuple):
@@ -87,6 +88,8 @@ def forecast_designs(
         else:
             rows += _marked([*_rows(asked, asked.pilot, goal)])
             notes += _notes(asked, asked.pilot)
+    if rows and any(entrant.loader == "endpoint" for entrant in state.roster):
+        notes.append("answers of the entrants are not counted")
     return DesignForecast(tuple(rows), tuple(notes))
 
 
@@ -140,6 +143,8 @@ class _Asked:
     def why_no_forecast(self) -> str:
         """Why nothing can be forecast, and what would help."""
         if self.n_judged >= FEWEST_PROMPTS:
+            if (self.battles.score == _TIE).all():
+                return "all verdicts agree: each is a tie, so no rating has an interval"
             sure = {row.entrant for row in self.ratings.rows() if row.low is not None}
             unsure = [name for name in self.ids if name not in sure] or self.ids
             return f"no interval yet of {joined_names(unsure)}; judge more prompts"
@@ -306,6 +311,6 @@ def _notes(asked: _Asked, pilot: Pilot) -> Iterator[str]:
     yield f"{name}: forecast from verdicts on {asked.n_judged} prompts; {len(asked.bank)} in all"
     if pilot.shared is None:
         yield (
-            f"{name}: only designs whose pairs of a prompt have no entrant in common are forecast,"
-            " as those that were judged; for the others judge more pairs on some prompts"
+            f"{name}: other designs cannot be forecast yet: no entrant met two others on one"
+            " prompt. Judge all pairs on some prompts."
         )

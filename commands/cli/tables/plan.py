@@ -252,8 +252,8 @@ def missing_verdicts_table(
 _HOW_SURE: Final = (
     "±: half of a rating's 95 % interval, the mean of all entrants. In simulations of 4 to 12"
     " entrants it was within 15 % of the forecast in 99 of 100, if a pilot of 20 prompts or more"
-    " asked all pairs; one entrant's in 7 of 10, after 50 prompts in 9 of 10. Of the number of"
-    " prompts up to a quarter may be wrong. Prompts beyond the bank's are yours to add."
+    " asked all pairs; one entrant's in 7 of 10, after 50 prompts in 9 of 10. The number of"
+    " prompts may be off by a quarter. Prompts beyond the bank's are yours to add."
 )
 
 
