@@ -178,10 +178,15 @@ def test_the_cheapest_design_that_is_precise_enough_is_marked(demo: Path) -> Non
         "sparse = 4",
         'baseline = "base_olmo"',
     }
-    enough = [row for row in rows if row["meets"] != "no"]
+    enough = [row for row in rows if row["half_width"] <= 30.3]
     (cheapest,) = [row for row in rows if row["meets"] == "cheapest"]
     assert cheapest["n_queries"] == min(row["n_queries"] for row in enough)
-    assert all((row["half_width"] <= 30.3) == (row in enough) for row in rows)
+    assert [row for row in rows if row["meets"] != "no"] == enough
+    for design in {row["design"] for row in rows}:  # on as many prompts as it takes, and no more
+        widest = max(
+            (row for row in rows if row["design"] == design), key=lambda row: row["n_prompts"]
+        )
+        assert widest["n_prompts"] == 30 or 29.0 <= widest["half_width"] <= 30.3
     on_bank = [row for row in rows if row["n_prompts"] == 30]
     assert [row["n_queries"] for row in on_bank] == [0] * 4
     assert {row["n_prompts"] for row in forecast(demo, "--target", "900")} == {30}  # not fewer
@@ -207,9 +212,13 @@ def test_two_entrants_are_told_apart_on_as_many_prompts_as_their_gap_takes(demo:
     refused = launch(demo, "plan", "judge", "--separate", "full_poe", "security_and_robustness")
 
     assert 'baseline = "security_plus_robustness"' in {row["design"] for row in rows}
-    enough = [row for row in rows if row["meets"] != "no"]
-    assert all(row["power"] >= 0.79 for row in enough)
-    assert len({row["n_prompts"] for row in enough}) > 1
+    found = {(row["design"], row["n_prompts"] > 30): row for row in rows}
+    for design in {row["design"] for row in rows}:
+        on_bank, on_needed = (found.get((design, is_more)) for is_more in (False, True))
+        assert on_needed is None or 0.79 <= on_needed["power"] <= 0.87  # enough, and no more
+        assert on_needed is not None or (on_bank and on_bank["power"] >= 0.79)
+        assert on_bank is None or on_needed is None or on_bank["meets"] == "no"
+    assert len({row["n_prompts"] for row in rows}) > 1
     assert refused.returncode == 2
     assert "did you mean 'security_plus_robustness'" in refused.stderr
 
