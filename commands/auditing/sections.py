@@ -18,7 +18,7 @@ from immutables import Map
 from ledger.events import judging
 from ledger.events.ratings import Publication
 from ledger.events.registry import Event
-from ledger.events.responses import ResponseFailed, ResponseGenerated
+from ledger.events.responses import Followed, ResponseFailed, ResponseGenerated
 from ledger.identity import Digest, Dimension, PromptId, StreamId, digest_of_bytes
 from ledger.recorded import Recorded
 from projections.artifacts.files import rating_files
@@ -68,7 +68,7 @@ class KeyPlaces:
 
 def _keys_in(event: Event) -> Sequence[Digest]:
     match event:
-        case ResponseGenerated(follows=str(earlier)):  # looked for by it where that was redacted
+        case ResponseGenerated(follows=Followed(answer=earlier)):  # where that was redacted
             return event.response_key, earlier
         case ResponseGenerated() | ResponseFailed():
             return (event.response_key,)

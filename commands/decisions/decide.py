@@ -111,7 +111,7 @@ def partial_response(cell: PlannedResponse) -> partial[responses.ResponseGenerat
         prompt_id=cell.prompt.prompt_id,
         seed=cell.seed,
         sample=0,
-        follows=cell.earlier[-1] if cell.earlier else UNSET,
+        follows=cell.follows or UNSET,
     )
 
 

@@ -55,6 +55,15 @@ class Diagnostics(Value, frozen=True, kw_only=True):
     suppressions: tuple[float, ...] = ()  # P of the draft: the lower, the more suppressed
 
 
+class Followed(Value, frozen=True):
+    """What came before an answer in a conversation: found by it where its text was redacted."""
+
+    answer: Digest  # the key of the answer to the question before
+    asked: (
+        Digest  # of the prompt's own turns, up to the question; other prompts may share the answer
+    )
+
+
 class ResponseGenerated(Fact, frozen=True):
     """An entrant answered a prompt."""
 
@@ -74,7 +83,7 @@ class ResponseGenerated(Fact, frozen=True):
     diagnostics: Diagnostics | None = None  # of a Hydra
     imported_from: Digest | None = None  # SHA-256 of the file; None: generated here
     # not stored where there is none:
-    follows: Digest | UnsetType = UNSET  # its answer to the question before, in a conversation
+    follows: Followed | UnsetType = UNSET  # in a conversation: none where it is the first answer
     reasoning: str | UnsetType = UNSET  # what a server gives beside the answer; no judge sees it
     attention: str | UnsetType = UNSET  # its implementation in weights on this machine, as "sdpa"
 

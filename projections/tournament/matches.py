@@ -26,7 +26,7 @@ from ledger.events.registration import (
     Reference,
     Rubric,
 )
-from ledger.events.responses import ResponseGenerated, response_key
+from ledger.events.responses import Followed, ResponseGenerated, response_key
 from ledger.identity import Digest, EntrantId, JudgeId, PromptId, digest_of
 from projections.tournament.designs import design_of, planned_pairs
 from projections.tournament.state import PairNames, QueriesOnRecord, QueryKeys, Tournament
@@ -120,6 +120,14 @@ class PlannedResponse(NamedTuple):
     def keys(self) -> tuple[Digest, ...]:
         """The keys of the entrant's answers to a conversation's questions, this one the last."""
         return (*self.earlier, self.response_key)
+
+    @property
+    def follows(self) -> Followed | None:
+        """The answer that it follows, and what the prompt has asked; None of a first answer."""
+        if not self.earlier:
+            return None
+        unanswered = asked_so_far(self.prompt.turns, ("",) * len(self.earlier))
+        return Followed(answer=self.earlier[-1], asked=digest_of(unanswered))
 
     @property
     def is_last(self) -> bool:
@@ -231,17 +239,22 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
         asked = asked_so_far(prompt.turns, answers)
         is_redacted = is_redacted or found in tournament.redactions
         # the key follows from the answers' texts; where one is gone, the next names the one before
-        key = _following(tournament, found.response_key) if is_redacted else key_of(asked)
+        following = PlannedResponse(entrant, prompt, seed, cell.response_key, asked, cell.keys)
+        key = _recorded_key(tournament, following) if is_redacted else key_of(asked)
         if key is None:
             break
-        cell = PlannedResponse(entrant, prompt, seed, key, asked, cell.keys)
+        cell = following._replace(response_key=key)
     return cell
 
 
-def _following(tournament: Tournament, response_key: Digest) -> Digest | None:
-    """Return the key of the response to the question after, in a conversation."""
+def _recorded_key(tournament: Tournament, cell: PlannedResponse) -> Digest | None:
+    """Return the key of the response that follows the same answers to the same questions.
+
+    Of several, as of ledgers that were merged, it is the same one in each process.
+    """
+    follows = cell.follows
     responses = tournament.responses.values()
-    return next((each.response_key for each in responses if each.follows == response_key), None)
+    return min((each.response_key for each in responses if each.follows == follows), default=None)
 
 
 def shown_response(tournament: Tournament, cell: PlannedResponse) -> ResponseGenerated | None:

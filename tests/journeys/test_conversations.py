@@ -189,7 +189,7 @@ def test_whatever_is_killed_no_question_is_answered_twice(
         events = [recorded.event for recorded in ledger.read()]
     responses = [each for each in events if isinstance(each, ResponseGenerated)]
     assert len({each.response_key for each in responses}) == len(responses) == 3 * N_REQUESTS
-    followed = {each.follows for each in responses if each.follows}
+    followed = {each.follows.answer for each in responses if each.follows}
     said = {each.text for each in responses if each.response_key in followed}
     asked = [turns for name in ENTRANTS for turns in map(turns_of, servers[name].traffic.asked)]
     sent = {turns[1][1] for turns in asked if turns[-1] == ("user", "Make it rhyme.")}

@@ -56,8 +56,10 @@ def answered_up_to(n_answers: int, *, stream: StreamId = STREAM) -> tuple[Event,
     return events
 
 
-def _answer(state: Tournament, name: str, number: int) -> ResponseGenerated:
-    cell = planned_response(state, entrant(name), talk())
+def _answer(
+    state: Tournament, name: str, number: int, asked: Prompt | None = None
+) -> ResponseGenerated:
+    cell = planned_response(state, entrant(name), asked or talk())
     return ResponseGenerated(
         response_key=cell.response_key,
         entrant_id=cell.entrant.entrant_id,
@@ -69,7 +71,7 @@ def _answer(state: Tournament, name: str, number: int) -> ResponseGenerated:
         n_prompt_tokens=3,
         n_generated_tokens=3,
         elapsed_s=0.1,
-        follows=cell.earlier[-1] if cell.earlier else msgspec.UNSET,
+        follows=cell.follows or msgspec.UNSET,
     )
 
 
@@ -175,6 +177,25 @@ def test_a_redacted_answer_is_not_asked_again_nor_what_follows_it(n_th: int) -> 
     assert missing_responses(state, everything(state)) == ()
     [pairing] = planned_pairings(state)
     assert match_of(state, pairing, judge()) is None
+
+
+def test_a_redacted_answer_that_prompts_share_is_followed_by_the_answers_of_each() -> None:
+    """What follows one answer is told apart by what was asked, in whatever order it is found."""
+    others = [talk((*TALK[:2], ("user", f"Else {n}?")), f"other {n}") for n in range(8)]
+    events: tuple[Event, ...] = opened(prompts=[talk(), *others])
+    events = (*events, _answer(known(*events), "base", 1))
+    state = known(*events)
+    events = (*events, *(_answer(state, "base", 10 + n, each) for n, each in enumerate(others)))
+    with Ledger.in_memory() as ledger:
+        ledger.append(STREAM, events)
+        [position] = [each.position for each in ledger.read() if _says(each, "base 1")]
+        ledger.redact(position, "it names somebody")
+        state = fold(tournament_of(STREAM), ledger.read())
+    whole = known(*events)
+
+    for each in others:
+        keys = planned_response(whole, entrant("base"), each).keys
+        assert planned_response(state, entrant("base"), each).keys == keys
 
 
 def test_a_redacted_answer_ends_a_conversation_that_has_no_next() -> None:

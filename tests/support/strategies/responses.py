@@ -12,7 +12,7 @@ from ledger.events.requests import (
     RequestsSubmitted,
     ServerFacts,
 )
-from ledger.events.responses import Diagnostics, ResponseFailed, ResponseGenerated
+from ledger.events.responses import Diagnostics, Followed, ResponseFailed, ResponseGenerated
 from tests.support.strategies.values import (
     COUNTS,
     DOLLARS,
@@ -42,6 +42,7 @@ def response_generated() -> SearchStrategy[ResponseGenerated]:
         p_correct=st.none() | st.floats(min_value=0, max_value=1),
         diagnostics=st.none() | diagnostics(),
         imported_from=st.none() | digests(),
+        follows=st.just(UNSET) | built(Followed, answer=digests(), asked=digests()),
         reasoning=st.just(UNSET) | TEXTS,
         attention=st.just(UNSET) | TEXTS,
     )
