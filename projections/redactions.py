@@ -8,7 +8,6 @@ the queries that were sent.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final, NamedTuple, Self, TypeAlias
 
 from immutables import Map
@@ -21,7 +20,7 @@ from ledger.events.judging import (
     PairReconciled,
     VerdictReceived,
 )
-from ledger.events.responses import ResponseGenerated
+from ledger.events.responses import Followed, ResponseGenerated
 from ledger.events.values import REDACTED
 from ledger.identity import Digest, Dimension, EntrantId, JudgeId, PromptId
 from ledger.recorded import Recorded
@@ -62,7 +61,10 @@ class Redactions:
     positions: tuple[int, ...] = ()
     replies: frozenset[Digest] = frozenset()  # by query key
     responses: Map[Digest, ResponseGenerated] = Map()
-    # of the prompts of these responses:
+    # these and what follows them in conversations; several prompts may share an answer:
+    concerned: frozenset[Digest] = frozenset()  # by response key
+    prompts: frozenset[PromptId] = frozenset()
+    # of these prompts:
     asked: Map[Digest, Responses] = Map()  # by query key
     outcomes: Map[PairKey, Outcome] = Map()
 
@@ -71,11 +73,15 @@ class Redactions:
         match event := recorded.event:
             case ResponseGenerated() if recorded.redacted:
                 responses = self.responses.set(event.response_key, event)
-                return replace(self, responses=responses, positions=self._with(recorded))
-            case JudgeQuerySubmitted() if event.prompt_id in self._prompts:
+                known = replace(self, responses=responses, positions=self._with(recorded))
+                return known._concerning(event)
+            case ResponseGenerated(follows=Followed(answer=answer)) if answer in self.concerned:
+                return self._concerning(event)
+            case JudgeQuerySubmitted() if self._is_about(event):
                 of = Responses(event.response_a, event.response_b)
-                return replace(self, asked=self.asked.set(event.query_key, of))
-            case PairReconciled() if event.prompt_id in self._prompts:
+                prompts = self.prompts | {event.prompt_id}
+                return replace(self, asked=self.asked.set(event.query_key, of), prompts=prompts)
+            case PairReconciled() if event.prompt_id in self.prompts or event.forward in self.asked:
                 outcomes = self.outcomes.set(event.natural_key, event.outcome)
                 return replace(self, outcomes=outcomes)
             case VerdictReceived() | JudgeQueryFailed() if recorded.redacted:
@@ -107,9 +113,13 @@ class Redactions:
                 return OutcomeOnRecord(key, outcome)
         return None
 
-    @cached_property
-    def _prompts(self) -> frozenset[PromptId]:
-        return frozenset(each.prompt_id for each in self.responses.values())
+    def _concerning(self, response: ResponseGenerated) -> Self:
+        concerned = self.concerned | {response.response_key}
+        return replace(self, concerned=concerned, prompts=self.prompts | {response.prompt_id})
+
+    def _is_about(self, query: JudgeQuerySubmitted) -> bool:
+        is_of_prompt = query.prompt_id in self.prompts
+        return is_of_prompt or not self.concerned.isdisjoint((query.response_a, query.response_b))
 
     def _with(self, recorded: Recorded) -> tuple[int, ...]:
         return (*self.positions, recorded.position)

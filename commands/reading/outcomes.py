@@ -45,7 +45,8 @@ _RESULTS: Final = _names(ResponseGenerated, judging.VerdictReceived)  # of use t
 _FAILED: Final = _names(judging.JudgeQueryFailed)
 _VERDICT: Final = type_name(judging.VerdictReceived)
 _BATCHES: Final = _names(judging.BatchFact)
-_RATING: Final = _SETTLING | _names(judging.JudgeQuerySubmitted, judging.JudgeQueryReopened)
+_SENT: Final = _names(judging.JudgeQuerySubmitted)
+_RATING: Final = _SETTLING | _SENT | _names(judging.JudgeQueryReopened)
 """With results, what a tournament records that can change a rating."""
 
 
@@ -61,7 +62,8 @@ def tournament_with_outcomes(ledger: Ledger, stream: StreamId, until: int | None
     """
     last = ledger.head.position if until is None else until
     is_upset = _is_upset(ledger)
-    types = _SETTLING if is_upset else _SETTLING - _OUTCOMES
+    # where a response was redacted, its outcomes are found by the queries that were sent
+    types = _SETTLING | _SENT if is_upset else _SETTLING - _OUTCOMES
     own = fold(tournament_of(stream), ledger.read(stream=stream, types=types, until=last))
     if not is_upset:
         own = replace(own, outcomes=_outcomes(ledger, stream, last))

@@ -197,10 +197,20 @@ def test_whatever_is_killed_no_question_is_answered_twice(
     assert len(said) == 3 * N_TALKS
 
 
+SHARED: Sequence[Mapping[str, object]] = [  # also a beginning of another, and one twice
+    {"prompt_id": "short", "turns": ["Write a verse on 0.", "Shorter?"]},
+    *({"prompt_id": f"s{n}", "turns": ["Write a verse on 0.", f"And {n}?"]} for n in range(3)),
+    {"prompt_id": "long", "turns": ["Write a verse on 0.", "Shorter?", "Longer?"]},
+    {"prompt_id": "again", "turns": ["Write a verse on 0.", "Shorter?"]},
+]
+
+
+@pytest.mark.parametrize("others", [(), SHARED])
 def test_a_dialogue_whose_first_answer_was_redacted_is_not_asked_again(
-    folder: Path, servers: Mapping[str, FakeOpenAI]
+    folder: Path, servers: Mapping[str, FakeOpenAI], others: Sequence[Mapping[str, object]]
 ) -> None:
-    """Its outcomes stay, and everything is verified and replayed."""
+    """Its outcomes stay, of all prompts that share it, and everything is verified and replayed."""
+    lay_out(folder, servers, [*TALKS, *OTHERS, *others])
     done(folder, "run", "--yes")
     before = done(folder, "project", "bt", "--json").stdout
     with Ledger.read_only(folder / "tournament.db") as ledger:
