@@ -73,8 +73,8 @@ class Redactions:
         match event := recorded.event:
             case ResponseGenerated() if recorded.redacted:
                 responses = self.responses.set(event.response_key, event)
-                known = replace(self, responses=responses, positions=self._with(recorded))
-                return known._concerning(event)
+                positions = self._with(recorded)
+                return replace(self._concerning(event), responses=responses, positions=positions)
             case ResponseGenerated(follows=Followed(answer=answer)) if answer in self.concerned:
                 return self._concerning(event)
             case JudgeQuerySubmitted() if self._is_about(event):
