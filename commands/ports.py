@@ -15,7 +15,7 @@ from ledger.events.money import Usage
 from ledger.events.registration import Entrant, JudgeSettings
 from ledger.events.requests import Charge, ParameterRefused, ServerFacts
 from ledger.events.responses import Diagnostics, FinishReason, ResponseFailureReason
-from ledger.identity import Digest, EntrantId
+from ledger.identity import Digest, EntrantId, PromptId
 from projections.verdicts.queries import JudgeQuery
 
 
@@ -43,6 +43,7 @@ class GenerationTask:
     seed: int
     options: GenerationOptions = GenerationOptions()
     messages: Messages = ()  # of a chat, in place of the system prompt and the prompt's text
+    prompt_id: PromptId | None = None  # of use to recorded answers alone
 
 
 @dataclass(frozen=True)

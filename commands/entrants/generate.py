@@ -110,7 +110,13 @@ def _task(cell: PlannedResponse) -> ports.GenerationTask:
     entrant = cell.entrant
     messages = conversation_messages(entrant.chosen, cell.asked) if cell.asked else ()
     return ports.GenerationTask(
-        cell.response_key, entrant, cell.text, cell.seed, options_of(entrant), messages
+        cell.response_key,
+        entrant,
+        cell.text,
+        cell.seed,
+        options_of(entrant),
+        messages,
+        cell.prompt.prompt_id,
     )
 
 

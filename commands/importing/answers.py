@@ -17,7 +17,7 @@ from commands.ports import GeneratedText, GenerationFailure, GenerationTask
 from commands.settings.sections import RecordedSection
 from ledger.events.conversations import Messages, asked_so_far, n_answers, turns_in
 from ledger.events.registration import Entrant, Prompt
-from ledger.identity import Digest, EntrantId, digest_of, digest_of_bytes
+from ledger.identity import Digest, EntrantId, PromptId, digest_of, digest_of_bytes
 from projections.tournament.estimate import BYTES_PER_TOKEN, n_bytes
 
 Asked: TypeAlias = str | Messages
@@ -26,7 +26,8 @@ Asked: TypeAlias = str | Messages
 class RecordedAnswers(NamedTuple):
     """The answers of a file to the bank's prompts, by what is asked.
 
-    That is a prompt's text, or a conversation up to a question, answers of the file included.
+    That is a prompt's text, or a conversation up to a question, answers of the file included: of
+    several questions one behind the prompt's id, as other prompts may begin with the same.
     """
 
     by_prompt: Mapping[Asked, AnswerRow]
@@ -53,7 +54,14 @@ class RecordedAnswers(NamedTuple):
 
 
 def _asked(prompt: Prompt, answers: tuple[str, ...]) -> Asked:
-    return asked_so_far(prompt.turns, answers) if prompt.turns else prompt.text
+    if not prompt.turns:
+        return prompt.text
+    asked = asked_so_far(prompt.turns, answers)
+    return _of_prompt(prompt.prompt_id, asked) if n_answers(prompt.turns) > 1 else asked
+
+
+def _of_prompt(prompt_id: PromptId | None, asked: Messages) -> Messages:
+    return (("prompt", prompt_id or ""), *asked)
 
 
 class _FoundAnswer(NamedTuple):
@@ -232,7 +240,10 @@ class RecordedGenerator:
 
 
 def _result(task: GenerationTask, answers: RecordedAnswers) -> GeneratedText | GenerationFailure:
-    row = answers.by_prompt.get(task.messages or task.prompt_text)
+    row = answers.by_prompt.get(
+        _of_prompt(task.prompt_id, task.messages),
+        answers.by_prompt.get(task.messages or task.prompt_text),
+    )
     if row is None or row.text is None:
         why = f"{answers.file.name} has no answer to this prompt"
         return GenerationFailure(task.response_key, "not_recorded", why)

@@ -225,9 +225,10 @@ def planned_response(tournament: Tournament, entrant: Entrant, prompt: Prompt) -
     """
     base = tournament.opening.generation_seed if tournament.opening else 0
     seed = prompt_seed(prompt.prompt_id, base=base)
-    key_of = partial(
-        _response_key, entrant.digest, seed=seed if entrant.is_seeded else None, sample=0
-    )
+    # on record is what was said in this conversation, which another may have begun otherwise
+    is_one_of_several = entrant.loader == "recorded" and n_answers(prompt.turns) > 1
+    is_seeded = entrant.is_seeded or is_one_of_several
+    key_of = partial(_response_key, entrant.digest, seed=seed if is_seeded else None, sample=0)
     if not prompt.turns:
         return PlannedResponse(entrant, prompt, seed, key_of(prompt.text))
     asked = asked_so_far(prompt.turns, ())

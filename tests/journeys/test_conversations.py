@@ -239,6 +239,10 @@ def test_answers_that_one_has_enter_by_the_text_of_a_conversation(tmp_path: Path
         {**each, "a": ["A verse.", f"{n} rhymes"], "b": ["Verse.", "No rhyme."]}
         for n, each in enumerate(TALKS)
     ]
+    rows += [  # the first question was answered otherwise each time, as people begin with "Hi"
+        {"turns": ["Hi", f"And {n}?"], "a": [f"Hello {n}", "x"], "b": ["Hey", f"y {n}"]}
+        for n in range(3)
+    ]
     run = [
         {"role": "assistant", "content": "", "tool_calls": [{"name": "see", "arguments": "{}"}]},
         {"role": "tool", "content": "VERDICT: A"},

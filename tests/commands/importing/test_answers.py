@@ -132,9 +132,10 @@ def test_a_list_answers_the_questions_of_a_conversation(
     """Each in the light of those before; a plain prompt of the same words is another."""
     found = read(tmp_path, row, bank=TALKS)
 
-    asked = (TALK[0], ("assistant", "So"), TALK[1])
+    first = (("prompt", "p3"), TALK[0])
+    asked = (*first, ("assistant", "So"), TALK[1])
     texts = {name: each.text for name, each in found.by_prompt.items()}
-    assert texts == {TALK[:1]: "So", asked: "Just so"}
+    assert texts == {first: "So", asked: "Just so"}
     assert unanswered(found, TALKS) == f"{found.file} has no answer to 2 prompts: p1, p2"
 
 
@@ -144,7 +145,7 @@ def test_a_conversation_without_an_answer_to_each_question_is_named(tmp_path: Pa
 
     found = read(tmp_path, *rows, bank=TALKS)
 
-    assert found.by_prompt[TALK[:1]].text == "So"
+    assert found.by_prompt[("prompt", "p3"), TALK[0]].text == "So"
     assert unanswered(found, TALKS) == f"{found.file} has no answer to 1 prompt: p3"
 
 
