@@ -241,13 +241,22 @@ def _text(value: object, name: str) -> str | None:
     """Return an answer; a number becomes its digits, an agent's run one text, and null is none."""
     if value is None:
         return None
-    if isinstance(run := unpacked(value), list) and is_run(run):
-        return run_text(run)
+    if isinstance(value, list) and is_run(value):
+        return run_text(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return None if value != value else str(value)  # noqa: PLR0124  # NaN stands for null
     if isinstance(value, str):
-        return value if not value else Cells({name: value}).text(name)
+        return _run_in(value) or (value if not value else Cells({name: value}).text(name))
     raise InvalidFields(f"{name} is {type(value).__name__}, but must be a text")
+
+
+def _run_in(cell: str) -> str | None:
+    """Return an agent's run that a CSV's cell holds as JSON; None: it is a text like any other."""
+    run = unpacked(cell)
+    if isinstance(run, list) and is_run(run) and any(each["role"] == "assistant" for each in run):
+        with suppress(InvalidFields):
+            return run_text(run)
+    return None
 
 
 _Read = Callable[[Cells], Iterator[AnswerRow]]

@@ -40,6 +40,18 @@ def test_a_row_names_its_prompt_by_id_or_text(tmp_path: Path) -> None:
     assert {name: row.text for name, row in found.by_prompt.items()} == {"Who?": "Me", "Why?": "So"}
 
 
+@pytest.mark.parametrize(
+    "answer", ['[{"role": "user", "content": "hi"}]', '[{"role": "admin"}, {"role": "assistant"}]']
+)
+def test_an_answer_that_happens_to_be_json_is_the_text_that_it_is(
+    answer: str, tmp_path: Path
+) -> None:
+    """A list of staff is no agent's run, and was an answer before there were any."""
+    found = read(tmp_path, {"prompt_id": "p1", "response": answer})
+
+    assert found.by_prompt["Why?"].text == answer
+
+
 def test_identity_is_what_was_answered(tmp_path: Path) -> None:
     """Neither the order of the rows, nor other columns, nor how the file names its prompts."""
     one, two = {"prompt_id": "p1", "response": "So"}, {"prompt_id": "p2", "response": "Me"}
