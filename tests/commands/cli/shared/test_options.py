@@ -88,5 +88,5 @@ def test_a_cap_is_an_amount(cap: str) -> None:
     """Nothing costs more than NaN, so such a cap was none."""
     words = ["apply", "generate", "--max-usd", cap]
 
-    with pytest.raises(BadParameter, match=f"{cap} is not an amount"):
+    with pytest.raises(BadParameter, match=f"{cap} is not a finite number"):
         command_line(words)(words, standalone_mode=False)
