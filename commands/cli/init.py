@@ -101,7 +101,11 @@ def init(
 def _write_example(folder: Path, example: Example, wanted: Wanted) -> tuple[str, ...]:
     if wanted != Wanted():
         raise ConfigurationError([f"--example {example} has its own prompts, entrants and judge"])
-    names = lay_out(folder, files_of_example(example))
+    return _written(folder, files_of_example(example))
+
+
+def _written(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+    names = lay_out(folder, files)
     say(f"written to {folder}: {', '.join(names)}")
     return names
 
@@ -140,8 +144,7 @@ def _write_new(folder: Path, wanted: Wanted) -> tuple[str, ...]:
         new = NewTournament(answers.prompts, wanted.entrants, wanted.judge, answers.entrants, files)
     else:
         new = NewTournament(_prompts(wanted.prompts), wanted.entrants, wanted.judge)
-    names = lay_out(folder, files_of(folder, new))
-    say(f"written to {folder}: {', '.join(names)}")
+    names = _written(folder, files_of(folder, new))
     n_gold = sum("gold_answer" in prompt for prompt in new.prompts)
     if 0 < n_gold < len(new.prompts):
         say(

@@ -26,6 +26,7 @@ from commands.importing.prompts import (
     COLUMNS,
     bank_row,
     columns_by_field,
+    header_of,
     other_columns,
     prompts_of_rows,
 )
@@ -72,7 +73,7 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     records = [row for row in rows if isinstance(row, Record)]
     if records and all(is_of_a_tool(record.fields) for record in records):
         return _of_files(path, [_answers_of(path, rows)], questions={})
-    header = [*dict.fromkeys(name for record in records for name in record.fields)]
+    header = header_of(rows)
     if columns := answer_columns(header):
         return _of_labelled(path, labelled_pairs(rows, columns))
     return _of_table(path, rows, header)

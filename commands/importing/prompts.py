@@ -55,10 +55,15 @@ def read_prompts(path: Path, open_parquet: OpenParquet) -> PromptTable:
         header, rows = csv_sheet(StringIO(text, newline=""))
     else:
         rows = [*records_of(path, None, open_parquet)]
-        records = (row for row in rows if isinstance(row, Record))
-        header = [*dict.fromkeys(name for record in records for name in record.fields)]
+        header = header_of(rows)
     column = columns_by_field(path, header, COLUMNS)
     return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))
+
+
+def header_of(rows: Iterable[Record | BadRow]) -> Sequence[str]:
+    """Return the columns that rows have, each once, in the order in which they come."""
+    records = (row for row in rows if isinstance(row, Record))
+    return [*dict.fromkeys(name for record in records for name in record.fields)]
 
 
 def columns_by_field(
