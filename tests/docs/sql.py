@@ -1,8 +1,10 @@
-"""docs/sql.md: every view of a ledger and its columns, from their definitions."""
+"""docs/sql.md: every view of a ledger and its columns, and every event, from their definitions."""
 
+import inspect
 from collections.abc import Iterator
 from typing import Final
 
+from ledger.events.registry import EVENTS
 from ledger.storage.schema import VIEWS
 from ledger.storage.views.view import LedgerView
 
@@ -34,7 +36,18 @@ A ledger is one SQLite file. Its views show the events as tables: to `tourney sq
 
 def sql_page() -> str:
     """Write the page."""
-    return "\n".join((_HEAD, *map(_section, VIEWS)))
+    return "\n".join((_HEAD, *map(_section, VIEWS), *_events()))
+
+
+def _events() -> Iterator[str]:
+    yield "## Every event\n"
+    yield "`tourney log --type VerdictReceived` lists those of a type.\n"
+    yield "| event | says |"
+    yield "|---|---|"
+    for name, event in EVENTS.types.items():
+        first, _, _ = (inspect.getdoc(event) or "").partition("\n\n")
+        yield f"| {name} | {' '.join(first.split())} |"
+    yield ""
 
 
 def _section(view: LedgerView) -> str:

@@ -47,7 +47,8 @@ def test_data_sets_of_the_page_need_six_lines_and_no_python(tmp_path: Path) -> N
     for name, row in DATA.items():
         write_lines(tmp_path / f"{name}.jsonl", row)
     write_lines(tmp_path / "mmlu-dev.jsonl", *[DATA["mmlu"]] * 5)
-    layouts = [each for each in blocks("toml") if "file =" in each]
+    tables = [table for block in blocks("toml") for table in block.split("\n\n")]
+    layouts = [table for table in tables if "file =" in table]
 
     made = {}
     for layout in layouts:

@@ -30,7 +30,7 @@ FIRST_PROMPTS: Final[Sequence[Mapping[str, object]]] = (
 """The prompts of a new tournament, to be replaced by one's own."""
 
 _HEAD: Final = """\
-{schema}# A tournament. docs/configuration.md in tourney's repository explains every key.
+{schema}# A tournament. tournament.schema.json explains every key.
 
 [tournament]
 id = {id}
