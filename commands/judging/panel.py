@@ -7,9 +7,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
 from commands.errors import ConfigurationError, NoCredentials
+from commands.settings.inputs import read_instructions
 from commands.settings.makers import key_variables
 from commands.settings.schema import JudgeSection, Settings
 from ledger.events.ratings import Mode
@@ -35,11 +38,19 @@ def panel_of(
     """
     modes: tuple[Mode, ...] = ("headline", "pilot")
     main = (judge_of_mode(settings, mode, folder, fetch) for mode in modes)
-    jury = (_judge(juror, str(juror.id), juror.model, folder, fetch) for juror in settings.jury)
+    jury = (_juror(juror, folder, fetch) for juror in settings.jury)
     panel = (*dict.fromkeys(main), *jury)
     if faults := [*_duplicates(panel)]:
         raise ConfigurationError(faults)
     return panel
+
+
+def _juror(section: JudgeSection, folder: Path, fetch: FetchSnapshot | None) -> JudgeSettings:
+    judge = _judge(section, str(section.id), section.model, folder, fetch)
+    if section.instructions is None:
+        return judge
+    key = f"instructions of [[jury]] {section.id!r}"
+    return replace(judge, instructions=read_instructions(folder / section.instructions, key))
 
 
 def judge_of_mode(

@@ -344,16 +344,16 @@ def read_scoring_rubric(path: Path, evaluation: str) -> Rubric:
     )
 
 
-def read_instructions(path: Path | None) -> Instructions:
+def read_instructions(path: Path | None, key: str = "[judge] instructions") -> Instructions:
     """Read the judge's instructions; without a path, those that ship.
 
     Raises:
         ConfigurationError: The file is missing, is no text, has no version, or says nothing else.
     """
     path = path or RUBRICS / "judge.md"
-    text = read_text(path, "file of instructions", key="[judge] instructions")
+    text = read_text(path, "file of instructions", key=key)
     if not _VERSION.sub("", text, count=1).strip():
-        remedy = "write what the judge must do, or leave out [judge] instructions"
+        remedy = f"write what the judge must do, or leave out {key}"
         raise ConfigurationError([f"{path}: the file of instructions is empty; {remedy}"])
     version, _ = _version(path, text, "the judge's instructions begin with their")
     return Instructions(version=version, text=text)

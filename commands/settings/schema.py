@@ -140,8 +140,8 @@ class JudgeSection(Section):
     pilot_model: str | None = Field(default=None, min_length=1)
     """`[judge]` only: another model for `--mode pilot`, likewise. Default: `model`."""
     instructions: UserPath | None = None
-    """All judges: Markdown file with the instructions that every judge is sent before the rubric.
-    Default: neutral instructions that ship with tourney (`rubrics/judge.md`)."""
+    """Markdown file with the instructions that the judge is sent before the rubric. Default: those
+    of `[judge]`, or else neutral ones that ship with tourney (`rubrics/judge.md`)."""
     retries: int = Field(default=1, ge=0)
     """All judges: how often a query is repeated after an unreadable reply."""
     skip_identical: bool = True
@@ -186,7 +186,6 @@ class JudgingSection(Section):
 
 OF_ALL_JUDGES: Final = (
     "pilot_model",
-    "instructions",
     "retries",
     "skip_identical",
     "max_usd",

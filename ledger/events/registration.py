@@ -63,7 +63,7 @@ class Rubric(Value, frozen=True, kw_only=True, dict=True, gc=True):
 
 
 class Instructions(Value, frozen=True):
-    """The versioned text that every judge of a tournament is sent before the rubric."""
+    """The versioned text that a judge is sent before the rubric."""
 
     version: str
     text: str
@@ -190,11 +190,17 @@ class JudgeSettings(Value, frozen=True, dict=True, gc=True):
     provider: Provider
     model: str
     parameters: tuple[tuple[str, str | float], ...] = ()
+    instructions: Instructions | UnsetType = UNSET  # its own; not stored where it has none
 
     @cached_property
     def digest(self) -> Digest:
         """Digest of what determines the replies: neither the label nor batching."""
-        return digest_of([self.company, self.model, self.parameters])
+        own = [self.instructions.guidance] if self.instructions else []
+        return digest_of([self.company, self.model, self.parameters, *own])
+
+    def told(self, by_default: Instructions) -> Instructions:
+        """Return the instructions that it is sent: its own, or else those of the tournament."""
+        return self.instructions or by_default
 
     @property
     def is_batched(self) -> bool:

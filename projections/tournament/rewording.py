@@ -81,7 +81,8 @@ def judge_versions(tournament: Tournament) -> Mapping[str, JudgeVersion]:
             if reference in tournament.rubrics
         ]
         for judge in filter(None, map(tournament.judges.get, opening.judges)):
-            said = repr(sorted(_settings(judge).items())), opening.instructions.guidance, *rubrics
+            told = judge.told(opening.instructions)
+            said = repr(sorted(_settings(judge).items())), told.guidance, *rubrics
             known = found[judge.judge_id].pop(said, None)  # a wording that came back is the newest
             found[judge.judge_id][said] = known or JudgeVersion(judge, opening)
     names: dict[str, JudgeVersion] = {}
@@ -99,7 +100,7 @@ def rewordings(
         return ()
     wordings = {
         rubric.dimension: (
-            _Wording(judge, tournament.opening.instructions, rubric),
+            _Wording(judge, judge.told(tournament.opening.instructions), rubric),
             _earlier_wordings(tournament, judge, rubric.dimension),
         )
         for rubric in tournament.dimensions
@@ -172,8 +173,9 @@ def _earlier_wordings(
     The judge of an opening is the one of the same name, if it has one.
     """
     wordings = (
-        _Wording(_named_alike(tournament, opening, judge), opening.instructions, rubric)
+        _Wording(former, former.told(opening.instructions), rubric)
         for opening in reversed(tournament.replaced_openings)
+        for former in [_named_alike(tournament, opening, judge)]
         for reference in opening.rubrics
         if reference.label == dimension and (rubric := tournament.rubrics.get(reference))
     )

@@ -1,6 +1,6 @@
 """Judge queries: the text of the request, which also determines the query key.
 
-The system text is the same for every query of a dimension: the tournament's instructions, how to
+The system text is the same for every query of a dimension: the judge's instructions, how to
 give the verdict, the rubric. The user text holds the pair. Both responses stand between fences with
 a digest of their content, so that no response can close its own fence or pose as an instruction.
 The first line of the user text names that digest before any response can name another; the system
@@ -161,7 +161,7 @@ def wording_of(
     judge: JudgeSettings, instructions: Instructions, rubric: Rubric, prompt: Prompt
 ) -> Wording:
     """Return the wording of a judge's queries about a prompt on a rubric's dimension."""
-    system = system_text(instructions, rubric, judge.protocol)
+    system = system_text(judge.told(instructions), rubric, judge.protocol)
     gold = prompt.gold_answer if rubric.needs_gold else None
     stretches = ["<<< question ", f"\n{prompt.text}\n>>> end of question "]
     if gold is not None:

@@ -182,6 +182,28 @@ def test_one_changed_line_asks_every_query_again_and_a_plan_says_why(trivia: Tri
     ]
 
 
+def test_a_juror_may_have_instructions_of_its_own(trivia: Trivia) -> None:
+    """Another wording is tried on the same answers, before it judges alone."""
+    ran(trivia, AT_ENDPOINT)
+    juror = f'{AT_ENDPOINT}[[jury]]\nid = "brief"\ninstructions = "brief.md"\n{AT_ENDPOINT}'
+    trivia.set_judge(juror.replace("pilot_model", "# pilot_model"))
+    (trivia.folder / "brief.md").write_text("<!-- version: 1 -->\n\nBe brief.\n")
+    judged = trivia.tourney("apply", "judge", "--judge", "brief", "--yes")
+    assert judged.code == 0, judged.err
+
+    sent = [str(body["messages"]) for body in trivia.chats]
+    assert ["Be brief." in text for text in sent] == [False] * N_QUERIES + [True] * N_QUERIES
+    assert json.loads(trivia.tourney("plan", "judge", "--json").out)["n_owed"] == 0
+    compared = trivia.tourney("project", "compare-judges", "judge-70b", "brief")
+    assert (compared.code, trivia.tourney("verify").code) == (0, 0), compared.err
+
+    (trivia.folder / "brief.md").write_text("<!-- version: 2 -->\n\nBe very brief.\n")
+    plan = json.loads(trivia.tourney("plan", "judge", "--judge", "brief", "--json").out)
+    assert plan["n_owed"] == N_QUERIES
+    assert [change["instructions_changed"] for change in plan["asked_again"]] == [True]
+    assert json.loads(trivia.tourney("plan", "judge", "--json").out)["n_owed"] == 0
+
+
 def test_a_changed_rubric_is_told_likewise(trivia: Trivia) -> None:
     """Its queries are paid for again, too."""
     ran(trivia, AT_ENDPOINT)
