@@ -65,7 +65,8 @@ class ConfiguredBackends:
 
     def recorded(self) -> Generator:
         """Return the generator of entrants whose answers a file has."""
-        bank = read_bank(self.folder / self.settings.prompts.bank)
+        samples = self.settings.generation.samples
+        bank = read_bank(self.folder / self.settings.prompts.bank, samples)
         sections = {
             EntrantId(each.id): each
             for each in self.settings.entrants

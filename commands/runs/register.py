@@ -7,7 +7,7 @@ from typing import TypeVar
 from commands.decisions.commands import OpenTournament
 from commands.entrants.files import read_entrant
 from commands.entrants.folder_or_hub import FetchSnapshot
-from commands.errors import ConfigurationError, WeightsError, counted
+from commands.errors import ConfigurationError, WeightsError, counted, joined_names
 from commands.importing.answers import recorded_entrant
 from commands.importing.formats.files import OpenParquet
 from commands.judging.panel import panel_of
@@ -77,7 +77,10 @@ def opening_of(
         ConfigurationError: Files are missing or wrong; every fault is listed.
     """
     faults: list[str] = []
-    banks = _read_each(read_bank, [folder / settings.prompts.bank], faults)
+    samples = settings.generation.samples
+    banks = _read_each(
+        lambda path: read_bank(path, samples), [folder / settings.prompts.bank], faults
+    )
     rubrics = _read_each(lambda each: _rubric(each, settings, folder), settings.rubrics, faults)
     scored = [each for each in settings.evaluations if each.rubric is not None]
     scoring = _read_each(lambda each: _scoring_rubric(each, settings, folder), scored, faults)
@@ -89,6 +92,7 @@ def opening_of(
         [each for each in settings.entrants if bank or not isinstance(each, RecordedSection)],
         faults,
     )
+    faults += _greedy(entrants, samples)
     panels = _read_each(lambda each: panel_of(each, folder, fetch), [settings], faults)
     _read_each(lambda each: _check_prices(folder / each), filter(None, [prices]), faults)
     if faults:
@@ -123,6 +127,20 @@ def notes_on_twins(opening: OpenTournament) -> Iterator[str]:
             if twin != entrant.entrant_id:
                 same = f"{entrant.entrant_id} has the same configuration as {twin}"
                 yield f"{same}, so it gets the same responses; change it, or remove it"
+
+
+def _greedy(entrants: Iterable[Entrant], n_samples: int) -> Iterator[str]:
+    """Yield a fault if some entrants would give the same text in each sample."""
+    greedy = [
+        entrant.entrant_id
+        for entrant in entrants
+        if entrant.loader != "recorded" and entrant.temperature is None
+    ]
+    if n_samples > 1 and greedy:
+        yield (
+            f"[generation] samples = {n_samples}, but greedy decoding gives the same text each"
+            f" time: set a temperature for {joined_names(greedy)}, or leave samples out"
+        )
 
 
 def _read_each(
@@ -246,6 +264,8 @@ def selected_prompts(
 ) -> tuple[PromptId, ...]:
     """Return a mode's prompts in bank order: the whole bank, or the pilot's subset.
 
+    All samples of a prompt belong to the subset, or none.
+
     Raises:
         ConfigurationError: The pilot draws more prompts than the bank has.
     """
@@ -253,9 +273,11 @@ def selected_prompts(
         return tuple(prompt.prompt_id for prompt in bank)
     pilot = settings.pilot
     is_said = "size" in pilot.model_fields_set
-    size = pilot.size if is_said else pilot_size(len(bank))
-    strata = pilot.strata or proportional_strata(bank, size)
+    samples = settings.generation.samples
+    firsts = bank[::samples]
+    size = pilot.size if is_said else pilot_size(len(firsts))
+    strata = pilot.strata or proportional_strata(firsts, size)
     try:
-        return pilot_prompts(bank, strata, seed=pilot.seed)
+        return pilot_prompts(bank, strata, seed=pilot.seed, n_samples=samples)
     except ValueError as error:
         raise ConfigurationError([str(error)]) from error

@@ -28,7 +28,7 @@ from commands.settings.sections import Section
 from commands.settings.toml import UTF16, closest, looks_utf16, nearest, no_utf8, parsed
 from commands.settings.turns import with_turns
 from ledger.events.registration import Instructions, Prompt, Rubric, ScoreScale
-from ledger.identity import Dimension, digest_of_bytes
+from ledger.identity import Dimension, PromptId, digest_of_bytes
 
 
 def read_text(path: Path, what: str, *, key: str) -> str:
@@ -56,10 +56,11 @@ _FIELDS: Final = {field.name: field for field in msgspec.structs.fields(Prompt)}
 _N_NAMED: Final = 5  # lines that have the same fault
 
 
-def read_bank(path: Path) -> tuple[Prompt, ...]:
+def read_bank(path: Path, n_samples: int = 1) -> tuple[Prompt, ...]:
     """Read a prompt bank, of JSON lines or a JSON array.
 
-    A prompt's `_provenance` is for people and is not kept.
+    A prompt's `_provenance` is for people and is not kept. A further sample of prompt `p` is the
+    prompt `p#2`: its text is the same, so its responses differ by their seeds alone.
 
     Raises:
         ConfigurationError: The file is missing or empty, a line is not a prompt, or an id is
@@ -76,16 +77,23 @@ def read_bank(path: Path) -> tuple[Prompt, ...]:
             for fault in error.faults:
                 faulty.setdefault(fault, []).append(number)
             continue
-        first = firsts.setdefault(prompt.prompt_id, _Placed(number, prompt))
-        if first.prompt is not prompt:
-            faulty.setdefault(_repeats(first, prompt), []).append(number)
-        prompts.append(prompt)
+        for sample in _samples_of(prompt, n_samples):
+            first = firsts.setdefault(sample.prompt_id, _Placed(number, sample))
+            if first.prompt is not sample:
+                faulty.setdefault(_repeats(first, sample), []).append(number)
+            prompts.append(sample)
     if not prompts and not faulty:
         fault = f"{path}: the prompt bank is empty; it holds one JSON object a line"
         raise ConfigurationError([fault])
     if faulty:
         raise ConfigurationError([with_lines(path, *fault) for fault in faulty.items()])
     return tuple(prompts)
+
+
+def _samples_of(prompt: Prompt, n_samples: int) -> Iterator[Prompt]:
+    yield prompt
+    for n in range(2, n_samples + 1):
+        yield msgspec.structs.replace(prompt, prompt_id=PromptId(f"{prompt.prompt_id}#{n}"))
 
 
 class _Placed(NamedTuple):

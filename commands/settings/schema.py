@@ -70,6 +70,9 @@ class GenerationSection(Section):
     1,024 and at most 8,192 on a CPU (2,048 if texts are only scored) or 65,536 on a GPU."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Seed from which each response's seed is derived."""
+    samples: int = Field(default=1, ge=1, le=1000)
+    """Responses of each entrant to each prompt. The first samples of all entrants meet, the second
+    ones, and so on; intervals count them as one prompt. Above 1 entrants need a temperature."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """Precision of weights on this machine."""
     device: str = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")

@@ -54,19 +54,25 @@ def pilot_size(n_prompts: int) -> int:
 
 
 def pilot_prompts(
-    prompts: Sequence[Prompt], strata: Mapping[str, int], *, seed: int = PILOT_SEED
+    prompts: Sequence[Prompt],
+    strata: Mapping[str, int],
+    *,
+    seed: int = PILOT_SEED,
+    n_samples: int = 1,
 ) -> tuple[PromptId, ...]:
     """Draw each stratum without replacement from one generator; return prompts in bank order.
 
-    Strata are drawn in the order given, as the customer's orchestrator does.
+    Strata are drawn in the order given, as the customer's orchestrator does. Where the bank has
+    several samples of each prompt, one behind the other, prompts are drawn with all of them.
 
     Raises:
         ValueError: A stratum asks for more prompts than its source has.
     """
     rng = np.random.default_rng(seed)
+    firsts = prompts[::n_samples]
     chosen: set[PromptId] = set()
     for source, size in strata.items():
-        candidates = [prompt.prompt_id for prompt in prompts if prompt.source == source]
+        candidates = [prompt.prompt_id for prompt in firsts if prompt.source == source]
         if size > len(candidates):
             raise ValueError(
                 f"the pilot asks for {size} prompts of source {source!r},"
@@ -74,19 +80,26 @@ def pilot_prompts(
             )
         drawn = rng.choice(len(candidates), size=size, replace=False)
         chosen.update(candidates[i] for i in drawn)
-    return tuple(prompt.prompt_id for prompt in prompts if prompt.prompt_id in chosen)
+    return tuple(
+        prompt.prompt_id
+        for n, prompt in enumerate(prompts)
+        if firsts[n // n_samples].prompt_id in chosen
+    )
 
 
 def recorded_pilot(prompts: Sequence[Prompt], configuration: str) -> frozenset[PromptId]:
     """Return the pilot prompts of a recorded configuration; none if it has no pilot."""
-    pilot = json.loads(configuration).get("pilot")
+    recorded = json.loads(configuration)
+    pilot, n_samples = recorded.get("pilot"), recorded.get("generation", {}).get("samples", 1)
     if pilot is None:
         return frozenset()
+    firsts = prompts[::n_samples]
     # the record says 50 where the settings said nothing; 50 that were asked for were in the bank
-    size = pilot_size(len(prompts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
-    strata = pilot["strata"] or proportional_strata(prompts, size)
+    size = pilot_size(len(firsts)) if pilot["size"] == PILOT_SIZE else pilot["size"]
+    strata = pilot["strata"] or proportional_strata(firsts, size)
     try:
-        return frozenset(pilot_prompts(prompts, strata, seed=pilot["seed"]))
+        drawn = pilot_prompts(prompts, strata, seed=pilot["seed"], n_samples=n_samples)
+        return frozenset(drawn)
     except ValueError:  # the bank has too few: no pilot was run
         return frozenset()
 

@@ -6,6 +6,7 @@ odds of the mean of both chances: that is the gap that is planted here, 261 Elo 
 preference it is d, 1.5; with one it is less than d, as mean chances lie closer to a half.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from math import exp, log
 
@@ -65,11 +66,15 @@ def rated(seed: int, preference: float, n_prompts: int) -> BradleyTerryPair:
         sigma(strength + preference),
         sigma(strength - preference),
     ]
-    group = [
+    return difference_of(
         judged(pair, "A" if first else "B", "B" if second else "A")
         for pair, (first, second) in zip(unjudged(n_prompts), won, strict=True)
-    ]
-    columns = {Dimension("factuality"): battles_of(group)}
+    )
+
+
+def difference_of(group: Iterable[Settlement]) -> BradleyTerryPair:
+    """Return the difference of alpha and beta by what became of their pairs."""
+    columns = {Dimension("factuality"): battles_of([*group])}
     [board] = by_dimension(columns, BradleyTerryParameters(), ())
     [found] = pairs(board.ratings)
     return found
@@ -77,12 +82,13 @@ def rated(seed: int, preference: float, n_prompts: int) -> BradleyTerryPair:
 
 def n_holding(preference: float, n_seeds: int, n_prompts: int) -> int:
     """Return in how many tournaments the interval of the difference holds the planted gap."""
-    found = [rated(seed, preference, n_prompts) for seed in range(n_seeds)]
-    sign = [1 if each.entrant_a == "alpha" else -1 for each in found]
-    return sum(
-        each.low is not None and each.high is not None and each.low <= one * GAP * ELO <= each.high
-        for each, one in zip(found, sign, strict=True)
-    )
+    return sum(holds(rated(seed, preference, n_prompts), GAP) for seed in range(n_seeds))
+
+
+def holds(found: BradleyTerryPair, gap: float) -> bool:
+    """Say whether an interval of alpha's lead holds a gap in log odds."""
+    points = gap * ELO if found.entrant_a == "alpha" else -gap * ELO
+    return found.low is not None and found.high is not None and found.low <= points <= found.high
 
 
 @pytest.mark.parametrize("preference", [0.0, 0.75])
@@ -96,3 +102,45 @@ def test_the_planted_gap_is_found_by_day(preference: float) -> None:
 def test_the_planted_gap_is_in_as_many_intervals_as_they_say(preference: float) -> None:
     """Of 100 tournaments of 300 prompts."""
     assert 93 <= n_holding(preference, n_seeds=100, n_prompts=300) <= 97
+
+
+N_SAMPLES = 3
+OF_PROMPT, OF_SAMPLE = 1.2, 0.6  # standard deviations in log odds
+
+
+@cache
+def sampled(*, are_known: bool) -> tuple[Settlement, ...]:
+    """Return the pairs on three samples of forty prompts; not known, each seems a prompt."""
+    prompts = [
+        prompt(f"p{n}#{sample}", text=f"Question {n}?" if are_known else f"Question {n}, {sample}?")
+        for n in range(40)
+        for sample in range(N_SAMPLES)
+    ]
+    opening = opened(
+        prompts=prompts, entrants=[entrant(name, temperature=1.0) for name in ("alpha", "beta")]
+    )
+    return settled(known(*answered(opening)))
+
+
+def n_holding_samples(*, are_known: bool) -> int:
+    """Return in how many of 200 tournaments the interval holds the gap over prompts and samples."""
+    rng = np.random.default_rng(2026)
+    spread = np.hypot(OF_PROMPT, OF_SAMPLE)
+    chance = np.mean([sigma(0.5 + each) for each in rng.normal(0, spread, 400_000)])
+    gap, n_held = log(chance / (1 - chance)), 0
+    for _ in range(200):
+        shifts = np.repeat(rng.normal(0, OF_PROMPT, 40), N_SAMPLES)
+        shifts += rng.normal(0, OF_SAMPLE, len(shifts))
+        group = (
+            judged(pair, *(("A", "B") if rng.random() < sigma(0.5 + shift) else ("B", "A")))
+            for pair, shift in zip(sampled(are_known=are_known), shifts, strict=True)
+        )
+        n_held += holds(difference_of(group), gap)
+    return n_held
+
+
+@pytest.mark.nightly
+def test_samples_of_a_prompt_are_one_prompt_to_an_interval() -> None:
+    """Taken for prompts of their own, the intervals would be too narrow."""
+    assert 186 <= n_holding_samples(are_known=True) <= 194  # 93 to 97 %
+    assert n_holding_samples(are_known=False) < 182
