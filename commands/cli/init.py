@@ -177,6 +177,9 @@ def _tell_of_answers(folder: Path, answers: AnswersTable) -> None:
     if answers.labelled is None:
         say(f"{counted(len(answers.entrants), 'entrant')}: {', '.join(answers.entrants)}")
         say(f"if one of them is no system, remove its table from {folder / SETTINGS}")
+        if answers.n_empty:
+            empty = counted(answers.n_empty, "empty cell is", "empty cells are")
+            say(f"{empty} read as an answer that says nothing, and judged; no row is a gap")
         return
     pairs = answers.labelled
     n_pairs, n_votes = counted(len(pairs.pairs), "pair"), counted(len(pairs.votes), "vote")

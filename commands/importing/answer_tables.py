@@ -13,7 +13,15 @@ from commands.importing.formats.answers import (
     is_of_a_tool,
 )
 from commands.importing.formats.files import OpenParquet, records_of
-from commands.importing.formats.rows import BadRow, Fields, InvalidFields, Record, is_missing
+from commands.importing.formats.rows import (
+    PROMPT_COLUMNS,
+    BadRow,
+    Fields,
+    InvalidFields,
+    Record,
+    is_missing,
+    said_of_prompt,
+)
 from commands.importing.labelled_pairs import (
     PAIRS_FILE,
     SIDES,
@@ -23,7 +31,6 @@ from commands.importing.labelled_pairs import (
 )
 from commands.importing.prompts import (
     ASKED,
-    COLUMNS,
     bank_row,
     columns_by_field,
     header_of,
@@ -35,7 +42,7 @@ from commands.settings.turns import FORMS
 _SUFFIXES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"})
 _OF_A_TASK: Final = "samples_"  # files of lm-eval, in a folder for each model
 _IDS: Final = ("prompt_id", "question_id", "uid", "id")
-_QUESTIONS: Final = (*FORMS, *COLUMNS["text"])
+_QUESTIONS: Final = (*FORMS, *PROMPT_COLUMNS["text"])
 _TOLD: Final = ("choices", "resps", "winner", "output_1")  # of answers and of verdicts
 _OF_REFERENCES: Final = "reference_answer"
 _FEWEST: Final = 2  # systems that are compared
@@ -49,6 +56,7 @@ class AnswersTable(NamedTuple):
     columns: Mapping[str, str] = {}  # of the prompts, by field
     unread: tuple[str, ...] = ()  # files of the folder, each with why it holds no answers
     labelled: LabelledPairs | None = None  # pairs of answers with votes, if it holds those
+    n_empty: int = 0  # cells that are empty answers
 
 
 class _Answers(NamedTuple):
@@ -115,7 +123,8 @@ def _questions(rows: Iterable[Record | BadRow]) -> dict[str, Fields]:
         if name is None or form is None or is_told:
             return {}
         asked = form if form in FORMS else "text"
-        found[str(name)] = {"prompt_id": str(name), asked: fields[form]}
+        prompt = {"prompt_id": str(name), asked: fields[form]}
+        found[str(name)] = {**prompt, **said_of_prompt(fields)}
     return found
 
 
@@ -146,7 +155,9 @@ def _of_files(
     asked: dict[str, Fields] = {}
     for row in (row for answers in files for row in answers.rows):
         if row.asked:
-            asked.setdefault(row.asked, row.talk or {"text": row.asked})
+            is_talk = not row.prompt.keys().isdisjoint(FORMS)
+            text = {} if is_talk else {"text": row.asked}
+            asked.setdefault(row.asked, {**text, **row.prompt})
         elif name := next((name for name in row.prompts if name in questions), None):
             asked.setdefault(name, questions[name])
     if not asked:
@@ -161,7 +172,7 @@ def _of_files(
         if entrants.setdefault(name, keys) != keys:
             fault = f"{entrants[name]['responses']} and {keys['responses']} both have answers of"
             raise ConfigurationError([f"{fault} {name!r}; keep one of them"])
-    return AnswersTable(prompts, _several(path, entrants, ()))
+    return AnswersTable(prompts, _compared(path, entrants, ()))
 
 
 def _systems(files: Sequence[_Answers]) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -194,12 +205,14 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
         next((named[each] for each in of if each in named), None) for of in (MODELS, TEXTS)
     )
     if model is None or text is None:  # a column for each system
-        column = columns_by_field(path, header, COLUMNS)
+        column = columns_by_field(path, header, PROMPT_COLUMNS)
         prompts = prompts_of_rows(path, rows, column)
         names = [(name, {"column": name}) for name in other_columns(header, column)]
+        n_empty = sum(record.fields.get(name) == "" for record in records for name, _ in names)
     else:  # a row for each system's answer
         others = {
-            field: [each for each in of if named.get(each) != text] for field, of in COLUMNS.items()
+            field: [each for each in of if named.get(each) != text]
+            for field, of in PROMPT_COLUMNS.items()
         }
         column = columns_by_field(path, header, others)
         asked = [name for field, name in column.items() if field in ASKED]
@@ -210,14 +223,19 @@ def _of_table(path: Path, rows: Sequence[Record | BadRow], header: Sequence[str]
         prompts = prompts_of_rows(path, [*bad, *reversed(firsts.values())], column)
         models = dict.fromkeys(record.fields.get(model) for record in records)
         names = [(str(name), {"model": str(name)}) for name in models if not is_missing(name)]
+        n_empty = 0
     entrants = {name: {"responses": str(path), **keys} for name, keys in names}
-    return AnswersTable(prompts, _several(path, entrants, header), column)
+    return AnswersTable(prompts, _compared(path, entrants, header), column, n_empty=n_empty)
 
 
-def _several(
+def _compared(
     path: Path, entrants: Mapping[str, Mapping[str, str]], header: Sequence[str]
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return the entrants, after checking that there is somebody to compare."""
+    """Return the entrants, of which there must be two.
+
+    Raises:
+        ConfigurationError: There are fewer.
+    """
     if len(entrants) >= _FEWEST:
         return entrants
     if header:

@@ -6,10 +6,12 @@ and other columns do not matter; a corrected answer makes it another version of 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from commands.errors import ConfigurationError, counted, first_lines, joined_names
+from commands.importing.formats.agent_runs import text_of
 from commands.importing.formats.answers import AnswerRow, answer_rows, texts_of
 from commands.importing.formats.files import OpenParquet, reading, records_of
 from commands.importing.formats.rows import BadRow, InvalidFields, Sheet, unpacked
@@ -64,13 +66,6 @@ def _of_prompt(prompt_id: PromptId | None, asked: Messages) -> Messages:
     return (("prompt", prompt_id or ""), *asked)
 
 
-class _FoundAnswer(NamedTuple):
-    """An answer, and its row in the file."""
-
-    line: int
-    row: AnswerRow
-
-
 def recorded_entrant(
     section: RecordedSection, folder: Path, bank: Sequence[Prompt], open_parquet: OpenParquet | None
 ) -> Entrant:
@@ -105,7 +100,7 @@ def read_answers(
         digest = digest_of_bytes(file.read_bytes())
     named = _by_name(bank)
     bad: list[str] = []
-    found: dict[Asked, _FoundAnswer] = {}
+    found: dict[Asked, tuple[int, AnswerRow]] = {}  # with the line of each
     models: Counter[str] = Counter()
     n_rows = 0
     for line, row in _rows(file, section.column, open_parquet, bad):
@@ -116,17 +111,17 @@ def read_answers(
         prompt = next((named[name] for name in row.prompts if name in named), None)
         if prompt is None:
             continue
-        n_more = len(row.turns) - n_answers(prompt.turns)
-        if n_more > 0 and not row.may_go_on:
-            why = f"{len(row.turns)} answers, but the prompt asks for {len(row.turns) - n_more}"
+        texts, n = _texts(row, prompt), n_answers(prompt.turns)
+        if len(texts) > n and not row.may_go_on:
+            why = f"{len(texts)} answers, but the prompt asks for {n}"
             bad.append(f"{line}: {why}; give each question one")
             continue
-        for asked, answer in _answers_to(prompt, row):
-            first = found.setdefault(asked, _FoundAnswer(line, answer))
-            if first.row.model != row.model:
+        for asked, answer in _answers_to(prompt, row, texts[:n]):
+            first_line, first = found.setdefault(asked, (line, answer))
+            if first.model != row.model:
                 bad.append(f"{line}: {_choose_model(models)}")
-            elif first.row.text != answer.text:
-                why = f"another answer to the prompt of row {first.line}; keep one of them"
+            elif first.text != answer.text:
+                why = f"another answer to the prompt of row {first_line}; keep one of them"
                 bad.append(f"{line}: {why}")
     if bad:
         raise ConfigurationError(
@@ -134,7 +129,7 @@ def read_answers(
         )
     if not found:
         raise ConfigurationError([f"{file}: {_none_found(section, n_rows, models)}"])
-    return RecordedAnswers({name: each.row for name, each in found.items()}, file, digest)
+    return RecordedAnswers({asked: row for asked, (_, row) in found.items()}, file, digest)
 
 
 def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
@@ -149,24 +144,35 @@ def _by_name(bank: Sequence[Prompt]) -> Mapping[str, Prompt]:
     return named | {prompt.prompt_id: prompt for prompt in bank}
 
 
-def _answers_to(prompt: Prompt, row: AnswerRow) -> Iterator[tuple[Asked, AnswerRow]]:
+def _texts(row: AnswerRow, prompt: Prompt) -> Sequence[str]:
+    """Return a row's answers to the questions of a prompt, of which the last may be missing."""
+    if row.turns or row.text is None:
+        return row.turns
+    several = _split(row.text) if n_answers(prompt.turns) > 1 else ()
+    return several or (row.text,)
+
+
+def _split(text: str) -> Sequence[str]:
+    """Return the answers in a text: of a list in a CSV, or of a run between the user's turns.
+
+    Where a run has neither questions nor tools, each message is an answer.
+    """
+    turns = turns_in(text)
+    if {role for role, _ in turns} == {"assistant"}:
+        return [content for _, content in turns]
+    by_entrant = groupby(turns, key=lambda turn: turn[0] not in {"system", "developer", "user"})
+    runs = [tuple(run) for is_answer, run in by_entrant if is_answer]
+    return [*map(text_of, runs)] or texts_of(unpacked(text))
+
+
+def _answers_to(
+    prompt: Prompt, row: AnswerRow, texts: Sequence[str]
+) -> Iterator[tuple[Asked, AnswerRow]]:
     """Yield what a row answers to each question of a prompt; what it lacks is left out."""
-    n = n_answers(prompt.turns)
-    texts = row.turns or (_several(row.text or "") if n > 1 else ()) or (row.text,)
-    if n > 1:  # what is counted is of all together
+    if n_answers(prompt.turns) > 1:  # what is counted is of all together
         row = row._replace(n_prompt_tokens=None, n_generated_tokens=None, elapsed_s=None)
-    answers: tuple[str, ...] = ()
-    for text in texts[:n]:
-        if text is None:
-            return
-        yield _asked(prompt, answers), row._replace(text=text)
-        answers = (*answers, text)
-
-
-def _several(text: str) -> tuple[str, ...]:
-    """Return the answers in a text: of a list in a CSV, or of `tourney project responses`."""
-    said = tuple(content for role, content in turns_in(text) if role == "assistant")
-    return said or texts_of(unpacked(text))
+    for n, text in enumerate(texts):
+        yield _asked(prompt, tuple(texts[:n])), row._replace(text=text)
 
 
 def _rows(

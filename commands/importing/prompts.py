@@ -8,24 +8,10 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.files import OpenParquet, csv_sheet, records_of
-from commands.importing.formats.rows import BadRow, Record, is_missing, unpacked
+from commands.importing.formats.rows import PROMPT_COLUMNS, BadRow, Record, is_missing, unpacked
 from commands.settings.inputs import read_text, with_defaults, with_lines
 from commands.settings.turns import FORMS, with_turns
 
-COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "text": ("prompt", "text", "question", "instruction", "query", "user_input"),
-    "messages": ("messages",),
-    "turns": ("turns",),
-    "gold_answer": (
-        *("gold_answer", "gold", "reference", "ground_truth", "ground truth", "expected"),
-        "answer",
-    ),
-    "prompt_id": ("prompt_id", "id"),
-    "source": ("source",),
-    "subject": ("subject", "topic"),
-    "category": ("category",),
-}
-"""The columns that may hold each field of a prompt, the first that is there."""
 _TYPED: Final = frozenset({".json", ".jsonl", ".ndjson", ".parquet"})
 ASKED: Final = frozenset({"text", *FORMS})
 """The fields of which a prompt has one."""
@@ -56,7 +42,7 @@ def read_prompts(path: Path, open_parquet: OpenParquet) -> PromptTable:
     else:
         rows = [*records_of(path, None, open_parquet)]
         header = header_of(rows)
-    column = columns_by_field(path, header, COLUMNS)
+    column = columns_by_field(path, header, PROMPT_COLUMNS)
     return PromptTable(prompts_of_rows(path, rows, column), other_columns(header, column))
 
 

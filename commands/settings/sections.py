@@ -4,6 +4,8 @@
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -335,16 +337,22 @@ UNKNOWN_LOADER: Final = "unknown_loader"
 """The type of pydantic's error about an unknown loader."""
 
 
+_TOLD_BY: Final[Mapping[str, str]] = {
+    "weights": "hf",
+    "responses": "recorded",
+    "model": "endpoint",
+}
+"""The keys that tell an entrant's loader, the first that is there, or that one is misspelt as."""
+
+
 def _loader_of(entrant: object) -> str:
     match entrant:
         case {"loader": loader} | EntrantSection(loader=loader):
             return str(loader)
-        case {"weights": _}:
-            return "hf"
-        case {"responses": _}:
-            return "recorded"
-        case {"model": _}:
-            return "endpoint"
+        case dict():
+            close = (get_close_matches(key, _TOLD_BY, n=1) for key in entrant)
+            told = [*(name for name in _TOLD_BY if name in entrant), *chain.from_iterable(close)]
+            return _TOLD_BY[told[0]] if told else "hf"
         case _:
             return "hf"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from commands.importing.formats.rows import Fields, InvalidFields, shorten
-from ledger.events.conversations import transcript
+from ledger.events.conversations import Messages, transcript
 
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _CALLS: Final = "assistant calls"
@@ -26,10 +26,14 @@ def run_text(messages: list[Fields]) -> str:
     Raises:
         InvalidFields: A message has an unknown role, or says what no judge can be shown.
     """
-    said = [pair for number, each in enumerate(messages, 1) for pair in _said(number, each)]
-    if [role for role, _ in said] == ["assistant"]:
-        return said[0][1]
-    return transcript(tuple(said))
+    return text_of(
+        tuple(pair for number, each in enumerate(messages, 1) for pair in _said(number, each))
+    )
+
+
+def text_of(said: Messages) -> str:
+    """Return what was said as one text; one message of the assistant as it is."""
+    return said[0][1] if [role for role, _ in said] == ["assistant"] else transcript(said)
 
 
 def _said(number: int, message: Fields) -> Iterator[tuple[str, str]]:

@@ -10,15 +10,21 @@ from typing import Final, NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.importing.formats.agent_runs import is_run, run_text
-from commands.importing.formats.rows import Cells, Fields, InvalidFields, is_missing, unpacked
+from commands.importing.formats.rows import (
+    PROMPT_COLUMNS,
+    Cells,
+    Fields,
+    InvalidFields,
+    is_missing,
+    said_of_prompt,
+    unpacked,
+)
 from commands.settings.turns import FORMS, with_turns
 
 TEXTS: Final = ("response", "output", "answer", "completion", "response_text")
 """The columns that may hold an answer; the first that is there does."""
 MODELS: Final = ("model", "generator", "entrant_id", "model_id")
 """The columns that may say whose answer it is."""
-_IDS: Final = ("prompt_id", "id")
-_ASKED: Final = ("prompt", "text", "question", "instruction", "query", "user_input")
 
 
 class AnswerRow(NamedTuple):
@@ -27,7 +33,7 @@ class AnswerRow(NamedTuple):
     prompts: tuple[str, ...]
     text: str | None  # None: there is no answer
     asked: str | None = None  # the text of the prompt, where the row has it
-    talk: Mapping[str, object] | None = None  # the prompt, where that is a conversation
+    prompt: Mapping[str, object] = {}  # what a bank has of it beside that text, or instead
     model: str | None = None
     finish_reason: str | None = None
     n_prompt_tokens: int | None = None
@@ -48,15 +54,13 @@ def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow
     Raises:
         InvalidFields: A field is missing or wrong.
     """
-    if column is not None:
-        yield _plain(Cells(_also_plainly(fields)), column)
+    read = _reader_of(fields) if column is None else None
+    if read is not None:
+        yield from read(Cells(fields))
         return
-    for needed, read in _LAYOUTS:
-        if all(name in fields for name in needed):
-            yield from read(Cells(fields))
-            return
-    fields = _also_plainly(fields)
-    name = next((name for name in TEXTS if name in fields), None)
+    # under their own names, and under those without capitals and spaces
+    fields = {name.strip().casefold(): value for name, value in fields.items()} | dict(fields)
+    name = column or next((name for name in TEXTS if name in fields), None)
     if name is None:
         there = ", ".join(map(repr, fields))
         remedy = f"name it {TEXTS[0]!r}, or name it by `column`"
@@ -64,29 +68,26 @@ def answer_rows(fields: Fields, column: str | None = None) -> Iterator[AnswerRow
     yield _plain(Cells(fields), name)
 
 
-def _also_plainly(fields: Fields) -> Fields:
-    """Return the fields under their own names, and under those without capitals and spaces."""
-    return {name.strip().casefold(): value for name, value in fields.items()} | dict(fields)
-
-
 def _plain(cells: Cells, column: str) -> AnswerRow:
     model = next((name for name in MODELS if not cells.lacks(name)), None)
-    said = cells.fields.get("diagnostics")  # of tap's cache
-    n_tokens = Cells(said).optional_count("n_tokens_generated") if isinstance(said, dict) else None
-    asked = [cells.text(name) for name in _ASKED if name != column and not cells.lacks(name)]
-    talk = None
-    said = {form: unpacked(cells.fields[form]) for form in FORMS if not cells.lacks(form)}
-    if said and not asked:
-        with suppress(ConfigurationError):  # else it is no prompt's conversation
-            asked, talk = [str(with_turns(said)["text"])], said
-    ids = [cells.text(name) for name in _IDS if not cells.lacks(name)]
+    n_tokens = _inner(cells, "diagnostics").optional_count("n_tokens_generated")  # of tap's cache
+    texts = [
+        cells.text(name)
+        for name in PROMPT_COLUMNS["text"]
+        if name != column and not cells.lacks(name)
+    ]
+    forms = {form: unpacked(cells.fields[form]) for form in FORMS if not cells.lacks(form)}
+    prompt: Fields = {}
+    if not texts and (talk := _transcript(forms)):
+        texts, prompt = [talk], forms
+    ids = [cells.text(name) for name in PROMPT_COLUMNS["prompt_id"] if not cells.lacks(name)]
     value = cells.fields.get(column)
     turns = texts_of(value)
     return AnswerRow(
-        prompts=(*ids, *asked),
+        prompts=(*ids, *texts),
         text=_text(turns[0] if turns else value, column),
-        asked=asked[0] if asked else None,
-        talk=talk,
+        asked=texts[0] if texts else None,
+        prompt={**prompt, **said_of_prompt(cells.fields, but=column)},
         model=None if model is None else cells.text(model),
         finish_reason=cells.optional_text("finish_reason"),
         n_prompt_tokens=cells.optional_count("prompt_tokens"),
@@ -95,6 +96,14 @@ def _plain(cells: Cells, column: str) -> AnswerRow:
         p_correct=cells.optional_share("p_correct"),
         turns=turns,
     )
+
+
+def _transcript(forms: Fields) -> str | None:
+    """Return a conversation as one text; None: it is none that an entrant could answer."""
+    with suppress(ConfigurationError):
+        text = with_turns(forms).get("text")
+        return text if isinstance(text, str) else None
+    return None
 
 
 def texts_of(value: object) -> tuple[str, ...]:
@@ -118,33 +127,28 @@ def _tourney(cells: Cells) -> Iterator[AnswerRow]:
 def _lm_eval(cells: Cells) -> Iterator[AnswerRow]:
     """Read `samples_*.jsonl` of `lm_eval --log_samples`: a request's context, and its response."""
     responses = cells.structured("resps", list[list[str]])  # else they are log-likelihoods
-    context = _inner(cells.fields["arguments"])
+    context = cells.fields["arguments"]
+    while isinstance(context, (list, dict)) and context:  # lists, or tables of a request
+        context = next(iter(context.values())) if isinstance(context, dict) else context[0]
     document = cells.fields["doc"]
     texts = document.values() if isinstance(document, dict) else [document]
-    named = (context, *texts)
     yield AnswerRow(
-        tuple(each for each in named if isinstance(each, str)),
+        tuple(each for each in (context, *texts) if isinstance(each, str)),
         responses[0][0] if responses and responses[0] else None,
         asked=context if isinstance(context, str) else None,
     )
-
-
-def _inner(value: object) -> object:
-    """Return the first of what is nested in lists and in the tables of a request."""
-    while isinstance(value, (list, dict)) and value:
-        value = next(iter(value.values())) if isinstance(value, dict) else value[0]
-    return value
 
 
 def _arena_hard(cells: Cells) -> Iterator[AnswerRow]:
     """Read arena-hard's `model_answer` of v2.0."""
     turns = cells.structured("messages", list[dict[str, object]])
     said = [each.get("content") for each in turns if each.get("role") == "assistant"]
-    asked = [each.get("content") for each in turns if each.get("role") == "user"]
-    text = next((_content(each) for each in said), None)
-    first = [each for each in asked[:1] if isinstance(each, str)]
+    asked = _asked_in(turns)[:1]
     yield AnswerRow(
-        (cells.text("uid"), *first), text, first[0] if first else None, model=cells.text("model")
+        (cells.text("uid"), *asked),
+        next(map(_content, said), None),
+        next(iter(asked), None),
+        model=cells.text("model"),
     )
 
 
@@ -179,16 +183,15 @@ def _promptfoo(cells: Cells) -> Iterator[AnswerRow]:
 
 
 def _promptfoo_row(cells: Cells) -> AnswerRow:
-    provider = _table(cells, "provider")
-    response, said = _table(cells, "response"), _table(cells, "vars")
-    usage = Cells(response).fields.get("tokenUsage")
-    tokens = Cells(usage if isinstance(usage, dict) else {})
-    raw = _table(cells, "prompt").get("raw")
+    provider, response = _inner(cells, "provider").fields, _inner(cells, "response")
+    tokens = _inner(response, "tokenUsage")
+    raw = _inner(cells, "prompt").fields.get("raw")
+    texts = (raw, *_inner(cells, "vars").fields.values())
     model = provider.get("label") or provider.get("id")
     milliseconds = cells.optional_number("latencyMs")
-    output = response.get("output")
+    output = response.fields.get("output")
     return AnswerRow(
-        tuple(each for each in (raw, *said.values()) if isinstance(each, str)),
+        tuple(each for each in texts if isinstance(each, str)),
         None if is_missing(output) and output != "" else _text(output, "response.output"),
         asked=raw if isinstance(raw, str) else None,
         model=str(model) if model else None,
@@ -200,28 +203,37 @@ def _promptfoo_row(cells: Cells) -> AnswerRow:
 
 def _inspect(cells: Cells) -> Iterator[AnswerRow]:
     """Read a log of inspect as JSON (`inspect log dump`)."""
-    model = _table(cells, "eval").get("model")
-    for sample in cells.structured("samples", list[dict[str, object]]):
-        output = _table(Cells(sample), "output")
-        choices = output.get("choices")
+    model = _inner(cells, "eval").fields.get("model")
+    for sample in map(Cells, cells.structured("samples", list[dict[str, object]])):
+        output = _inner(sample, "output")
+        choices = output.fields.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
         choice = Cells(first if isinstance(first, dict) else {})
-        usage = Cells(_table(Cells(output), "usage"))
-        asked = sample.get("input")
-        turns = asked if isinstance(asked, list) else [{"role": "user", "content": asked}]
+        usage = _inner(output, "usage")
+        given = sample.fields.get("input")
+        turns = given if isinstance(given, list) else [{"role": "user", "content": given}]
         tables = [each for each in turns if isinstance(each, dict)]
-        users = [each.get("content") for each in tables if each.get("role") == "user"]
-        last = [each for each in users[-1:] if isinstance(each, str)]
+        last = _asked_in(tables)[-1:]
+        messages = [{name: each.get(name) for name in ("role", "content")} for each in tables]
+        talk = _transcript({"messages": messages}) if len(messages) > 1 else None
+        texts = [*last, *([talk] if talk else [])]
         yield AnswerRow(
-            (Cells(sample).text("id"), *last),
-            _said(_table(choice, "message").get("content")),
-            asked=last[0] if last else None,
+            (sample.text("id"), *texts),
+            _said(_inner(choice, "message").fields.get("content")),
+            asked=texts[-1] if texts else None,
+            prompt={"messages": messages} if talk else {},
             model=str(model) if model else None,
             finish_reason=choice.optional_text("stop_reason"),
             n_prompt_tokens=usage.optional_count("input_tokens"),
             n_generated_tokens=usage.optional_count("output_tokens"),
-            elapsed_s=Cells(output).optional_number("time"),
+            elapsed_s=output.optional_number("time"),
         )
+
+
+def _asked_in(turns: Sequence[Fields]) -> list[str]:
+    """Return the texts that the user says in turns."""
+    contents = (each.get("content") for each in turns if each.get("role") == "user")
+    return [each for each in contents if isinstance(each, str)]
 
 
 def _said(content: object) -> str | None:
@@ -232,9 +244,10 @@ def _said(content: object) -> str | None:
     return _text(content, "content")
 
 
-def _table(cells: Cells, name: str) -> dict[str, object]:
+def _inner(cells: Cells, name: str) -> Cells:
+    """Return the fields of a table within a row; none if there is no such table."""
     value = cells.fields.get(name)
-    return value if isinstance(value, dict) else {}
+    return Cells(value if isinstance(value, dict) else {})
 
 
 def _text(value: object, name: str) -> str | None:
@@ -271,6 +284,11 @@ _LAYOUTS: Final[Sequence[tuple[Sequence[str], _Read]]] = (
 """The fields that tell a tool's rows, and their reader."""
 
 
+def _reader_of(fields: Fields) -> _Read | None:
+    layouts = (read for needed, read in _LAYOUTS if all(name in fields for name in needed))
+    return next(layouts, None)
+
+
 def is_of_a_tool(fields: Fields) -> bool:
     """Say whether a row is of a tool's file, whose layout is known."""
-    return any(all(name in fields for name in needed) for needed, _ in _LAYOUTS)
+    return _reader_of(fields) is not None

@@ -17,6 +17,20 @@ from commands.errors import place_and_fault
 from ledger.events.imports import ImportedBattle, Winner
 
 Fields: TypeAlias = Mapping[str, object]
+PROMPT_COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+    "text": ("prompt", "text", "question", "instruction", "query", "user_input"),
+    "messages": ("messages",),
+    "turns": ("turns",),
+    "gold_answer": (
+        *("gold_answer", "gold", "reference", "ground_truth", "ground truth", "expected"),
+        "answer",
+    ),
+    "prompt_id": ("prompt_id", "id"),
+    "source": ("source",),
+    "subject": ("subject", "topic"),
+    "category": ("category", "dataset"),
+}
+"""The columns that may hold each field of a prompt, the first that is there."""
 _EVEN: Final = 0.5  # a preference for neither
 
 
@@ -273,6 +287,20 @@ def unpacked(value: object) -> object:
     except (ValueError, RecursionError):
         return value
     return found if isinstance(found, list) else value
+
+
+def said_of_prompt(fields: Fields, *, but: str = "") -> dict[str, object]:
+    """Return the gold answer and the category that a row has of its prompt, in columns but one.
+
+    A list of texts, as MT-bench has for its turns, becomes one text.
+    """
+    said: dict[str, object] = {}
+    for field in ("gold_answer", "category"):
+        for value in (fields.get(name) for name in PROMPT_COLUMNS[field] if name != but):
+            texts = value if isinstance(value, list) and value else [value]
+            if all(isinstance(text, str) and text.strip() for text in texts):
+                said.setdefault(field, "\n\n".join(texts))
+    return said
 
 
 def shorten(value: object) -> str:

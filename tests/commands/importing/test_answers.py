@@ -17,6 +17,18 @@ BANK = tuple(
     Prompt(prompt_id=PromptId(name), source="own", subject="general", text=text)
     for name, text in {"p1": "Why?", "p2": "Who?"}.items()
 )
+TALK = (("user", "Why?"), ("user", "Why, really?"))
+TALKS = (
+    *BANK,
+    Prompt(
+        prompt_id=PromptId("p3"),
+        source="own",
+        subject="general",
+        text=transcript(TALK),
+        messages=TALK,
+    ),
+)
+SO, ME = ({"prompt_id": name, "response": text} for name, text in (("p1", "So"), ("p2", "Me")))
 
 
 def read(
@@ -28,38 +40,32 @@ def read(
     return read_answers(RecordedSection.model_validate(named), tmp_path, bank, None)
 
 
+def texts(tmp_path: Path, *rows: Mapping[str, object], bank: Sequence[Prompt] = BANK) -> object:
+    """Return the answers of a file by what is asked."""
+    found = read(tmp_path, *rows, bank=bank).by_prompt
+    return {asked: row.text for asked, row in found.items()}
+
+
 def test_a_row_names_its_prompt_by_id_or_text(tmp_path: Path) -> None:
     """What answers other prompts is left out."""
-    found = read(
-        tmp_path,
+    rows = (
         {"prompt_id": "p2", "output": "Me"},
         {"id": 7, "question": "Why?", "answer": "So"},
         {"prompt": "What?", "response": "That"},
     )
 
-    assert {name: row.text for name, row in found.by_prompt.items()} == {"Who?": "Me", "Why?": "So"}
-
-
-@pytest.mark.parametrize(
-    "answer", ['[{"role": "user", "content": "hi"}]', '[{"role": "admin"}, {"role": "assistant"}]']
-)
-def test_an_answer_that_happens_to_be_json_is_the_text_that_it_is(
-    answer: str, tmp_path: Path
-) -> None:
-    """A list of staff is no agent's run, and was an answer before there were any."""
-    found = read(tmp_path, {"prompt_id": "p1", "response": answer})
-
-    assert found.by_prompt["Why?"].text == answer
+    assert texts(tmp_path, *rows) == {"Who?": "Me", "Why?": "So"}
 
 
 def test_identity_is_what_was_answered(tmp_path: Path) -> None:
-    """Neither the order of the rows, nor other columns, nor how the file names its prompts."""
-    one, two = {"prompt_id": "p1", "response": "So"}, {"prompt_id": "p2", "response": "Me"}
-    first = read(tmp_path, one, two)
-    same = read(tmp_path, two, {"prompt": "Why?", "completion": "So", "seconds": 2})
-    other = read(tmp_path, one, {**two, "response": "You"})
+    """Neither the order of rows, nor other columns, nor names, nor a conversation beside them."""
+    first = read(tmp_path, SO, ME)
+    same = read(tmp_path, ME, {"prompt": "Why?", "completion": "So", "seconds": 2}, bank=TALKS)
+    other = read(tmp_path, SO, {**ME, "response": "You"})
+    talk = read(tmp_path, SO, ME, {"prompt_id": "p3", "response": ["So", "Just so"]}, bank=TALKS)
 
-    assert first.digest == same.digest != other.digest
+    assert first.digest == same.digest == digest_of([["Who?", "Me"], ["Why?", "So"]])
+    assert len({first.digest, other.digest, talk.digest}) == 3
     assert first.file_digest != same.file_digest
 
 
@@ -76,16 +82,30 @@ def test_one_model_of_several_is_chosen(tmp_path: Path) -> None:
         read(tmp_path, *rows, model="c")
 
 
+def test_a_column_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """A misspelt one, that is; a row that lacks it has no answer."""
+    rows = [{"prompt": "Why?", "v1": "x"}, {"prompt": "Who?"}]
+
+    assert [*read(tmp_path, *rows, column="v1").by_prompt] == ["Why?"]
+    with pytest.raises(ConfigurationError, match="no column 'v2', which `column` names"):
+        read(tmp_path, *rows, column="v2")
+
+
+ONE_TOO_MANY = "1: 3 answers, but the prompt asks for 2; give each question one"
+
+
 @pytest.mark.parametrize(
     ("rows", "fault"),
     [
         ([{"prompt": "What?", "response": "x"}], "none of its 1 row answers a prompt of the bank"),
-        ([{"prompt": "Why?"}], "1: no column holds the answer; name it 'response'"),
-        ([{"prompt": "Why?", "response": [1]}], "1: response is list, but must be a text"),
         (
-            [{"prompt": "Why?", "response": ["x", "y"]}],
-            "1: 2 answers, but the prompt asks for 1; give each question one",
+            [{"prompt": "Why?"}],
+            r"1: no column holds the answer; name it 'response', .* \(there: 'prompt'\)",
         ),
+        ([{"prompt": "Why?", "response": [1]}], "1: response is list, but must be a text"),
+        ([{"prompt": "Why?", "response": ["x", "y"]}], "1: 2 answers, but the prompt asks for 1"),
+        ([{"prompt_id": "p3", "response": ["x", "y", "z"]}], ONE_TOO_MANY),
+        ([{"prompt_id": "p3", "response": '["x", "y", "z"]'}], ONE_TOO_MANY),
         (
             [{"prompt": "Why?", "response": [{"role": "judge", "content": "A"}]}],
             "1: message 1 has the role 'judge'; write one of system, developer, user, assistant",
@@ -105,20 +125,7 @@ def test_what_cannot_be_read_is_told(
 ) -> None:
     """With the row, and what to do."""
     with pytest.raises(ConfigurationError, match=fault):
-        read(tmp_path, *rows)
-
-
-TALK = (("user", "Why?"), ("user", "Why, really?"))
-TALKS = (
-    *BANK,
-    Prompt(
-        prompt_id=PromptId("p3"),
-        source="own",
-        subject="general",
-        text=transcript(TALK),
-        messages=TALK,
-    ),
-)
+        read(tmp_path, *rows, bank=TALKS)
 
 
 @pytest.mark.parametrize(
@@ -142,71 +149,76 @@ def test_a_list_answers_the_questions_of_a_conversation(
     tmp_path: Path, row: dict[str, object]
 ) -> None:
     """Each in the light of those before; a plain prompt of the same words is another."""
-    found = read(tmp_path, row, bank=TALKS)
-
     first = (("prompt", "p3"), TALK[0])
     asked = (*first, ("assistant", "So"), TALK[1])
-    texts = {name: each.text for name, each in found.by_prompt.items()}
-    assert texts == {first: "So", asked: "Just so"}
-    assert unanswered(found, TALKS) == f"{found.file} has no answer to 2 prompts: p1, p2"
+
+    assert texts(tmp_path, row, bank=TALKS) == {first: "So", asked: "Just so"}
 
 
-def test_a_conversation_without_an_answer_to_each_question_is_named(tmp_path: Path) -> None:
+def test_prompts_without_an_answer_to_each_question_are_named(tmp_path: Path) -> None:
     """The first answer is one all the same."""
-    rows = [{"prompt_id": name, "response": "So"} for name in ("p1", "p2", "p3")]
-
-    found = read(tmp_path, *rows, bank=TALKS)
+    found = read(tmp_path, SO, {**SO, "prompt_id": "p3"}, bank=TALKS)
 
     assert found.by_prompt[("prompt", "p3"), TALK[0]].text == "So"
-    assert unanswered(found, TALKS) == f"{found.file} has no answer to 1 prompt: p3"
+    assert unanswered(found, TALKS) == f"{found.file} has no answer to 2 prompts: p2, p3"
 
 
-def test_plain_prompts_have_the_digest_that_they_had(tmp_path: Path) -> None:
-    """A conversation beside them adds to it."""
-    rows = [{"prompt_id": name, "response": "So"} for name in ("p1", "p2")]
-    plain = read(tmp_path, *rows)
-    beside = read(tmp_path, *rows, {"prompt_id": "p3", "response": ["So", "Just so"]}, bank=TALKS)
-
-    assert plain.digest == digest_of([["Who?", "So"], ["Why?", "So"]])
-    assert beside.digest != plain.digest == read(tmp_path, *rows, bank=TALKS).digest
+def says(role: str, content: object) -> dict[str, object]:
+    """Return a message."""
+    return {"role": role, "content": content}
 
 
-def test_the_run_of_an_agent_is_one_text(tmp_path: Path) -> None:
-    """Calls and results are told apart from what is said, whoever wrote them."""
-    call = {"type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
-    openai = [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "2"},
-        {"role": "assistant", "content": "It is 2."},
-    ]
-    use = {"type": "tool_use", "id": "1", "name": "add", "input": {"a": 1}}
-    result = {"type": "tool_result", "content": [{"type": "text", "text": "2"}]}
-    anthropic = [
-        {"role": "assistant", "content": [use]},
-        {"role": "user", "content": [result]},
-        {"role": "assistant", "content": [{"type": "text", "text": "It is 2."}]},
-    ]
-
-    texts = [
-        read(tmp_path, {"prompt_id": "p1", "response": run}).by_prompt["Why?"].text
-        for run in (openai, anthropic, json.dumps(openai))
-    ]
-
-    said = (("assistant calls", 'add({"a": 1})'), ("tool", "2"), ("assistant", "It is 2."))
-    assert texts == [transcript(said)] * 3
+CALL = {"type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+TOOL = [
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "1", "content": "2"},
+]
+OF_ANTHROPIC = [
+    says("assistant", [{"type": "tool_use", "id": "1", "name": "add", "input": {"a": 1}}]),
+    says("user", [{"type": "tool_result", "content": [{"type": "text", "text": "2"}]}]),
+    says("assistant", [{"type": "text", "text": "So"}]),
+]
+RUN = transcript((("assistant calls", 'add({"a": 1})'), ("tool", "2"), ("assistant", "So")))
+END = [says("user", "Why, really?"), says("assistant", "Just so")]
 
 
-def test_a_run_of_one_message_is_what_it_says(tmp_path: Path) -> None:
-    """As servers give an answer."""
-    run = [{"role": "assistant", "content": "So"}]
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        ([*TOOL, says("assistant", "So")], RUN),
+        (json.dumps([*TOOL, says("assistant", "So")]), RUN),
+        (OF_ANTHROPIC, RUN),
+        ([says("assistant", "So")], "So"),
+        ('[{"role": "user", "content": "hi"}]', '[{"role": "user", "content": "hi"}]'),
+        (
+            '[{"role": "admin"}, {"role": "assistant"}]',
+            '[{"role": "admin"}, {"role": "assistant"}]',
+        ),
+    ],
+    ids=["OpenAI's", "in a CSV", "Anthropic's", "one message", "no agent", "a list of staff"],
+)
+def test_the_run_of_an_agent_is_one_text(tmp_path: Path, run: object, text: str) -> None:
+    """Calls and results are told apart from what is said; an answer that is JSON stays as it is."""
+    assert texts(tmp_path, {"prompt_id": "p1", "response": run}) == {"Why?": text}
 
-    assert read(tmp_path, {"prompt_id": "p1", "response": run}).by_prompt["Why?"].text == "So"
 
+@pytest.mark.parametrize(
+    ("run", "answers"),
+    [
+        ([*TOOL, says("assistant", "So"), *END], [RUN, "Just so"]),
+        ([*OF_ANTHROPIC, *END], [RUN, "Just so"]),
+        ([says("user", "Why?"), says("assistant", "So"), *END], ["So", "Just so"]),
+        ([says("assistant", "So"), END[1]], ["So", "Just so"]),
+        ([*TOOL, says("assistant", "So")], [RUN]),
+    ],
+    ids=["OpenAI's", "Anthropic's", "with its first question", "answers alone", "the first alone"],
+)
+def test_an_agents_answers_lie_between_the_users_turns(
+    tmp_path: Path, run: list[object], answers: list[str]
+) -> None:
+    """Each with all that led to it: the calls, their results, and what was said on the way."""
+    row = {"prompt_id": "p3", "response": run}
 
-def test_a_column_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """A misspelt one, that is; a row that lacks it has no answer."""
-    rows = [{"prompt": "Why?", "v1": "x"}, {"prompt": "Who?"}]
+    found = read(tmp_path, row, bank=TALKS).by_prompt
 
-    assert [*read(tmp_path, *rows, column="v1").by_prompt] == ["Why?"]
-    with pytest.raises(ConfigurationError, match="no column 'v2', which `column` names"):
-        read(tmp_path, *rows, column="v2")
+    assert [each.text for each in found.values()] == answers

@@ -241,6 +241,10 @@ def test_a_fault_in_the_environment_names_the_variable(tmp_path: Path) -> None:
             "[[entrants]]\nid = 'c'\nwieghts = 'x'  #!",
             "[[entrants]] 'c': unknown key 'wieghts'; did you",
         ),
+        (
+            "[[entrants]]\nid = 'c'\nmodle = 'x'  #!",
+            "[[entrants]] 'c': unknown key 'modle'; did you mean 'model'?",
+        ),
         ("[judge]\nprovider = 'openai'  #!", "'judge.provider' is 'openai': must be 'reference"),
         ("[judge]\nmax_usd = 0  #!", "'judge.max_usd' is 0: must be above 0"),
         ("[judge]\ncache = '2h'  #!", "'judge.cache' is '2h': must be '5m', '1h' or 'off'"),

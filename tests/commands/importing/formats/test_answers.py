@@ -3,7 +3,8 @@
 import pytest
 
 from commands.importing.formats.answers import AnswerRow, answer_rows
-from commands.importing.formats.rows import Fields, InvalidFields
+from commands.importing.formats.rows import Fields
+from ledger.events.conversations import transcript
 
 PROMPT, ANSWER = "Who wrote Hamlet?", "Shakespeare"
 PLAIN = {"prompt": PROMPT, "response": ANSWER}
@@ -123,7 +124,19 @@ def test_null_is_no_answer_and_an_empty_text_is_one() -> None:
     assert not one({"prompt": PROMPT, "response": ""}).text
 
 
-def test_a_row_without_an_answer_names_its_columns() -> None:
-    """It says what to do."""
-    with pytest.raises(InvalidFields, match=r"no column holds the answer; .*\(there: 'prompt'\)"):
-        one({"prompt": PROMPT})
+def test_a_log_of_inspect_has_the_conversation_before_the_question() -> None:
+    """The answer is to all of it; the last question alone would be another prompt."""
+    told = ("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello"), ("user", PROMPT)
+    asked = [{"id": "x", "role": role, "content": content} for role, content in told]
+    row = one({**INSPECT, "samples": [{**INSPECT["samples"][0], "input": asked}]})  # type: ignore[index,dict-item]
+
+    assert row.prompt == {"messages": [{"role": r, "content": c} for r, c in told]}
+    assert row.asked == transcript(told)
+    assert {"s1", PROMPT, row.asked} == {*row.prompts}
+    assert "messages" not in one(INSPECT).prompt
+
+
+def test_what_a_row_says_of_its_prompt_comes_along() -> None:
+    """The data set of AlpacaEval is a category, as where its verdicts are imported."""
+    assert one(ALPACA).prompt == {"category": "own"}
+    assert one({**PLAIN, "reference": "S.", "category": " "}).prompt == {"gold_answer": "S."}

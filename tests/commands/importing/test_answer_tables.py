@@ -1,0 +1,34 @@
+"""Answers that are a whole tournament: what is kept of their prompts, and what is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands.importing.answer_tables import AnswersTable, read_answers_table
+
+
+def read(path: Path) -> AnswersTable:
+    """Read a table, or a folder of files."""
+    return read_answers_table(path, lambda *_: pytest.fail("there is no Parquet"))
+
+
+def test_questions_keep_their_category_and_their_references(tmp_path: Path) -> None:
+    """MT-bench has a reference for each turn; a judge is shown one gold answer."""
+    question = {"question_id": 81, "category": "math", "turns": ["1 + 1?", "And 1?"]}
+    (tmp_path / "question.jsonl").write_text(json.dumps({**question, "reference": ["2", "3"]}))
+    for model in ("a", "b"):
+        row = {"question_id": 81, "model_id": model, "choices": [{"turns": ["2", "3"]}]}
+        (tmp_path / f"{model}.jsonl").write_text(json.dumps(row))
+
+    (prompt,) = read(tmp_path).prompts
+
+    assert (prompt["category"], prompt["gold_answer"]) == ("math", "2\n\n3")
+    assert prompt["turns"] == ["1 + 1?", "And 1?"]
+
+
+def test_empty_cells_of_systems_are_counted(tmp_path: Path) -> None:
+    """Each is an answer, which somebody may not have meant; a gold answer is none."""
+    (tmp_path / "t.csv").write_text("prompt,gold_answer,old,new\nWhy?,,So.,\nWho?,Me.,,\n")
+
+    assert read(tmp_path / "t.csv").n_empty == 3
