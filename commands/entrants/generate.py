@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from commands import ports
 from commands.decisions.commands import RecordResponse
@@ -25,6 +25,7 @@ from projections.tournament.remaining import missing_responses, responses_to_com
 from projections.tournament.state import Tournament
 
 _EMPTY_IN_A_ROW: Final = 16  # responses of an entrant, before no more are generated
+_Result: TypeAlias = ports.GeneratedText | ports.GenerationFailure
 
 
 class GenerationSummary(NamedTuple):
@@ -67,42 +68,53 @@ def generate_missing(
     n_most = n_missing if limit is None else min(limit, n_missing)
     asked: dict[Digest, PlannedResponse] = {}
     n_done = n_failed = 0
-    n_empty: Counter[EntrantId] = Counter()  # in a row
-    stopped: dict[EntrantId, str] = {}
-    cut_off: set[EntrantId] = set()
+    empty = _EmptyTexts(halt)
     generator = None
     while cells := [
         cell
         for cell in missing_responses(recorder.state, prompts, retry)
-        if cell.response_key not in asked and cell.entrant.entrant_id not in stopped
+        if cell.response_key not in asked and cell.entrant.entrant_id not in empty.stopped
     ][: n_most - len(asked)]:  # again, as an answer may let the next question be asked
         if generator is None:
             generator = make_generator()
             on_progress("responses", 0, n_most)
         asked |= {cell.response_key: cell for cell in cells}
         n_left = Counter(cell.entrant.entrant_id for cell in cells)
-        for batch in _results(generator, [*map(_task, cells)], cut_off):
+        for batch in _results(generator, [*map(_task, cells)], empty.cut_off):
             recorder.record(*(RecordResponse(asked[each.response_key], each) for each in batch))
             n_done += len(batch)
             n_failed += sum(isinstance(result, ports.GenerationFailure) for result in batch)
             on_progress("responses", n_done, n_most)
             for result in batch:
-                entrant = asked[result.response_key].entrant
-                name = entrant.entrant_id
-                n_left[name] -= 1
-                why = None
-                if isinstance(result, ports.GeneratedText):
-                    why = why_stop(entrant, result.text, result.finish_reason, n_empty)
-                if why is None or not n_left[name] or name in stopped:
-                    continue
-                stopped[name] = why
-                if halt is None or entrant.loader != "endpoint":
-                    cut_off.add(name)
-                else:
-                    halt(name)
-    if stopped:
-        raise NothingReadable("; ".join(stopped.values()))
+                empty.look_at(asked[result.response_key].entrant, result, n_left)
+    if empty.stopped:
+        raise NothingReadable("; ".join(empty.stopped.values()))
     return GenerationSummary(n_missing, n_done - n_failed, n_failed)
+
+
+class _EmptyTexts:
+    """Stops entrants that give nothing but empty texts while more of them is missing."""
+
+    def __init__(self, halt: Callable[[EntrantId], None] | None) -> None:
+        self._halt = halt
+        self._n_in_a_row: Counter[EntrantId] = Counter()
+        self.stopped: dict[EntrantId, str] = {}  # with the reason
+        self.cut_off: set[EntrantId] = set()  # those whose generator must begin again without them
+
+    def look_at(self, entrant: Entrant, result: _Result, n_left: Counter[EntrantId]) -> None:
+        """Count a result; stop its entrant if it is one empty text too many."""
+        name = entrant.entrant_id
+        n_left[name] -= 1
+        if isinstance(result, ports.GenerationFailure):
+            return
+        why = why_stop(entrant, result.text, result.finish_reason, self._n_in_a_row)
+        if why is None or not n_left[name] or name in self.stopped:
+            return
+        self.stopped[name] = why
+        if self._halt is None or entrant.loader != "endpoint":
+            self.cut_off.add(name)
+        else:
+            self._halt(name)
 
 
 def _task(cell: PlannedResponse) -> ports.GenerationTask:
@@ -124,7 +136,7 @@ def _results(
     generator: ports.Generator,
     tasks: Sequence[ports.GenerationTask],
     cut_off: AbstractSet[EntrantId],
-) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
+) -> Iterator[tuple[_Result, ...]]:
     """Yield the results of tasks; begin again without an entrant that is cut off meanwhile."""
     left = {task.response_key: task for task in tasks}
     while left:
@@ -252,9 +264,7 @@ class GeneratorByLoader:
         """Take the makers of the generators: of local weights, endpoints and recorded answers."""
         self._local, self._endpoint, self._recorded = local, endpoint, recorded
 
-    def generate(
-        self, tasks: Sequence[ports.GenerationTask]
-    ) -> Iterator[tuple[ports.GeneratedText | ports.GenerationFailure, ...]]:
+    def generate(self, tasks: Sequence[ports.GenerationTask]) -> Iterator[tuple[_Result, ...]]:
         """Yield each finished batch's results: recorded answers, then endpoints, which fail fast.
 
         Raises:
