@@ -1,9 +1,11 @@
 """`choices` and `rollout`: questions of any data set, whose fields the settings name."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -15,8 +17,8 @@ from commands.evaluating.likelihoods import PerplexityComparisonEvaluation
 from commands.evaluating.rollout import RolloutEvaluation
 from commands.evaluating.samples import Inference, Sample
 from commands.evaluating.shipped.bank import contains_answer
+from commands.evaluating.shipped.fields import answer_index, choices_of, text_of, value_of
 from commands.evaluating.shipped.items import ListedEvaluation
-from commands.evaluating.shipped.questions import choice_question, text_of, value_of
 from commands.evaluating.shipped.rows import made_of, read_rows, split_files
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields
@@ -26,6 +28,30 @@ from ledger.events.evaluations import ChoicesObserved, Observation
 from ledger.identity import Json
 
 _BETWEEN: Final = "\n\n"  # examples
+_LETTERS: Final = ascii_uppercase
+
+
+class Question(NamedTuple):
+    """What a row asks, and what is right."""
+
+    text: str
+    expected: str  # of a free answer
+    shown: str  # the answer, as an example shows it
+    choices: tuple[str, ...] = ()
+    correct: int = 0  # index among the choices
+    before: Chat = ()  # the examples
+
+    def lettered(self, how: str) -> "Question":
+        """Return the question with its choices listed by letter, and the letters as choices."""
+        letters = tuple(_LETTERS[: len(self.choices)])
+        lines = (f"{letter}. {text}" for letter, text in zip(letters, self.choices, strict=True))
+        text, right = "\n".join([self.text, *lines, how]), letters[self.correct]
+        return self._replace(text=text, expected=right, shown=right, choices=letters)
+
+    @property
+    def chat(self) -> Chat:
+        """The examples and the question as turns."""
+        return (*self.before, *user_turn(self.text))
 
 
 class LayoutParameters(BaseModel):
@@ -46,6 +72,21 @@ class LayoutParameters(BaseModel):
         """Return the subject that a row belongs to; empty without subjects."""
         return text_of(self.subject, fields) if self.subject else ""
 
+    def choice_question(self, fields: Fields, choices: str | Sequence[str]) -> Question:
+        """Return a row's question with its choices.
+
+        Raises:
+            ValueError: A field is missing, or does not make sense.
+        """
+        texts, labels = choices_of(choices, fields)
+        if not 2 <= len(texts) <= len(_LETTERS):  # noqa: PLR2004  # one alone is always right
+            raise ValueError(f"there are {len(texts)} choices; it takes 2 to {len(_LETTERS)}")
+        if not all(texts):
+            raise ValueError("a choice is empty")
+        correct = answer_index(value_of(self.answer, fields), texts, labels)
+        right = texts[correct]
+        return Question(text_of(self.question, fields), right, right, texts, correct)
+
 
 class ChoiceParameters(LayoutParameters):
     """Parameters of `choices`."""
@@ -62,76 +103,62 @@ class RolloutParameters(LayoutParameters):
     max_new_tokens: PositiveInt | None = None  # None: by the kind of answer
 
 
-class Question(NamedTuple):
-    """What a row asks, and what is right."""
-
-    text: str
-    shown: str  # the answer, as an example shows it
-    expected: str  # of a free answer
-    choices: tuple[str, ...] = ()
-    correct: int = 0  # index among the choices
-    before: Chat = ()  # the examples
-
-    @property
-    def chat(self) -> Chat:
-        """The examples and the question as turns."""
-        return (*self.before, *user_turn(self.text))
-
-
 class _Layout(ListedEvaluation[Question]):
     """Base of both: a question for each row, behind examples of its subject."""
 
     leads_to_answer: ClassVar[str]  # stands between an example and its answer in plain text
 
-    def __init__(
-        self,
-        chosen: LayoutParameters,
-        folder: Path,
-        open_parquet: OpenParquet,
-        question_of: Callable[[Fields], Question],
-    ) -> None:
+    def __init__(self, chosen: LayoutParameters, folder: Path, open_parquet: OpenParquet) -> None:
         self.bos = chosen.bos
-        before = self._examples(chosen, folder, open_parquet, question_of)
+        examples = self._examples(chosen, folder, open_parquet)
 
         def asked(fields: Fields) -> Question:
-            return question_of(fields)._replace(before=before(fields))
+            before = self._before(chosen, examples.get(chosen.subject_of(fields), []), fields)
+            return self.question_of(fields)._replace(before=before)
 
         rows = read_rows(split_files(folder / chosen.file, chosen.split), open_parquet)
         subjects = made_of(rows, chosen.subject_of) if chosen.subject else {}
         super().__init__(made_of(rows, asked), [*subjects.values()])
 
+    @abstractmethod
+    def question_of(self, fields: Fields) -> Question:
+        """Return a row's question.
+
+        Raises:
+            ValueError: A field is missing, or does not make sense.
+        """
+
     def _examples(
-        self,
-        chosen: LayoutParameters,
-        folder: Path,
-        open_parquet: OpenParquet,
-        question_of: Callable[[Fields], Question],
-    ) -> Callable[[Fields], Chat]:
-        """Return what gives the turns before a row's question: examples of its subject, if any."""
+        self, chosen: LayoutParameters, folder: Path, open_parquet: OpenParquet
+    ) -> Mapping[str, Sequence[Question]]:
+        """Return the examples by their subject."""
         if not chosen.shots:
-            return lambda _: ()
+            return {}
         if chosen.shots_file is None:
             fault = f"shots is {chosen.shots}; say shots_file, which has examples"
             raise ConfigurationError([fault])
         rows = read_rows(split_files(folder / chosen.shots_file), open_parquet)
         by_subject: dict[str, list[Question]] = {}
-        for row, example in zip(rows, made_of(rows, question_of).values(), strict=True):
+        for row, example in zip(rows, made_of(rows, self.question_of).values(), strict=True):
             by_subject.setdefault(chosen.subject_of(row.fields), []).append(example)
+        return by_subject
 
-        def before(fields: Fields) -> Chat:
-            subject = chosen.subject_of(fields)
-            examples = by_subject.get(subject, [])[: chosen.shots]
-            if len(examples) < chosen.shots:
-                where = f"{chosen.shots_file} has {len(examples)} examples"
-                of = f" of {subject!r}" if chosen.subject else ""
-                raise ValueError(f"shots is {chosen.shots}, but {where}{of}")
-            return tuple(turn for example in examples for turn in self._turns_of(example))
-
-        return before
-
-    def _turns_of(self, example: Question) -> Chat:
-        asked = Turn("user", example.text, self.leads_to_answer)
-        return asked, Turn("assistant", example.shown, _BETWEEN)
+    def _before(
+        self, chosen: LayoutParameters, examples: Sequence[Question], fields: Fields
+    ) -> Chat:
+        """Return the turns before a row's question: the first examples of its subject."""
+        if len(examples) < chosen.shots:
+            of = f" of {chosen.subject_of(fields)!r}" if chosen.subject else ""
+            where = f"{chosen.shots_file} has {len(examples)} examples{of}"
+            raise ValueError(f"shots is {chosen.shots}, but {where}")
+        return tuple(
+            turn
+            for example in examples[: chosen.shots]
+            for turn in (
+                Turn("user", example.text, self.leads_to_answer),
+                Turn("assistant", example.shown, _BETWEEN),
+            )
+        )
 
     def chat_turns(self, index: int) -> Chat:
         """Return the examples and the question as turns."""
@@ -149,19 +176,13 @@ class ChoicesLayout(_Layout, PerplexityComparisonEvaluation):
 
     def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by ChoiceParameters
         """Read the questions."""
-        chosen = ChoiceParameters(**parameters)
+        self._chosen = ChoiceParameters(**parameters)
+        super().__init__(self._chosen, folder, open_parquet)
 
-        def question_of(fields: Fields) -> Question:
-            asked = choice_question(
-                fields, question=chosen.question, choices=chosen.choices, answer=chosen.answer
-            )
-            if chosen.answers == "letters":
-                asked = asked.lettered()
-                asked = asked._replace(text=f"{asked.text}\nAnswer:")
-            right = asked.choices[asked.correct]
-            return Question(asked.text, right, right, asked.choices, asked.correct)
-
-        super().__init__(chosen, folder, open_parquet, question_of)
+    def question_of(self, fields: Fields) -> Question:
+        """Return a row's question; its choices are letters, or as they are."""
+        asked = self._chosen.choice_question(fields, self._chosen.choices)
+        return asked.lettered("Answer:") if self._chosen.answers == "letters" else asked
 
     @property
     def delimiter(self) -> str:
@@ -207,26 +228,24 @@ class RolloutLayout(_Layout, RolloutEvaluation):
 
     def __init__(self, *, folder: Path, open_parquet: OpenParquet, **parameters: Any) -> None:  # noqa: ANN401  # checked by RolloutParameters
         """Read the questions."""
-        chosen = RolloutParameters(**parameters)
-        self._answers = chosen.answers
-        self._n_new = chosen.max_new_tokens or _N_NEW[chosen.answers]
+        self._chosen = RolloutParameters(**parameters)
+        self._answers = self._chosen.answers
+        self._n_new = self._chosen.max_new_tokens or _N_NEW[self._answers]
+        super().__init__(self._chosen, folder, open_parquet)
 
-        def question_of(fields: Fields) -> Question:
-            shown = str(value_of(chosen.answer, fields))
-            if chosen.answers == "letters":
-                if chosen.choices is None:
-                    raise ValueError("`choices` is missing: it names the field of the choices")
-                asked = choice_question(
-                    fields, question=chosen.question, choices=chosen.choices, answer=chosen.answer
-                ).lettered()
-                text = f"{asked.text}\nAnswer with the letter alone."
-                return Question(text, shown, asked.choices[asked.correct])
-            expected = text_of(chosen.answer, fields)
-            if chosen.answers == "numbers" and not (expected := last_number(expected)):
-                raise ValueError(f"{chosen.answer} has no number")
-            return Question(text_of(chosen.question, fields), shown, expected)
-
-        super().__init__(chosen, folder, open_parquet, question_of)
+    def question_of(self, fields: Fields) -> Question:
+        """Return a row's question, with its answer as the row has it."""
+        chosen = self._chosen
+        shown = str(value_of(chosen.answer, fields))
+        if chosen.answers == "letters":
+            if chosen.choices is None:
+                raise ValueError("`choices` is missing: it names the field of the choices")
+            asked = chosen.choice_question(fields, chosen.choices)
+            return asked.lettered("Answer with the letter alone.")._replace(shown=shown)
+        expected = text_of(chosen.answer, fields)
+        if chosen.answers == "numbers" and not (expected := last_number(expected)):
+            raise ValueError(f"{chosen.answer} has no number")
+        return Question(text_of(chosen.question, fields), expected, shown)
 
     def get(self, index: int) -> tuple[str, str]:
         """Return a question behind its examples as plain text, and the expected answer."""

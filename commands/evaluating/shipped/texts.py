@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from commands.errors import ConfigurationError
 from commands.evaluating.likelihoods import PerplexityComparisonEvaluation, PerplexityEvaluation
+from commands.evaluating.shipped.fields import text_of
 from commands.evaluating.shipped.items import ListedEvaluation, check_arguments, shuffle
-from commands.evaluating.shipped.questions import text_of
 from commands.evaluating.shipped.rows import made_of, read_rows
 from commands.importing.formats.files import OpenParquet
 from commands.importing.formats.rows import Fields

@@ -2,7 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from commands.decisions.recorder import EvaluationRecorder
-from commands.errors import ConfigurationError, EvaluationFault, NothingReadable
+from commands.errors import EvaluationFault, NothingReadable
 from commands.evaluating.evaluate import (
     EvaluationCounts,
     PlannedEvaluation,
@@ -25,7 +26,7 @@ from commands.evaluating.evaluate import (
 )
 from commands.evaluating.evaluation import Evaluation
 from commands.evaluating.plan import EvaluationPlans, mixed_scorings
-from commands.evaluating.rollout import RolloutEvaluation
+from commands.evaluating.rollout import ScoredEvaluation
 from commands.evaluating.samples import Inference
 from commands.ports import GenerationFailure, GenerationTask, no_progress
 from commands.settings.sections import EvaluationOptions
@@ -36,7 +37,15 @@ from ledger.identity import EntrantId, StreamId
 from ledger.store import Ledger
 from projections.evaluations.state import Labels, PlanName
 from tests.support.builders.commands import PowerCut, types_of
-from tests.support.builders.evaluating import Capitals, Echoes, Endings, Letters, answering, reading
+from tests.support.builders.evaluating import (
+    Capitals,
+    Echoes,
+    Endings,
+    Letters,
+    altered,
+    answering,
+    reading,
+)
 from tests.support.builders.events import STREAM, entrant
 
 ITEMS = tuple((f"{n}?", "yes") for n in range(6))
@@ -131,15 +140,6 @@ def test_what_was_observed_before_a_power_cut_is_not_observed_again(
     assert [task.prompt_text for task in generator.asked] == ["4?", "5?"]
 
 
-def test_a_limit_leaves_the_rest_owed(recorder: EvaluationRecorder) -> None:
-    """Nothing is called complete."""
-    evaluate(recorder, planned(answering(says_yes)[0]), limit=2)
-
-    [run] = recorder.state.runs
-    assert len(run.missing) == 4
-    assert not recorder.state.completed
-
-
 def test_a_larger_subset_owes_only_what_the_smaller_lacks(recorder: EvaluationRecorder) -> None:
     """It holds the smaller; what was observed is observed, and the new plan is the one shown."""
     evaluate(recorder, planned(answering(says_yes)[0], options=EvaluationOptions(length=3)))
@@ -189,12 +189,6 @@ def test_another_tournament_of_the_ledger_owes_nothing(
     assert evaluate(other, planned(answering(says_yes)[0])).n_missing == 0
 
 
-def test_an_evaluation_without_items_is_refused() -> None:
-    """A run of nothing would be complete."""
-    with pytest.raises(ConfigurationError, match="'capitals' has no items"):
-        planned(answering(says_yes)[0], Capitals())
-
-
 def test_what_an_evaluation_asks_is_on_record(recorder: EvaluationRecorder, ledger: Ledger) -> None:
     """A result says how it came about."""
     evaluate(
@@ -220,201 +214,116 @@ def test_decoding_does_not_matter_to_what_is_read(tmp_path: Path) -> None:
     assert len(keys) == 1
 
 
-class Untold(Capitals):
-    """Capitals whose questions have no names."""
-
-    def label(self, index: int) -> str:
-        """Look for a name that is not there."""
-        return super().label(index)[99]
-
-
-class Torn(Capitals):
-    """Capitals of which one is missing."""
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Fail at the second."""
-        if index == 1:
-            raise KeyError("boom")
-        return super().get(index)
-
-
-class Endless(Capitals):
-    """Capitals whose answers are as long as nothing says."""
-
-    def max_new_tokens(self, inference: Inference) -> int:
-        """Divide by what is not there."""
-        return super().max_new_tokens(inference) // len(self._items[:0])
-
-
-class Half(Capitals):
-    """Capitals whose answers have a share of tokens."""
-
-    def max_new_tokens(self, inference: Inference) -> int:
-        """Take half."""
-        return super().max_new_tokens(inference) / 2  # type: ignore[return-value]  # as users do
-
-
-class Curt(Capitals):
-    """Capitals whose answers have no tokens."""
-
-    def max_new_tokens(self, inference: Inference) -> int:
-        """Take all of it away."""
-        return 0 * super().max_new_tokens(inference)
+ONE = ("1?", "yes")
 
 
 @pytest.mark.parametrize(
-    ("kind", "why"),
+    ("evaluation", "why"),
     [
-        (Untold, "failed at naming item 0: IndexError"),
-        (Torn, "failed at reading item 1: KeyError: 'boom'"),
-        (Endless, "failed at reading its settings: ZeroDivisionError"),
-        (Curt, "max_new_tokens gives 0; it must be at least 1"),
-        (Half, r"max_new_tokens gives 2\.0, which is not an integer"),
+        (altered(Capitals, ONE, get=lambda _, n: {}[n]), "failed at reading item 0: KeyError: 0"),
+        (altered(Capitals, ONE, label=lambda _, n: ()[n]), "failed at naming item 0: IndexError"),
+        (
+            altered(Capitals, ONE, max_new_tokens=lambda *_: 1 // 0),
+            "failed at reading its settings: ZeroDivisionError",
+        ),
     ],
 )
 def test_what_an_evaluation_s_own_code_fails_at_is_told_at_planning(
-    kind: type[Capitals], why: str
+    evaluation: Evaluation, why: str
 ) -> None:
     """Free, before hours of others; and as its own, not with a traceback of ours."""
     with pytest.raises(EvaluationFault, match=why):
-        planned(answering(says_yes)[0], kind(("1?", "yes"), ("2?", "yes")))
-
-
-class Uncompared(RolloutEvaluation):
-    """Nothing says how its answers are scored."""
-
-    def __len__(self) -> int:
-        """Count one."""
-        return 1
-
-    def get(self, index: int) -> tuple[str, str]:
-        """Return a question."""
-        return f"{index}?", "yes"
-
-    def clean(self, y_hat: str) -> str:
-        """Return all."""
-        return y_hat
-
-    def max_new_tokens(self, inference: Inference) -> int:
-        """Return as many as the entrant has."""
-        return inference.entrant.max_new_tokens
-
-
-def test_a_class_that_scores_nothing_is_refused_before_the_first_token() -> None:
-    """It failed after its first batch was generated."""
-    inference, generator = answering(says_yes)
-    told = "evaluation 'uncompared': Uncompared defines neither check nor score"
-
-    with pytest.raises(ConfigurationError, match=told):
-        planned(inference, Uncompared())
-    with pytest.raises(ConfigurationError, match=told):
-        Uncompared()(inference)
-    assert not generator.asked
-
-
-@pytest.mark.parametrize(
-    ("evaluation", "why"),
-    [
-        (Curt(("1?", "yes")), r"'capitals' failed at .*max_new_tokens gives 0; it must be at le"),
-        (Capitals(), "evaluation 'capitals' has no items"),
-    ],
-)
-def test_a_call_says_of_an_evaluation_what_planning_says(evaluation: Capitals, why: str) -> None:
-    """A bare error named no evaluation; without items its score was NaN."""
-    with pytest.raises(TourneyError, match=why):
-        evaluation(answering(says_yes)[0])
-
-
-def test_a_fault_is_placed_in_the_code_of_its_author() -> None:
-    """Not in the line of ours that found it."""
-    with pytest.raises(EvaluationFault, match=r"Numbered\.label\(0\) gives 0") as caught:
-        planned(answering(says_yes)[0], Numbered(("1?", "yes")))
-
-    assert ".py:" not in str(caught.value)
-
-
-class Numbered(Capitals):
-    """Capitals whose questions go by numbers."""
-
-    def label(self, index: int) -> str:
-        """Return no text."""
-        return index  # type: ignore[return-value]  # a mistake that is easily made
-
-
-class Halved(Capitals):
-    """Capitals whose questions' names were cut within a character."""
-
-    def label(self, index: int) -> str:
-        """Return half of an emoji."""
-        return f"{index}\ud83d"
-
-
-class Upwards(Capitals):
-    """Capitals of which more is better by numpy's word."""
-
-    higher_is_better = np.bool_(True)  # type: ignore[assignment]  # as data sets have it
-
-
-class Sideways(Capitals):
-    """Capitals of which nobody says whether more is better."""
-
-    higher_is_better = None  # type: ignore[assignment]  # a mistake that is easily made
-
-
-def of(kind: Callable[..., Evaluation], item: object) -> Evaluation:
-    """Return an evaluation of an item that no type checker would let pass."""
-    return kind(item)
+        planned(answering(says_yes)[0], evaluation)
 
 
 @pytest.mark.parametrize(
     ("evaluation", "why"),
     [
         (
-            of(Capitals, ("1?", 2)),
-            r"Capitals\.get\(0\) gives the expected answer 2, which is not a t",
+            altered(Capitals, ("1?", 2)),
+            r"Capitals\.get\(0\) gives the expected answer 2, which is not a",
         ),
+        (altered(Capitals, ("1?", None)), r"gives the expected answer None, which is not a text"),
+        (altered(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is not a text"),
+        (altered(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
         (
-            of(Capitals, ("1?", None)),
-            r"get\(0\) gives the expected answer None, which is not a text",
-        ),
-        (of(Capitals, (1, "yes")), r"get\(0\) gives the prompt 1, which is not a text"),
-        (of(Capitals, ("\ud83d", "yes")), r"the prompt .* at 0, half of a surrogate pair"),
-        (
-            of(Endings, ("A", (" b", " c"), True)),
+            altered(Endings, ("A", (" b", " c"), True)),
             r"Endings\.get\(0\) gives the index of the correct continuation: True, ",
         ),
         (
-            of(Endings, ("A", (" b", " c"), 1.0)),
-            r"index of the correct continuation: 1\.0, which is not an integer",
+            altered(Endings, ("A", (" b", " c"), 1.0)),
+            r"1\.0, which is not an integer",
         ),
-        (of(Endings, ("A", (" b", 3), 0)), r"gives the continuations 3, which is not a text"),
-        (of(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is not a text"),
-        (of(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
-        (of(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
-        (Numbered(("1?", "yes")), r"Numbered\.label\(0\) gives 0, which is not a text"),
-        (Halved(("1?", "yes")), r"Halved\.label\(0\) gives .* half of a surrogate pair"),
+        (altered(Endings, ("A", (" b", 3), 0)), r"gives the continuations 3, which is not a text"),
+        (altered(Endings, (None, (" b", " c"), 0)), r"gives the prefix None, which is not a text"),
+        (altered(Letters, 7), r"Letters\.get\(0\) gives 7, which is not a text"),
+        (altered(Echoes, b"abc"), r"Echoes\.get\(0\) gives b'abc', which is not a text"),
         (
-            Sideways(("1?", "yes")),
-            r"Sideways\.higher_is_better is None, which is neither True nor ",
+            altered(Capitals, ONE, label=lambda _, n: n),
+            r"\.label\(0\) gives 0, which is not a",
+        ),
+        (
+            altered(Capitals, ONE, label=lambda *_: "\ud83d"),
+            r"gives .* half of a surrogate",
+        ),
+        (
+            altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
+            "max_new_tokens gives 0; it must be at least 1",
+        ),
+        (
+            altered(Capitals, ONE, max_new_tokens=lambda *_: 2.0),
+            r"max_new_tokens gives 2\.0, which is not an integer",
+        ),
+        (
+            altered(Capitals, ONE, higher_is_better=None),
+            r"Capitals\.higher_is_better is None, which is neither True nor ",
         ),
     ],
 )
 def test_what_the_ledger_would_not_take_is_told_at_planning(
     evaluation: Evaluation, why: str
 ) -> None:
-    """It was told when the answers to a batch were there, and lost them at each run."""
-    with pytest.raises(EvaluationFault, match=why):
+    """And not when the answers to a batch are there; nor with the line of ours that found it."""
+    with pytest.raises(EvaluationFault, match=why) as caught:
         planned(reading(lambda _: -1.0)[0], evaluation)
+
+    assert ".py:" not in str(caught.value)
 
 
 def test_texts_and_numbers_of_numpy_are_taken(recorder: EvaluationRecorder) -> None:
     """Data sets are full of them; the ledger takes Python's alone."""
     inference, _ = reading(lambda _: -1.0)
-    atlas = Upwards((np.str_("1?"), np.str_("yes")))
-    endings = of(Endings, ("B", (" b", " c"), np.int64(1)))
+    atlas = altered(Capitals, (np.str_("1?"), np.str_("yes")), higher_is_better=np.bool_(True))
+    endings = altered(Endings, ("B", (" b", " c"), np.int64(1)))
 
     assert evaluate(recorder, planned(answering(says_yes)[0], atlas)).n_observed == 1
     assert evaluate(recorder, planned(inference, endings)).n_observed == 1
+
+
+SCORES_NOTHING = "evaluation 'capitals': Capitals defines neither check nor score"
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "why"),
+    [
+        (Capitals(), "evaluation 'capitals' has no items"),
+        (altered(Capitals, ONE, check=ScoredEvaluation.check), SCORES_NOTHING),
+        (
+            altered(Capitals, ONE, max_new_tokens=lambda *_: 0),
+            "'capitals' failed .*gives 0; it",
+        ),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_before_the_first_token(
+    evaluation: Capitals, why: str
+) -> None:
+    """By its name, whether it is planned or called."""
+    inference, generator = answering(says_yes)
+
+    for evaluate_it in (partial(planned, inference, evaluation), partial(evaluation, inference)):
+        with pytest.raises(TourneyError, match=why):
+            evaluate_it()
+    assert not generator.asked
 
 
 class Strict(Capitals):

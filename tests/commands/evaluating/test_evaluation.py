@@ -115,8 +115,3 @@ def test_unknown_terms_are_refused() -> None:
 
     with pytest.raises(ValidationError, match="temprature"):
         Capitals(("?", ""))(inference, temprature=1.0)
-
-
-def test_an_item_is_named_by_its_evaluation_and_index() -> None:
-    """An error says which one it was."""
-    assert Capitals(("?", "")).label(0) == "capitals[0]"

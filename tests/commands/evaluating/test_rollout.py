@@ -15,7 +15,7 @@ from commands.ports import GenerationFailure, GenerationTask
 from commands.settings.sections import EvaluationOptions, Reduce
 from ledger.events.evaluations import AnswerObserved, Observation, PredictionObserved
 from ledger.events.values import REDACTED
-from tests.support.builders.evaluating import Capitals, Echoes, answering
+from tests.support.builders.evaluating import Capitals, Echoes, altered, answering
 from tests.support.builders.evaluations import answer, choice, choices, prediction
 from tests.support.builders.events import entrant, hydra
 
@@ -32,20 +32,14 @@ def knows_france_alone(task: GenerationTask) -> str | GenerationFailure:
 
 @pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
 def test_the_mean_is_of_what_could_be_scored() -> None:
-    """A broken row is no wrong answer: it would look like ignorance."""
+    """A broken row is no wrong answer: it would look like ignorance. Of none there is no mean."""
     inference, _ = answering(knows_france_alone)
+    broken, _ = answering(lambda task: GenerationFailure(task.response_key, "out_of_memory", ""))
 
     assert ATLAS(inference) == 0.5
     assert ATLAS(inference, reduce="sum") == 1.0
     np.testing.assert_array_equal(ATLAS(inference, reduce="none"), [1.0, 0.0, math.nan])
-
-
-@pytest.mark.filterwarnings("ignore:.* could not be scored:UserWarning")
-def test_nothing_scored_has_no_mean() -> None:
-    """Nought would be a claim."""
-    inference, _ = answering(lambda task: GenerationFailure(task.response_key, "out_of_memory", ""))
-
-    assert math.isnan(ATLAS(inference))
+    assert math.isnan(ATLAS(broken))
 
 
 def test_answers_to_a_prompt_follow_one_another_and_draw_differently() -> None:
@@ -113,108 +107,52 @@ def test_a_stop_that_is_not_several_texts_is_refused(stop: object, why: str) -> 
     assert generator.asked == []
 
 
-class Strange(Capitals):
-    """Capitals, with scores that no type checker would let pass."""
-
-    def __init__(self, scores: object) -> None:
-        """Take what `score` gives for one answer."""
-        super().__init__(FRANCE)
-        self._scores = scores
-
-    def score(self, ys: Sequence[str], y_hats: Sequence[str]) -> Sequence[float]:  # noqa: ARG002
-        """Give it."""
-        return cast("Sequence[float]", self._scores)
-
-
-class Undecided(Capitals):
-    """Capitals, with a check that is neither True nor False."""
-
-    def __init__(self, word: object) -> None:
-        """Take what `check` gives."""
-        super().__init__(FRANCE)
-        self._word = word
-
-    def check(self, y: str, y_hat: str) -> bool:  # noqa: ARG002
-        """Give it."""
-        return cast("bool", self._word)
-
-
-class Wordless(Capitals):
-    """Capitals, with answers that clean to nothing at all."""
-
-    def clean(self, y_hat: str) -> str:
-        """Forget what was found."""
-        y_hat.strip()
-        return None  # type: ignore[return-value]  # a mistake that is easily made
-
-
-class Halved(Capitals):
-    """Capitals, with answers that clean to half a character."""
-
-    def clean(self, y_hat: str) -> str:
-        """Cut an emoji where UTF-16 would."""
-        return f"{y_hat}\ud83d"
-
-
 @pytest.mark.parametrize(
-    ("evaluation", "said", "why"),
+    ("attribute", "given", "why"),
     [
-        (Wordless(FRANCE), "Paris", "Wordless.clean gives None, which is not a text"),
-        (Halved(FRANCE), "Paris", "Halved.clean gives .* at 5, half of a surrogate pair"),
+        ("clean", None, "clean gives None, which is not a text"),
+        ("clean", "Paris\ud83d", "clean gives .* at 5, half of a surrogate pair"),
+        *(("check", word, "check gives .*, which is neither Tr") for word in ("1", 8, None, 1.0)),
+        ("score", [math.nan], "score gives the score nan; a score is a finite number"),
+        ("score", [-math.inf], "score gives the score -inf; a score is a finite number"),
+        ("score", [1.0, 2.0], "score gives 2 scores for 1 samples; it must give one for each"),
+        ("score", [], "score gives 0 scores for 1 samples"),
+        ("score", ["1"], "score gives the score '1', which is not a number"),
+        ("score", [None], "score gives the score None, which is not a number"),
+        ("score", "1", "score gives '1'; it must give a list of 1 numbers"),
+        ("score", 1.0, r"score gives 1\.0; it must give a list of 1 numbers"),
     ],
 )
-def test_what_is_no_text_is_told_as_the_evaluation_s_fault(
-    evaluation: Capitals, said: str, why: str
+def test_what_is_no_text_truth_or_score_is_the_evaluation_s_fault(
+    attribute: str, given: object, why: str
 ) -> None:
-    """With the item: the ledger would refuse it, and name neither."""
-    inference, _ = answering(lambda _: said)
-
-    with pytest.raises(EvaluationFault, match=why) as caught:
-        evaluation(inference)
-
-    assert caught.value.doing == "scoring capitals[0]"
-
-
-@pytest.mark.parametrize("word", ["1", 8, None, 1.0])
-def test_a_check_that_says_neither_yes_nor_no_is_told(word: object) -> None:
-    """float("1") is a right answer, and float(8) is eight of them."""
+    """float("1") is a right answer, float(8) eight of them, and one NaN a NaN in all metrics."""
     inference, _ = answering(lambda _: "Paris")
 
-    with pytest.raises(EvaluationFault, match=r"Undecided\.check gives .*, which is neither Tr"):
-        Undecided(word)(inference)
+    with pytest.raises(EvaluationFault, match=rf"Capitals\.{why}") as caught:
+        altered(Capitals, FRANCE, **{attribute: lambda *_: given})(inference)
 
-
-@pytest.mark.parametrize("word", [True, np.bool_(True)])
-def test_a_check_may_say_so_in_numpy(word: object) -> None:
-    """As the comparison of two arrays does."""
-    assert Undecided(word)(answering(lambda _: "Paris")[0]) == 1.0
+    assert caught.value.doing in {"scoring capitals[0]", "scoring its samples"}
 
 
 @pytest.mark.parametrize(
-    ("scores", "why"),
+    ("attribute", "given", "score"),
     [
-        ([math.nan], "gives the score nan; a score is a finite number"),
-        ([-math.inf], "gives the score -inf; a score is a finite number"),
-        ([1.0, 2.0], "gives 2 scores for 1 samples; it must give one for each"),
-        ([], "gives 0 scores for 1 samples"),
-        (["1"], "gives the score '1', which is not a number"),
-        ([None], "gives the score None, which is not a number"),
-        ("1", "gives '1'; it must give a list of 1 numbers"),
-        (1.0, r"gives 1\.0; it must give a list of 1 numbers"),
+        ("check", np.bool_(True), 1.0),
+        ("score", [1], 1.0),
+        ("score", (0.5,), 0.5),
+        ("score", np.array([0.25]), 0.25),
+        ("score", [np.float32(2)], 2.0),
+        ("score", [np.True_], 1.0),
     ],
 )
-def test_what_is_no_score_is_told_as_the_evaluation_s_fault(scores: object, why: str) -> None:
-    """A NaN in one sample is a NaN in all metrics."""
-    inference, _ = answering(lambda _: "Paris")
-
-    with pytest.raises(EvaluationFault, match=rf"Strange\.score {why}"):
-        Strange(scores)(inference)
-
-
-@pytest.mark.parametrize("scores", [[1], (0.5,), np.array([0.25]), [np.float32(2)], [np.True_]])
-def test_scores_may_be_numbers_of_any_library(scores: Sequence[float]) -> None:
+def test_truths_and_scores_may_be_of_any_library(
+    attribute: str, given: object, score: float
+) -> None:
     """Most are made by numpy."""
-    assert Strange(scores)(answering(lambda _: "Paris")[0]) == float(scores[0])
+    evaluation = altered(Capitals, FRANCE, **{attribute: lambda *_: given})
+
+    assert evaluation(answering(lambda _: "Paris")[0]) == score
 
 
 class Ranked(Capitals):

@@ -15,14 +15,13 @@ from commands.ports import no_progress
 from ledger.auditing.audit import audit
 from ledger.errors import BrokenExport, UnreadableEvent
 from ledger.events.imports import LedgerMerged
-from ledger.events.judging import VerdictReceived
 from ledger.exchange import export_lines, read_export
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.commands import JUDGE, P1, P2, prefer_tuned, types_of
-from tests.support.builders.events import STREAM, key, opened, prompt, verdict
+from tests.support.builders.events import STREAM, opened, prompt
 from tests.support.builders.games import generated, judged, published
 
 OTHER = StreamId("other")
@@ -90,21 +89,6 @@ def test_what_is_new_is_taken_in_and_noted(pair: Pair) -> None:
     assert merges_of(pair.ours) == [(STREAM, merged)]
 
 
-def test_ours_is_kept_where_theirs_contradicts_it(pair: Pair) -> None:
-    """A judge asked twice may answer otherwise; no rating may change behind a user's back."""
-    judged(pair.recorder(), [P1], prefer_tuned)
-    judged(Recorder(pair.theirs, STREAM), [P1, P2], prefer_base)
-
-    taken = take(pair)
-
-    assert [conflict.row.type for conflict in taken.conflicts] == ["VerdictReceived"] * 2
-    for conflict in taken.conflicts:
-        (ours,) = pair.ours.rows(after=conflict.position - 1, until=conflict.position)
-        assert ours.decode().event.natural_key == conflict.row.decode().event.natural_key
-    assert (taken.n_new, taken.n_left) == (5, 1)
-    assert statuses(pair.ours) == ["b", "a"], "theirs decided the second prompt only"
-
-
 def test_an_outcome_that_follows_from_theirs_is_settled_again(pair: Pair) -> None:
     """They had both verdicts and we had one, another: the pair is reconciled from what we hold."""
     judged(pair.recorder(), [P1], prefer_tuned, limit=1)
@@ -170,18 +154,6 @@ def test_a_verdict_of_theirs_answers_what_ours_failed_at(pair: Pair) -> None:
     assert statuses(pair.ours) == ["b", "pending"]
 
 
-def test_an_export_is_taken_in_like_the_ledger(pair: Pair) -> None:
-    """A file that was sent does what the ledger itself would."""
-    judged(pair.recorder(), [P1])
-    judged(Recorder(pair.theirs, STREAM), [P2])
-    exported = list(export_lines(pair.theirs.rows()))
-
-    taken = merge_ledger(pair.ours, read_export(exported))
-
-    assert taken.n_new == 5
-    assert take(pair).n_new == 0
-
-
 def test_nothing_is_taken_of_a_file_that_was_cut(pair: Pair) -> None:
     """That it is broken shows at its end only, when most of it was read."""
     judged(Recorder(pair.theirs, STREAM), [P2])
@@ -193,18 +165,6 @@ def test_nothing_is_taken_of_a_file_that_was_cut(pair: Pair) -> None:
 
     assert pair.ours.head == head
     assert types_of(pair.ours).count("LedgerMerged") == 0
-
-
-def test_a_thousand_events_and_more_are_taken_in_order(pair: Pair) -> None:
-    """They go to the disk by the thousand, in one transaction all the same."""
-    pair.theirs.append(OTHER, [verdict(key(str(n))) for n in range(2_500)])
-
-    taken = take(pair)
-
-    assert taken.n_new == 2_500
-    found = [r.event for r in pair.ours.read(stream=OTHER) if isinstance(r.event, VerdictReceived)]
-    assert [each.query_key for each in found] == [key(str(n)) for n in range(2_500)]
-    assert audit(pair.ours) == ()
 
 
 def test_ledgers_that_both_took_in_a_third_do_not_contradict_each_other(

@@ -75,6 +75,11 @@ class Endings(PerplexityComparisonEvaluation):
         return self._items[index]
 
 
+def altered(kind: Callable[..., Evaluation], *items: object, **attributes: object) -> Evaluation:
+    """Return an evaluation with items and attributes that no type checker would let pass."""
+    return type(kind.__name__, (kind,), attributes)(*items)  # type: ignore[arg-type,no-any-return]
+
+
 class EndingsByPmi(Endings):
     """Sentences to be ended, the continuations weighed alone too."""
 

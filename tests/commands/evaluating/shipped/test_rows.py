@@ -8,7 +8,7 @@ import pytest
 
 from commands.backends.wiring import open_parquet
 from commands.errors import ConfigurationError
-from commands.evaluating.shipped.questions import text_of
+from commands.evaluating.shipped.fields import text_of
 from commands.evaluating.shipped.rows import made_of, read_rows, split_files
 from tests.support.builders.evaluating import write_lines
 
@@ -114,34 +114,3 @@ def test_rows_of_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert rows[-1].place == f"{other}:1"
     with pytest.raises(ConfigurationError, match=r"rows\.jsonl: it is named twice"):
         read_rows([*files, files[0]], open_parquet)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("rows.csv", "\ufeffa,b\r\n\r\nx,y\r\n"),
-        ("rows.csv", "\n\na,b\n\nx,y\n\n"),
-        ("rows.tsv", "\ufeffa\tb\nx\ty"),
-        ("rows.jsonl", '\ufeff{"a": "x", "b": "y"}\r\n\r\n'),
-        ("rows.json", '\ufeff[{"a": "x", "b": "y"}]'),
-    ],
-)
-def test_marks_line_ends_and_empty_lines_of_editors_are_no_data(
-    tmp_path: Path, name: str, content: str
-) -> None:
-    """A file that was saved on Windows, or by hand, is the same data set."""
-    file = tmp_path / name
-    file.write_bytes(content.encode())
-
-    (row,) = read_rows([file], open_parquet)
-
-    assert row.fields == {"a": "x", "b": "y"}
-
-
-def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
-    """Nothing says which of the two is meant."""
-    file = tmp_path / "rows.csv"
-    file.write_text("a,b,a\nx,y,z\n", encoding="utf-8")
-
-    with pytest.raises(ConfigurationError, match=r"rows\.csv: there are 2 columns 'a'; rename"):
-        read_rows([file], open_parquet)

@@ -45,35 +45,108 @@ def write_parquet(path: Path, *rows: Fields) -> Path:
     return path
 
 
-def test_a_csv_row_has_the_line_that_it_begins_on(tmp_path: Path) -> None:
-    """Conversations hold line breaks; an editor finds a row by its line."""
-    found = records(tmp_path / "b.csv", 'a,b\n"x\ny",1\n\nz,2\n')
-
-    assert found == [Record(2, {"a": "x\ny", "b": "1"}), Record(5, {"a": "z", "b": "2"})]
+X, A1 = Record(2, {"a": "x"}), Record(1, {"a": 1})
+TORN_QUOTE = "not CSV: unexpected end of data"
 
 
-def test_a_csv_of_a_spreadsheet_begins_with_a_mark(tmp_path: Path) -> None:
-    """It is no part of the first column's name."""
-    assert records(tmp_path / "b.csv", "\ufeffa\nx\n") == [Record(2, {"a": "x"})]
+@pytest.mark.parametrize(
+    ("name", "content", "rows"),
+    [
+        pytest.param(
+            *("b.csv", 'a,b\n"x\ny",1\n\nz,2\n'),
+            [Record(2, {"a": "x\ny", "b": "1"}), Record(5, {"a": "z", "b": "2"})],
+            id="a row of CSV has the line that it begins on",
+        ),
+        pytest.param("b.csv", "\ufeffa\nx\n", [X], id="the mark of a spreadsheet is no name"),
+        pytest.param(
+            *("b.csv", "a,b\n'90s,'=x\n", [Record(2, {"a": "'90s", "b": "=x"})]),
+            id="of apostrophes only the guard of a formula is taken off",
+        ),
+        pytest.param(
+            *("b.csv", "a,,\nx,,\n", [Record(2, {"a": "x", "": ""})]),
+            id="a column that nobody reads may be there twice",
+        ),
+        pytest.param(
+            *("b.tsv", 'a\tb\nx, y\t"1\t2"\n', [Record(2, {"a": "x, y", "b": "1\t2"})]),
+            id="between tabs a comma is as any other character",
+        ),
+        pytest.param(
+            "b.csv",
+            b"a\n1\n\xe9\n2\n",
+            [Record(n, {"a": cell}) for n, cell in ((2, "1"), (3, "\udce9"), (4, "2"))],
+            id="bytes that are not UTF-8 make no text",
+        ),
+        pytest.param(
+            *("b.csv", f"a\n{'x' * 200_000}\n", [Record(2, {"a": "x" * 200_000})]),
+            id="a cell may be longer than the csv module's limit",
+        ),
+        pytest.param(
+            *("b.csv", "a,b\nx\ny,1\n"),
+            [
+                BadRow(2, "it has 1 cells, but the header has 2"),
+                Record(3, {"a": "y", "b": "1"}),
+            ],
+            id="a row of another length is bad",
+        ),
+        pytest.param(
+            *("b.csv", 'a\nx\n"y\nz\n', [X, BadRow(3, TORN_QUOTE)]),
+            id="a quote that nobody closes takes in what follows",
+        ),
+        pytest.param("b.csv", '"a\n', [BadRow(1, TORN_QUOTE)], id="a header may be torn, too"),
+        pytest.param(
+            *("b.csv", "a;b\nx;1,5\n", [Record(2, {"a": "x", "b": "1,5"})]),
+            id="semicolons, where a comma is for decimals",
+        ),
+        pytest.param(
+            *("b.csv", '"a";"b"\nx;1,5\n', [Record(2, {"a": "x", "b": "1,5"})]),
+            id="semicolons between quoted names",
+        ),
+        pytest.param(
+            *("b.csv", '"a,c,d";b;a\ny;1,5;x\n'),
+            [Record(2, {"a,c,d": "y", "b": "1,5", "a": "x"})],
+            id="what is quoted separates nothing",
+        ),
+        pytest.param(
+            *("b.jsonl", '{"a": 1}\n[1]\n\n{"a": 2}'),
+            [A1, BadRow(2, "not a JSON object"), Record(4, {"a": 2})],
+            id="lines of JSON are objects or bad",
+        ),
+        pytest.param("b.jsonl", '\ufeff{"a": 1}\n', [A1], id="lines may begin with a mark"),
+        pytest.param("b.json", '\ufeff[{"a": 1}]', [A1], id="JSON may begin with a mark"),
+        pytest.param("b.json", '{"a": 1}', [A1], id="JSON may be one object"),
+        pytest.param(
+            *("b.json", '[{"a": NaN}, 1]'),
+            [Record(1, {"a": None}), BadRow(2, "not a JSON object")],
+            id="NaN is no number",
+        ),
+        pytest.param(
+            *("b.jsonl", '{"a": Infinity}', [Record(1, {"a": float("inf")})]),
+            id="infinity is one",
+        ),
+        *(
+            pytest.param(
+                *("b.jsonl", f"[{before}{'[' * 100_000}"),
+                [BadRow(1, "not JSON: nested too deeply")],
+                id=f"a line that is nested too deep is bad {before}",
+            )
+            for before in ("", "NaN, ")
+        ),
+    ],
+)
+def test_rows_are_read_as_they_stand(
+    tmp_path: Path, name: str, content: str | bytes, rows: list[Record | BadRow]
+) -> None:
+    """Each with the line where an editor finds it; a bad one hides no other."""
+    assert records(tmp_path / name, content) == rows
 
 
-def test_an_apostrophe_before_anything_else_is_part_of_a_cell(tmp_path: Path) -> None:
-    """Only the guard of a formula is taken off."""
-    found = records(tmp_path / "b.csv", "a,b\n'90s,'=x\n")
+def test_a_line_that_was_cut_short_hides_no_other(tmp_path: Path) -> None:
+    """As a killed program leaves it."""
+    good, torn = records(tmp_path / "b.jsonl", '{"a": 1}\n{"a"\n')
 
-    assert found == [Record(2, {"a": "'90s", "b": "=x"})]
-
-
-def test_a_column_that_nobody_reads_may_be_there_twice(tmp_path: Path) -> None:
-    """Spreadsheets leave columns without a name behind."""
-    assert records(tmp_path / "b.csv", "a,,\nx,,\n") == [Record(2, {"a": "x", "": ""})]
-
-
-def test_tabs_may_stand_between_cells(tmp_path: Path) -> None:
-    """A comma is then as any other character."""
-    found = records(tmp_path / "b.tsv", 'a\tb\nx, y\t"1\t2"\n')
-
-    assert found == [Record(2, {"a": "x, y", "b": "1\t2"})]
+    assert good == A1
+    assert isinstance(torn, BadRow)
+    assert torn.why.startswith("not JSON: ")
 
 
 @pytest.mark.parametrize(
@@ -91,64 +164,6 @@ def test_a_compressed_file_is_read_as_it_was(tmp_path: Path, name: str, content:
 
     assert isinstance(found, Record)
     assert found.fields["a"] == "1"
-
-
-def test_bytes_that_are_not_utf8_make_no_text(tmp_path: Path) -> None:
-    """The row is told by its line where it is needed, and the others are read."""
-    found = records(tmp_path / "b.csv", b"a\n1\n\xe9\n2\n")
-
-    assert [each.line for each in found] == [2, 3, 4]
-    assert found[1] == Record(3, {"a": "\udce9"})
-
-
-def test_a_long_cell_is_read(tmp_path: Path) -> None:
-    """Python's limit is 131,072 characters, and conversations are longer."""
-    (record,) = records(tmp_path / "b.csv", f"a\n{'x' * 200_000}\n")
-
-    assert isinstance(record, Record)
-    assert record.fields["a"] == "x" * 200_000
-
-
-def test_a_csv_row_of_other_length_is_bad(tmp_path: Path) -> None:
-    """Filled up, it would say what nobody wrote."""
-    found = records(tmp_path / "b.csv", "a,b\nx\ny,1\n")
-
-    assert found == [
-        BadRow(2, "it has 1 cells, but the header has 2"),
-        Record(3, {"a": "y", "b": "1"}),
-    ]
-
-
-def test_lines_of_json_are_objects_or_bad(tmp_path: Path) -> None:
-    """One line that was cut short hides no other."""
-    [good, torn, listed, spaced] = records(tmp_path / "b.jsonl", '{"a": 1}\n{"a"\n[1]\n\n{"a": 2}')
-
-    assert (good, spaced) == (Record(1, {"a": 1}), Record(5, {"a": 2}))
-    assert isinstance(torn, BadRow)
-    assert torn.why.startswith("not JSON: ")
-    assert listed == BadRow(3, "not a JSON object")
-
-
-def test_a_json_file_is_an_array_or_one_object(tmp_path: Path) -> None:
-    """AlpacaEval writes the one, and ratings are the other."""
-    assert records(tmp_path / "b.json", '[{"a": NaN}, 1]') == [
-        Record(1, {"a": None}),
-        BadRow(2, "not a JSON object"),
-    ]
-    assert records(tmp_path / "b.json", '{"a": 1}') == [Record(1, {"a": 1})]
-
-
-def test_a_number_that_is_infinite_is_not_taken_for_nothing(tmp_path: Path) -> None:
-    """Only NaN says that there is no number."""
-    assert records(tmp_path / "b.jsonl", '{"a": Infinity}') == [Record(1, {"a": float("inf")})]
-
-
-@pytest.mark.parametrize("before", ["", "NaN, "])
-def test_a_line_that_is_nested_too_deep_is_a_bad_row(tmp_path: Path, before: str) -> None:
-    """As any other that is no battle: --skip-bad leaves it out."""
-    (found,) = records(tmp_path / "b.jsonl", f"[{before}{'[' * 100_000}")
-
-    assert found == BadRow(1, "not JSON: nested too deeply")
 
 
 def test_of_a_parquet_file_the_wanted_columns_are_read(tmp_path: Path) -> None:
@@ -323,32 +338,6 @@ def test_a_parquet_file_with_a_damaged_byte_is_read_or_refused(
 
     with suppress(ConfigurationError):
         records(path)
-
-
-@pytest.mark.parametrize("header", ["a;b", '"a";"b"', '"a,c,d";b;a'])
-def test_a_spreadsheet_may_separate_cells_by_semicolons(tmp_path: Path, header: str) -> None:
-    """Where a comma is for decimals, it does; what is quoted separates nothing."""
-    cells = "x;1,5;x" if header.count(";") > 1 else "x;1,5"
-
-    (found,) = records(tmp_path / "b.csv", f"{header}\n{cells}\n")
-
-    assert isinstance(found, Record)
-    assert (found.fields["a"], found.fields["b"]) == ("x", "1,5")
-
-
-def test_a_row_that_is_not_csv_is_bad(tmp_path: Path) -> None:
-    """A quote that nobody closes takes in all that follows, and the rows before it stand."""
-    assert records(tmp_path / "b.csv", 'a\nx\n"y\nz\n') == [
-        Record(2, {"a": "x"}),
-        BadRow(3, "not CSV: unexpected end of data"),
-    ]
-    assert records(tmp_path / "b.csv", '"a\n') == [BadRow(1, "not CSV: unexpected end of data")]
-
-
-def test_json_may_begin_with_a_mark(tmp_path: Path) -> None:
-    """Editors on Windows write it, and it is no part of the first row."""
-    assert records(tmp_path / "b.jsonl", '\ufeff{"a": 1}\n') == [Record(1, {"a": 1})]
-    assert records(tmp_path / "b.json", '\ufeff[{"a": 1}]') == [Record(1, {"a": 1})]
 
 
 PARQUET = BytesIO()

@@ -8,7 +8,6 @@ from commands.importing.formats.rows import BadRow, Fields
 from ledger.events.imports import ImportedBattle, Winner
 from tests.support.builders.formats import (
     battles_of_rows,
-    read_file,
     read_rows,
     read_text,
     why_not,
@@ -223,18 +222,3 @@ def test_votes_without_id_and_time_are_too_much_alike_for_one() -> None:
     (battle,) = battles_of_rows("lmarena-100k", bare)
 
     assert battle.question_id is None
-
-
-def test_votes_in_parquet_are_told_by_their_row(tmp_path: Path) -> None:
-    """LMArena publishes both newer layouts so, and a table has no lines."""
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    turn = {"role": "user", "content": [{"type": "text", "text": "Why?"}]}
-    votes = arrow.Table.from_pylist([row_140k(conversation_a=[turn]), row_140k(winner=None)])
-    parquet.write_table(votes, tmp_path / "votes.parquet")
-
-    first, second = read_file("lmarena-140k", tmp_path / "votes.parquet")
-
-    assert first == vote("u1", "x", "y", "model_a")
-    assert isinstance(second, BadRow)
-    assert second.line == 2
-    assert second.why.startswith("winner is None, but must be one of")

@@ -1,6 +1,5 @@
 """tap's judgments, as cached and as a run wrote them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -155,12 +154,3 @@ def test_consistent_verdicts_are_mirrored_battles(verdicts: tuple[str, str]) -> 
 def test_a_row_that_is_no_judgment_is_told(judgment: Fields, why: str) -> None:
     """A missing position_swap, say, which tap itself takes for the forward order."""
     assert why_not("tap", judgment) == why
-
-
-def test_lines_of_another_program_are_told_one_by_one(tmp_path: Path) -> None:
-    """The customer's response cache, say, holds no battles."""
-    text = json.dumps({"entrant_id": "base", "prompt_id": "p1", "response_text": "Yes."})
-
-    (bad,) = read_text("tap", tmp_path / "responses_base.jsonl", text)
-
-    assert bad == BadRow(1, "metadata: must be an object, not null")

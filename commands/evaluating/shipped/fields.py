@@ -1,4 +1,4 @@
-"""Read a question, its choices and its answer from the fields of a row, as a table names them.
+"""Read the fields of a row, and the choices and the answer in them, as a table names them.
 
 A name is a field, a field within a field, or a Jinja template, which can reach nothing else.
 """
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from string import ascii_uppercase
-from typing import Final, NamedTuple
+from typing import Final
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -18,40 +18,6 @@ from commands.importing.formats.rows import Fields
 _LETTERS: Final = ascii_uppercase
 _TEXT_KEYS: Final = ("text", "value")
 _LABEL_KEYS: Final = ("label", "key")
-
-
-class ChoiceQuestion(NamedTuple):
-    """A question, its choices, and the index of the correct one."""
-
-    text: str
-    choices: tuple[str, ...]
-    correct: int
-
-    def lettered(self) -> "ChoiceQuestion":
-        """Return the question with its choices listed by letter, and the letters as choices."""
-        letters = tuple(_LETTERS[: len(self.choices)])
-        lines = (f"{letter}. {text}" for letter, text in zip(letters, self.choices, strict=True))
-        return ChoiceQuestion("\n".join([self.text, *lines]), letters, self.correct)
-
-
-def choice_question(
-    fields: Fields, *, question: str, choices: str | Sequence[str], answer: str
-) -> ChoiceQuestion:
-    """Return a row's question.
-
-    Raises:
-        ValueError: A field is missing, or does not make sense.
-    """
-    if isinstance(choices, str):
-        texts, labels = choices_of(choices, fields)
-    else:
-        texts, labels = _constant_or_fields(choices, fields), ()
-    if not 2 <= len(texts) <= len(_LETTERS):  # noqa: PLR2004  # one alone is always right
-        raise ValueError(f"there are {len(texts)} choices; it takes 2 to {len(_LETTERS)}")
-    if not all(texts):
-        raise ValueError("a choice is empty")
-    correct = _answer_index(value_of(answer, fields), texts, labels)
-    return ChoiceQuestion(text_of(question, fields), texts, correct)
 
 
 def value_of(name: str, fields: Fields) -> object:
@@ -86,15 +52,21 @@ def text_of(name: str, fields: Fields) -> str:
     raise ValueError(f"{name} is {value!r:.60}, but must be a text")
 
 
-def choices_of(name: str, fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def choices_of(
+    name: str | Sequence[str], fields: Fields
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the choices of a field, and their labels if it gives some.
 
     It is a list of texts, or texts with labels in one of three layouts: `{"text": [...], "label":
     [...]}` (ARC), `{"A": "...", "B": "..."}` and `[{"key": "A", "value": "..."}]` (both of MedQA).
+    Of several names each is a field; if none of them is, they are texts themselves.
 
     Raises:
         ValueError: The field is missing, or has another layout.
     """
+    if not isinstance(name, str):
+        is_named = any(_is_template(each) or each in fields for each in name)
+        return tuple(text_of(each, fields) if is_named else each for each in name), ()
     value = value_of(name, fields)
     labels: Sequence[object]
     texts: Sequence[object]
@@ -120,14 +92,7 @@ def _first_of(choice: object, keys: Sequence[str]) -> object:
     return next((known[key] for key in keys if key in known), None)
 
 
-def _constant_or_fields(names: Sequence[str], fields: Fields) -> tuple[str, ...]:
-    """Return the texts of several fields; names that are no fields at all are texts themselves."""
-    if any(_is_template(name) or name in fields for name in names):
-        return tuple(text_of(name, fields) for name in names)
-    return tuple(names)
-
-
-def _answer_index(answer: object, texts: Sequence[str], labels: Sequence[str]) -> int:
+def answer_index(answer: object, texts: Sequence[str], labels: Sequence[str]) -> int:
     """Return the index of the correct choice.
 
     A number counts from 0. A text is the choice's label, text, letter or index, whichever fits.
