@@ -1,6 +1,7 @@
 """Answers that are a whole tournament: a table, the file of a tool, or a folder of files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -59,13 +60,6 @@ class AnswersTable(NamedTuple):
     n_empty: int = 0  # cells that are empty answers
 
 
-class _Answers(NamedTuple):
-    """The answers of a file."""
-
-    file: Path
-    rows: tuple[AnswerRow, ...]
-
-
 def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     """Read answers of several systems: from a table, a tool's file, or all files of a folder.
 
@@ -80,7 +74,7 @@ def read_answers_table(path: Path, open_parquet: OpenParquet) -> AnswersTable:
     rows = [*records_of(path, None, open_parquet)]
     records = [row for row in rows if isinstance(row, Record)]
     if records and all(is_of_a_tool(record.fields) for record in records):
-        return _of_files(path, [_answers_of(path, rows)], questions={})
+        return _of_files(path, {path: _answers_of(path, rows)}, questions={})
     header = header_of(rows)
     if columns := answer_columns(header):
         return _of_labelled(path, labelled_pairs(rows, columns))
@@ -92,7 +86,7 @@ def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
 
     Of the other files say why they hold none.
     """
-    files: list[_Answers] = []
+    files: dict[Path, Sequence[AnswerRow]] = {}
     questions: dict[str, Fields] = {}
     unread: list[str] = []
     for file in sorted(folder.rglob("*")):
@@ -104,7 +98,7 @@ def _of_folder(folder: Path, open_parquet: OpenParquet) -> AnswersTable:
                 if found := _questions(rows):
                     questions |= found
                 else:
-                    files.append(_answers_of(file, rows))
+                    files[file] = _answers_of(file, rows)
             except ConfigurationError as error:
                 unread += error.faults
     if not files:
@@ -128,7 +122,7 @@ def _questions(rows: Iterable[Record | BadRow]) -> dict[str, Fields]:
     return found
 
 
-def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
+def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> Sequence[AnswerRow]:
     """Return the answers of a file.
 
     Raises:
@@ -144,16 +138,16 @@ def _answers_of(file: Path, rows: Iterable[Record | BadRow]) -> _Answers:
             raise ConfigurationError([f"{file}:{row.line}: {error}"]) from error
     if not found:
         raise ConfigurationError([f"{file}: it holds no answers"])
-    return _Answers(file, tuple(found))
+    return found
 
 
 def _of_files(
     path: Path,
-    files: Sequence[_Answers],
+    files: Mapping[Path, Sequence[AnswerRow]],
     questions: Mapping[str, Fields],
 ) -> AnswersTable:
     asked: dict[str, Fields] = {}
-    for row in (row for answers in files for row in answers.rows):
+    for row in chain.from_iterable(files.values()):
         if row.asked:
             is_talk = not row.prompt.keys().isdisjoint(FORMS)
             text = {} if is_talk else {"text": row.asked}
@@ -175,9 +169,11 @@ def _of_files(
     return AnswersTable(prompts, _compared(path, entrants, ()))
 
 
-def _systems(files: Sequence[_Answers]) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _systems(
+    files: Mapping[Path, Sequence[AnswerRow]],
+) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield each system's name, and the keys that say where its answers are."""
-    for file, rows in files:
+    for file, rows in files.items():
         models = [*dict.fromkeys(row.model for row in rows if row.model)]
         if len(models) > 1:
             yield from ((name, {"responses": str(file), "model": name}) for name in models)

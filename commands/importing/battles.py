@@ -1,27 +1,147 @@
 """Use case of `tourney import battles`: append the battles of files to the ledger, all or none.
 
 Each named set of battles is a stream of its own, so no tournament is needed and none changes.
+
+A set takes no battle again that another file brought. One whose prompt has an id is recognised by
+all that is said of it, wherever it stands in a file; what a file has twice is there twice. Without
+prompt ids battles are too much alike: ten wins of x over y may be anybody's. They are recognised in
+long runs only, as a file that has grown or was cut has them, or where a whole file has the same
+ones in another order.
 """
 
 import hashlib
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+from unicodedata import normalize
 
 from commands.errors import N_LINES, ConfigurationError, counted, first_lines
 from commands.importing.formats.catalogue import BattleFormat
 from commands.importing.formats.files import reading
 from commands.importing.formats.rows import BadRow, Records
-from commands.importing.known_battles import FileRead, KnownBattles
 from ledger.events import imports
-from ledger.events.imports import ImportedBattle
+from ledger.events.imports import BattlesImported, ImportedBattle
 from ledger.identity import Digest
 from ledger.storage.writer import EventWriter, draft
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
+
+_MIN_DISTINCT: Final = 8  # distinct battles; fewer could match by chance
+_N_BYTES: Final = 8  # of a hash
+
+
+class FileRead(NamedTuple):
+    """A file, and the mapping that read it."""
+
+    digest: Digest
+    format: str
+    mapping_version: int
+
+
+class KnownBattles:
+    """The battles of a set as hashes, in order, by the file that brought them."""
+
+    def __init__(self, events: Iterable[BattlesImported] = ()) -> None:
+        self._named = defaultdict[FileRead, "array[int]"](_no_hashes)  # those with a prompt id
+        self._nameless = defaultdict[FileRead, "array[int]"](_no_hashes)
+        self.n_battles = 0
+        self.entrants: set[str] = set()
+        for event in events:
+            file = FileRead(event.file_digest, event.format, event.mapping_version)
+            self.add(file, event.battles())
+
+    def add(self, file: FileRead, battles: Iterable[ImportedBattle]) -> None:
+        """Add the battles that a file brought."""
+        for battle in battles:
+            hashes = self._nameless if battle.question_id is None else self._named
+            hashes[file].append(_hash(battle))
+            self.entrants.update((battle.model_a, battle.model_b))
+            self.n_battles += 1
+
+    def look_alikes(self) -> list[list[str]]:
+        """Return names that people would read as one: in other forms of Unicode, or other case."""
+        groups: defaultdict[str, list[str]] = defaultdict(list)
+        for name in sorted(self.entrants):
+            groups[normalize("NFKC", normalize("NFKC", name).casefold()).strip()].append(name)
+        return [names for names in groups.values() if len(names) > 1]
+
+    def seen_by(self, file: FileRead) -> "Recogniser":
+        """Return what recognises a file's battles; what another mapping made of it is replaced."""
+
+        def counts(other: FileRead) -> bool:
+            return other.digest != file.digest or other == file
+
+        named = (hashes for other, hashes in self._named.items() if counts(other))
+        nameless = self._nameless.items()
+        return Recogniser(
+            left=Counter(chain.from_iterable(named)),
+            files=[each for other, each in nameless if counts(other) and other != file],
+            is_known=file in self._named or file in self._nameless,
+        )
+
+
+def _no_hashes() -> "array[int]":
+    return array("q")
+
+
+def _hash(battle: ImportedBattle) -> int:
+    """Return the hash of a battle; of unknown source it was once taken for people's."""
+    return hash(battle._replace(source="human") if battle.source == "unknown" else battle)
+
+
+@dataclass
+class Recogniser:
+    """Recognises the battles of one file, which are asked for in order.
+
+    Attributes:
+        left: Battles with a prompt id that the file may still repeat, by their hashes.
+        files: Hashes of the battles without one, of each other file.
+        is_known: Whether the file was read before.
+    """
+
+    left: Counter[int]
+    files: list["array[int]"]
+    is_known: bool
+    _new: "array[int]" = field(default_factory=_no_hashes)  # without a prompt id
+
+    def knows(self, battle: ImportedBattle) -> bool:
+        """Say whether the set holds the next battle of the file."""
+        if battle.question_id is None:
+            if not self.is_known and self.files:
+                self._new.append(_hash(battle))
+            return self.is_known
+        if not self.left or not self.left[key := _hash(battle)]:
+            return False
+        self.left[key] -= 1
+        return True
+
+    def n_battles_of_copy(self) -> int | None:
+        """Return the number of battles in a file that holds this one's, or some of them."""
+        for earlier in self.files:
+            fewer, more = sorted((earlier, self._new), key=len)
+            if len(set(fewer)) >= _MIN_DISTINCT and _is_part(fewer, more):
+                return len(earlier)
+        return None
+
+
+def _is_part(fewer: "array[int]", more: "array[int]") -> bool:
+    """Say whether a file holds another's battles in a piece, or all of them in any order."""
+    if contains_in_order(fewer.tobytes(), more.tobytes()):
+        return True
+    return len(fewer) == len(more) and sorted(fewer) == sorted(more)
+
+
+def contains_in_order(fewer: bytes, more: bytes) -> bool:
+    """Return whether one file's hashes occur in another's, in order and without gaps."""
+    offset = more.find(fewer)
+    while offset > 0 and offset % _N_BYTES:  # in the middle of a hash
+        offset = more.find(fewer, offset + 1)
+    return offset >= 0
 
 
 class BattleFile(NamedTuple):
@@ -69,7 +189,7 @@ class BattleImport:
         if len(self.skipped) < N_LINES:
             self.skipped.append(row)
 
-    def add(self, battles: Sequence[imports.ImportedBattle], *, n_new: int) -> None:
+    def add(self, battles: Sequence[ImportedBattle], *, n_new: int) -> None:
         """Count battles, so many of which are new to the set."""
         self.n_battles += len(battles)
         self.n_known += len(battles) - n_new
@@ -103,7 +223,7 @@ def _import(
     writer: EventWriter, file: BattleFile, known: KnownBattles, *, skip_bad: bool
 ) -> BattleImport:
     """Append the battles of a file that its set does not hold."""
-    read = FileRead(_digest_of(file), (file.of.name, file.of.mapping_version))
+    read = FileRead(_digest_of(file), file.of.name, file.of.mapping_version)
     taken, recogniser = BattleImport(file, n_before=known.n_battles), known.seen_by(read)
     stream, chunk = imports.battles_stream(file.name), 0
     for battles, n_skipped in _chunks(file.of.read(file.records), taken):
@@ -114,8 +234,8 @@ def _import(
         if new:
             known.add(read, new)
             chunk += 1
-            event = imports.BattlesImported.of(
-                new, file_digest=read.digest, mapping=read.mapping, chunk=chunk, n_skipped=n_skipped
+            event = BattlesImported.of(
+                new, file_digest=read.digest, mapping=read[1:], chunk=chunk, n_skipped=n_skipped
             )
             writer.append(stream, [draft(stream, event)], expected_version=None)
     _require_battles(taken, skip_bad=skip_bad)

@@ -62,7 +62,8 @@ def columns_by_field(
         remedy = "rename all but the one to read"
         faults = [f"{path}:1: there are {given[name]} columns {name!r}; {remedy}" for name in twice]
         raise ConfigurationError(faults)
-    column = {field: found for field, of in columns.items() if (found := _first(names, of))}
+    found = {field: [names[name] for name in of if name in names] for field, of in columns.items()}
+    column = {field: known[0] for field, known in found.items() if known}
     if not ASKED & column.keys():
         there = ", ".join(names.values()) or "nothing"
         raise ConfigurationError(
@@ -89,10 +90,6 @@ def prompts_of_rows(
     if not prompts:
         raise ConfigurationError([f"{path}: it holds no prompts below its header"])
     return prompts
-
-
-def _first(names: Mapping[str, str], of: Sequence[str]) -> str | None:
-    return next((names[name] for name in of if name in names), None)
 
 
 def _prompts(

@@ -17,6 +17,7 @@ from commands.decisions.decide import partial_response
 from commands.decisions.recorder import Recorder, rehearse
 from commands.errors import ConfigurationError, counted, first_lines, place_and_fault
 from commands.importing.formats.files import reading
+from commands.importing.formats.rows import InvalidFields
 from ledger.events.registration import Entrant
 from ledger.events.responses import Diagnostics, ResponseGenerated
 from ledger.events.values import Count, Probability
@@ -44,18 +45,14 @@ class CachedResponse(msgspec.Struct, frozen=True):
     diagnostics: CachedDiagnostics
 
 
-class UnusableLine(Exception):
-    """A line cannot be imported; the message says why."""
-
-
 def _decoded(line: bytes) -> CachedResponse:
     try:
         return msgspec.json.decode(line, type=CachedResponse)
     except msgspec.ValidationError as error:
         place, why = place_and_fault(error)
-        raise UnusableLine(f"{place}: {why}" if place else why) from error
+        raise InvalidFields(f"{place}: {why}" if place else why) from error
     except ValueError as error:  # most often a line that was cut off
-        raise UnusableLine(f"not JSON: {error}") from error
+        raise InvalidFields(f"not JSON: {error}") from error
 
 
 _Cells: TypeAlias = Mapping[tuple[EntrantId, PromptId], PlannedResponse]
@@ -175,7 +172,7 @@ def _lines(file: Path, registered: _Cells) -> Iterator[FoundResponse | BadLine]:
         if line.strip():
             try:
                 yield FoundResponse(file, number, _response(_decoded(line), registered, digest))
-            except UnusableLine as error:
+            except InvalidFields as error:
                 yield BadLine(file, number, str(error))
 
 
@@ -201,11 +198,11 @@ def _cell(cached: CachedResponse, registered: _Cells) -> PlannedResponse:
     if cell is None:
         is_entrant = any(entrant_id == cached.entrant_id for entrant_id, _ in registered)
         what = f"prompt {cached.prompt_id!r}" if is_entrant else f"entrant {cached.entrant_id!r}"
-        raise UnusableLine(f"the tournament has no {what}")
+        raise InvalidFields(f"the tournament has no {what}")
     if cached.diagnostics.seed not in {None, cell.seed}:
         seeds = f"{cached.diagnostics.seed}, but the tournament's is {cell.seed}"
         remedy = "tap's seeds need [generation] seed = 0"
-        raise UnusableLine(f"diagnostics.seed is {seeds}; {remedy}")
+        raise InvalidFields(f"diagnostics.seed is {seeds}; {remedy}")
     return cell
 
 
@@ -215,7 +212,7 @@ def _diagnostics(said: CachedDiagnostics, entrant: Entrant) -> Diagnostics | Non
     if said.bypass_jury != bypass or (said.draft_head_idx is None) != (bypass is None):
         found = f"draft_head_idx {said.draft_head_idx}, bypass_jury {said.bypass_jury}"
         expected = "not a Hydra" if bypass is None else f"a Hydra whose bypass_jury is {bypass}"
-        raise UnusableLine(
+        raise InvalidFields(
             f"diagnostics say {found}, but entrant {entrant.entrant_id!r} is {expected}"
         )
     if said.draft_head_idx is None or said.bypass_jury is None:

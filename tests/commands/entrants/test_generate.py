@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Never
 
@@ -299,44 +300,35 @@ def test_who_wants_empty_texts_runs_the_same_command_again(ledger: Ledger) -> No
     assert len(recorder.state.responses) == 60
 
 
-def test_each_entrant_that_gives_only_empty_texts_is_told(ledger: Ledger) -> None:
-    """One is corrected as well as the other before the next run."""
-    recorder, prompts = of_thirty(ledger)
-
-    with pytest.raises(NothingReadable, match=r"of entrant 'base' .* of entrant 'tuned' are empty"):
-        generate_missing(
-            recorder, lambda: ScriptedGenerator(lambda _: ""), prompts, on_progress=no_progress
-        )
-
-    assert len(recorder.state.responses) == 32
-
-
 NOW_AND_THEN = {f"Question p{number}?" for number in range(0, 30, 8)}
 
 
-def test_an_entrant_that_answers_now_and_then_goes_on(ledger: Ledger) -> None:
-    """Each text ends a row of empty ones."""
+def fails_now_and_then(task: GenerationTask) -> str | GenerationFailure:
+    """Answer nothing, and fail at a few."""
+    failure = GenerationFailure(task.response_key, "prompt_too_long", "too long")
+    return failure if task.prompt_text in NOW_AND_THEN else ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda _: "", r"of entrant 'base' .* of entrant 'tuned' are empty"),
+        (fails_now_and_then, "16 responses in a row"),
+        (lambda task: "Yes." if task.prompt_text in NOW_AND_THEN else "", None),
+    ],
+    ids=["each is told", "a failure ends no row", "a text ends it"],
+)
+def test_only_rows_of_empty_texts_count(
+    ledger: Ledger, answer: Callable[[GenerationTask], str | GenerationFailure], told: str | None
+) -> None:
+    """A failure says nothing of what the entrant would have answered."""
     recorder, prompts = of_thirty(ledger)
-    port = ScriptedGenerator(lambda task: "Yes." if task.prompt_text in NOW_AND_THEN else "")
 
-    done = generate_missing(recorder, lambda: port, prompts, on_progress=no_progress)
-
-    assert done.n_generated == 60
-
-
-def test_a_failure_ends_no_row_of_empty_texts(ledger: Ledger) -> None:
-    """It says nothing of what the entrant would have answered."""
-    recorder, prompts = of_thirty(ledger)
-
-    def answer(task: GenerationTask) -> str | GenerationFailure:
-        if task.prompt_text not in NOW_AND_THEN:
-            return ""
-        return GenerationFailure(task.response_key, "prompt_too_long", "too long")
-
-    with pytest.raises(NothingReadable, match="16 responses in a row"):
-        generate_missing(
+    with nullcontext() if told is None else pytest.raises(NothingReadable, match=told):
+        done = generate_missing(
             recorder, lambda: ScriptedGenerator(answer), prompts, on_progress=no_progress
         )
+        assert done.n_generated == 60
 
 
 def test_an_entrant_with_few_prompts_and_no_text_is_told(ledger: Ledger) -> None:
@@ -389,26 +381,14 @@ class TestByLoader(GeneratorContract):
 
 
 def test_a_task_is_answered_where_its_entrant_is() -> None:
-    """A roster may have both: one's own weights against those that everybody uses."""
+    """A roster may have both; what no task needs is not made: endpoints alone take no torch."""
     both = GeneratorByLoader(saying("from here"), saying("from there"), missing)
+    here = GeneratorByLoader(saying("here"), missing, missing)
+    there = GeneratorByLoader(missing, saying("there"), missing)
 
     assert said(both, HERE, THERE) == {key("here"): "from here", key("there"): "from there"}
-
-
-def test_what_no_task_needs_need_not_be_installed() -> None:
-    """Endpoints alone take no torch, and weights alone no client."""
-    assert said(GeneratorByLoader(missing, saying("there"), missing), THERE) == {
-        key("there"): "there"
-    }
-    assert said(GeneratorByLoader(saying("here"), missing, missing), HERE) == {key("here"): "here"}
-
-
-def test_what_is_missing_is_told_before_anything_is_generated() -> None:
-    """An hour of paid answers must not end in `pip install`."""
-    answers = GeneratorByLoader(missing, saying("there"), missing).generate([HERE, THERE])
-
-    with pytest.raises(MissingExtra):
-        next(answers)
+    assert said(here, HERE) == {key("here"): "here"}
+    assert said(there, THERE) == {key("there"): "there"}
 
 
 class Unfit:
@@ -419,16 +399,15 @@ class Unfit:
         raise WeightsError(Path("weights"), "unfit", "mend them")
 
 
-def test_faults_of_local_weights_come_before_the_answers_of_servers() -> None:
+@pytest.mark.parametrize(("local", "error"), [(missing, MissingExtra), (Unfit, WeightsError)])
+def test_faults_of_local_weights_come_before_the_answers_of_servers(
+    local: Callable[[], Generator], error: type[Exception]
+) -> None:
     """Half a night of answers would be paid for before somebody reads what is missing."""
-    remote = entrant("hosted", loader="endpoint", dtype=None)
-    tasks = [
-        GenerationTask(key(each.entrant_id), each, "?", 0) for each in (remote, entrant("local"))
-    ]
     server = ScriptedGenerator(echo)
 
-    with pytest.raises(WeightsError, match="unfit"):
-        next(GeneratorByLoader(Unfit, lambda: server, missing).generate(tasks))
+    with pytest.raises(error):
+        next(GeneratorByLoader(local, lambda: server, missing).generate([HERE, THERE]))
     assert not server.asked
 
 

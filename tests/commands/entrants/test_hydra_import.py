@@ -117,18 +117,17 @@ def test_every_set_and_step_becomes_folders_of_peft(imports: Imports, tmp_path: 
     }
 
 
-def test_the_manifest_says_how_deep_heads_are(imports: Imports, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("asked_for", "first"), [(None, 3), (1, 4)])
+def test_the_manifest_says_how_deep_heads_are_unless_one_asks(
+    imports: Imports, tmp_path: Path, asked_for: int | None, first: int
+) -> None:
     """Blocks are numbered within a head, so a wrong depth would be another layer."""
-    imports(security=says(published(tmp_path / "prod"), heads_depth=2, lora_r=8, lora_alpha=16))
+    prod = says(published(tmp_path / "prod"), heads_depth=2, lora_r=8, lora_alpha=16)
 
-    assert settings_of(tmp_path / "out")["security/shard_0"] == ["shard_0_lora.pt", 3, "weights"]
+    imports(security=prod, heads_depth=asked_for)
 
-
-def test_a_depth_that_is_asked_for_holds(imports: Imports, tmp_path: Path) -> None:
-    """Whoever knows better than the manifest can say so."""
-    imports(security=says(published(tmp_path / "prod"), heads_depth=2), heads_depth=1)
-
-    assert settings_of(tmp_path / "out")["security/shard_0"] == ["shard_0_lora.pt", 4, "weights"]
+    shard = settings_of(tmp_path / "out")["security/shard_0"]
+    assert shard == ["shard_0_lora.pt", first, "weights"]
 
 
 def refused(folder: Path) -> list[str]:
@@ -136,23 +135,23 @@ def refused(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if "out" in path.name]
 
 
-def test_a_rank_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_path: Path) -> None:
-    """Then shards and manifest are of two trainings, and the depth may be wrong as well."""
-    prod = says(published(tmp_path / "prod"), lora_r=4)
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"lora_r": 4}, r"its rank is 8, and .*manifest\.json says lora_r 4"),
+        (
+            {"lora_r": 8, "lora_alpha": 8},
+            r"lora_alpha 16 at rank 8, and .*manifest\.json says lora_alpha 8",
+        ),
+    ],
+)
+def test_shards_that_the_manifest_contradicts_are_refused(
+    imports: Imports, tmp_path: Path, said: dict[str, int], why: str
+) -> None:
+    """They are of two trainings; and at half its scale a head is another head, and still talks."""
+    prod = says(published(tmp_path / "prod"), **said)
 
-    with pytest.raises(WeightsError, match=r"its rank is 8, and .*manifest\.json says lora_r 4"):
-        imports(security=prod)
-    assert refused(tmp_path) == []
-
-
-def test_a_scale_that_the_manifest_contradicts_is_refused(imports: Imports, tmp_path: Path) -> None:
-    """A `.pt` file does not hold it: at half its scale a head is another head, and still talks."""
-    prod = says(published(tmp_path / "prod"), lora_r=8, lora_alpha=8)
-
-    with pytest.raises(
-        WeightsError,
-        match=r"lora_alpha 16 at rank 8, and .*manifest\.json says lora_alpha 8",
-    ):
+    with pytest.raises(WeightsError, match=why):
         imports(security=prod)
     assert refused(tmp_path) == []
 

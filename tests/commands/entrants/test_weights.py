@@ -26,20 +26,12 @@ from tests.support.builders.commands import (
 )
 
 
-def test_one_byte_of_the_weights_changes_their_name(tmp_path: Path) -> None:
-    """A response is named by the weights that made it, to the last byte."""
-    first = write_weights(tmp_path / "first", first_byte=1)
-    second = write_weights(tmp_path / "second", first_byte=2)
+def test_weights_are_named_by_their_bytes_wherever_they_lie(tmp_path: Path) -> None:
+    """Moving a folder must not make its responses again; one byte makes others."""
+    here, there = (write_weights(tmp_path / name, first_byte=1) for name in ("here", "far/there"))
+    other = write_weights(tmp_path / "other", first_byte=2)
 
-    assert folder_digest(first) != folder_digest(second)
-
-
-def test_the_same_files_elsewhere_have_the_same_name(tmp_path: Path) -> None:
-    """Moving a folder must not make its responses again."""
-    here = write_weights(tmp_path / "here")
-    there = write_weights(tmp_path / "far" / "there")
-
-    assert folder_digest(here) == folder_digest(there)
+    assert folder_digest(here) == folder_digest(there) != folder_digest(other)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Taking in a file of battles: all or none, and once."""
 
 import json
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,16 +14,25 @@ from msgspec.structs import replace
 from commands.backends.wiring import open_parquet
 from commands.cli.shared.table_files import write_records
 from commands.errors import ConfigurationError
-from commands.importing.battles import BattleFile, BattleImport, bad_rows, import_battles
+from commands.importing.battles import (
+    BattleFile,
+    BattleImport,
+    FileRead,
+    KnownBattles,
+    bad_rows,
+    contains_in_order,
+    import_battles,
+)
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS
 from commands.importing.formats.files import records_of
 from commands.importing.formats.rows import BadRow, Record, Records
-from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn
+from ledger.events.imports import MAX_BATTLES, BattlesImported, CodedColumn, ImportedBattle
 from ledger.store import Ledger
 from projections.artifacts.judgearena import of_imported
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.fold import fold
+from tests.support.builders.events import key
 from tests.support.strategies.imports import battles_imported
 
 PLAIN = FORMATS["plain"]
@@ -373,3 +384,54 @@ def test_a_corrected_mapping_reads_a_file_anew(ledger: Ledger, tmp_path: Path) -
 
     assert taken.n_known == 0
     assert [each.mapping_version for each in imported(ledger)] == [corrected.mapping_version]
+
+
+ROWS = st.lists(st.sampled_from([0, 1, 256, 2**56, -1]), max_size=6)
+ONE, OTHER = FileRead(key("one"), "plain", 1), FileRead(key("other"), "plain", 1)
+PROMPTS = st.lists(st.sampled_from(["q1", "q2", "q3"]), max_size=6)
+
+
+@given(fewer=ROWS, more=ROWS)
+def test_rows_are_found_in_a_piece_or_not_at_all(fewer: list[int], more: list[int]) -> None:
+    """The search is of bytes, which may be alike across the border of two rows."""
+    is_there = any(more[n : n + len(fewer)] == fewer for n in range(len(more) + 1))
+
+    assert contains_in_order(array("q", fewer).tobytes(), array("q", more).tobytes()) == is_there
+
+
+def battle(question_id: str | None) -> ImportedBattle:
+    """Return a win of x over y."""
+    return ImportedBattle("x", "y", "model_a", None, question_id, "human", None)
+
+
+@given(held=PROMPTS, found=PROMPTS)
+def test_a_set_holds_of_each_battle_as_many_as_the_file_with_most(
+    held: list[str], found: list[str]
+) -> None:
+    """The law of taking in: the union of files, each a collection with repetitions."""
+    known = KnownBattles()
+    known.add(ONE, map(battle, held))
+    recogniser = known.seen_by(OTHER)
+
+    new = [prompt for prompt in found if not recogniser.knows(battle(prompt))]
+
+    assert Counter(held) + Counter(new) == Counter(held) | Counter(found)
+
+
+def test_names_that_look_alike_are_told() -> None:
+    """One of two programs composes its letters, and a leaderboard has the model twice."""
+    pairs = (("h\u00e9", "he\u0301"), ("GPT-4", "gpt-4 "), ("x", "y"))
+    known = KnownBattles()
+    known.add(ONE, (battle("q1")._replace(model_a=a, model_b=b) for a, b in pairs))
+
+    assert known.look_alikes() == [["GPT-4", "gpt-4 "], ["he\u0301", "h\u00e9"]]
+
+
+def test_without_a_prompt_id_only_the_same_file_is_known() -> None:
+    """One that reads the same may be another's."""
+    known = KnownBattles()
+    known.add(ONE, [battle(None)])
+
+    assert known.seen_by(ONE).knows(battle(None))
+    assert not known.seen_by(OTHER).knows(battle(None))
+    assert known.n_battles == 1
