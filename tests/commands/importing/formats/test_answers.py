@@ -128,7 +128,7 @@ def test_a_log_of_inspect_has_the_conversation_before_the_question() -> None:
     """The answer is to all of it; the last question alone would be another prompt."""
     told = ("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello"), ("user", PROMPT)
     asked = [{"id": "x", "role": role, "content": content} for role, content in told]
-    row = one({**INSPECT, "samples": [{**INSPECT["samples"][0], "input": asked}]})  # type: ignore[index,dict-item]
+    row = one({**INSPECT, "samples": [{**INSPECT["samples"][0], "input": asked}]})  # type: ignore[index]
 
     assert row.prompt == {"messages": [{"role": r, "content": c} for r, c in told]}
     assert row.asked == transcript(told)
