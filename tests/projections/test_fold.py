@@ -14,6 +14,7 @@ from ledger.identity import StreamId
 from ledger.recorded import Recorded
 from ledger.store import Ledger
 from projections.battles.imported_sets import IMPORTED_BATTLES, IMPORTED_RATINGS
+from projections.evaluations.samples import asked_evaluations_of
 from projections.fold import Projection, both, fold
 from projections.tournament.folding import advance, evolve, tournament_of
 from projections.tournament.spend import spend_of
@@ -29,6 +30,7 @@ PROJECTIONS: tuple[Projection[Any], ...] = (
     IMPORTED_BATTLES,
     IMPORTED_RATINGS,
     both(TOURNAMENT, SPEND),
+    asked_evaluations_of(STREAM),
 )
 
 
@@ -88,6 +90,10 @@ def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
     advance(states[0], events)
 
     assert states == [fold(TOURNAMENT, events[:n]) for n in range(len(events) + 1)]
+    for projection in PROJECTIONS:
+        before = fold(projection, events[: len(events) // 2])
+        fold(projection, events[len(events) // 2 :], start=before)
+        assert before == fold(projection, events[: len(events) // 2])
 
 
 @given(history=tournament_histories() | any_histories())
@@ -96,7 +102,8 @@ def test_equal_events_give_equal_states(history: list[Event]) -> None:
     events = recorded(history)
     read_again = [each._replace(event=copied(each.event)) for each in events]
 
-    assert fold(TOURNAMENT, read_again) == fold(TOURNAMENT, events)
+    for projection in PROJECTIONS:
+        assert fold(projection, read_again) == fold(projection, events)
 
 
 @given(

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ledger.events.imports import CodedColumn, JurorVote
 from ledger.events.ratings import BradleyTerryParameters
-from ledger.identity import Fields, PromptId
+from ledger.identity import Fields
 from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.tournament.settlement import settle
@@ -56,16 +56,6 @@ def test_each_order_may_be_a_battle_that_names_the_pair_alike() -> None:
         ("zoe", "model_b"),
         ("zoe", "model_b"),
     ]
-
-
-def test_a_jury_has_no_model() -> None:
-    """A field that has nothing to say is left out."""
-    tournament = known(*history(cup(), "a"))
-    settlements = settle(tournament, [PromptId("p1")], judge())
-
-    (record,) = of_settlements(settlements, None)
-
-    assert "judge_model" not in record
 
 
 def test_an_imported_battle_is_told_as_it_was() -> None:

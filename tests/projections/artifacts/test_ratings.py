@@ -15,8 +15,8 @@ from projections.artifacts.ratings import elo_ratings, elo_results
 from projections.artifacts.results import Results, results_of
 from projections.intervals import wilson
 from projections.ratings.elo.uncertainty import EloBootstrap
-from tests.support.builders.events import entrant, known, opened
-from tests.support.builders.worlds import ELO, Fate, cup, history, publication, results
+from tests.support.builders.events import known
+from tests.support.builders.worlds import ELO, Fate, cup, history, publication
 
 FACTUALITY = Dimension("factuality")
 FATES: list[Fate] = ["a", "tie", "b", "a", "inconsistent", "refused"]
@@ -129,17 +129,6 @@ def test_win_rates_begin_with_the_customers_columns() -> None:
         ["factuality", "kim", "zoe", "0", "0", "1", "1", "0"],
     ]
     assert [float(cell) for cell in rows[1][8:]] == [0.0, *wilson(0.0, 2)]
-
-
-def test_a_comma_in_a_name_keeps_the_columns() -> None:
-    """Names with commas and quotes are names."""
-    name = 'tuned, "v2"'
-    roster = [entrant(name), entrant("base")]
-
-    content = files_of(results(*opened(entrants=roster)))["pairwise_winrates.csv"].decode()
-
-    _, row = csv.reader(io.StringIO(content))
-    assert row == ["factuality", "base", name, "0", "0", "0", "0", "1", "", "", ""]
 
 
 def test_ratings_for_judgearena_are_by_bradley_terry_with_intervals() -> None:

@@ -78,16 +78,6 @@ def test_the_judge_of_the_terms_settles() -> None:
     assert accounts == [1, 0]
 
 
-def test_a_judge_that_is_not_on_the_panel_has_no_results() -> None:
-    """An empty table would look like a judge that decided nothing."""
-    tournament = known(*cup())
-    claim = publication(tournament)
-    strange = replace(claim, terms=replace(claim.terms, judge=JudgeId("nobody")))
-
-    with pytest.raises(KeyError, match="nobody"):
-        results_of(tournament, strange)
-
-
 def test_a_run_of_an_earlier_version_is_rated_as_it_was() -> None:
     """By outcomes, with prompts told apart by id: a replay must give the same files."""
     prompts = [prompt(f"p{n}", text="Why?") for n in range(3)]

@@ -51,23 +51,6 @@ def test_a_score_is_what_a_took(*, soft: bool, first: float) -> None:
     assert rated.weight.tolist() == [1, 3, 1]
 
 
-def test_no_verdict_is_no_tie() -> None:
-    """JudgeArena's hard mode counts replies that it could not read as half a win for each."""
-    table = battles_of_set([JUDGED])
-
-    assert table.has_verdict.tolist() == [True, True, False, True]
-
-
-def test_some_of_the_battles_are_rated_among_all_the_names() -> None:
-    """What people said alone is compared with what judges say, entrant by entrant."""
-    table = battles_of_set([JUDGED])
-
-    by_people = table.take(table.is_human).rated(soft=True)
-
-    assert by_people.entrants == table.entrants
-    assert by_people.a.tolist() == [0, 2]
-
-
 def test_battles_of_one_id_are_of_one_prompt_in_all_files() -> None:
     """A judge's battles and people's on the same prompt are no independent evidence."""
     asked = imported_battles(file_digest=key("more"), prompts=CodedColumn(("q2",)))

@@ -4,14 +4,12 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from ledger.events.imports import CodedColumn, ImportedRating, RatingsImported, battles_stream
 from ledger.events.registry import Event
 from ledger.store import Ledger
 from projections.battles.imported_sets import (
     IMPORTED_BATTLES,
-    IMPORTED_RATINGS,
     ImportedSet,
     imported_sets,
 )
@@ -73,23 +71,3 @@ def test_those_are_counted_that_count(readings: list[tuple[str, int]]) -> None:
     assert sum((each.winners for each in found), Counter()) == Counter(
         winner for each in counting for winner in each.winners.cells(each.n_battles)
     )
-
-
-IMPORTED = RatingsImported(
-    file_digest=key("ratings"),
-    format="judgearena",
-    mapping_version=1,
-    ratings=(ImportedRating(entrant="base", rating=1000.0, source="human"),),
-)
-
-
-def test_the_newest_ratings_of_a_set_are_shown() -> None:
-    """An arena publishes anew; what it said before stays on record."""
-    newer = replace(IMPORTED, file_digest=key("newer ratings"))
-    with Ledger.in_memory() as ledger:
-        ledger.append(battles_stream("arena"), [IMPORTED, newer])
-        ledger.append(battles_stream("lab"), [IMPORTED])
-
-        found = fold(IMPORTED_RATINGS, ledger.read())
-
-    assert dict(found) == {"arena": newer, "lab": IMPORTED}

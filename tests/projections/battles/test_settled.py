@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ledger.events.imports import CodedColumn
 from ledger.events.judging import PairReconciled
-from ledger.events.ratings import BradleyTerryParameters, TieModel, TieRule
+from ledger.events.ratings import BradleyTerryParameters, TieModel
 from ledger.events.registry import Event
 from projections.battles.columns import battles_of
 from projections.battles.imported import battles_of_set
@@ -121,17 +121,6 @@ def test_preferences_of_judges_are_marks_again() -> None:
     assert found.margin.tolist() == pytest.approx([4.0, 0.0], abs=1e-12)
     assert found.battles.score.tolist() == [1.0, 0.5]
     assert found.battles.prompts[:2] == ("q1", "q2")
-
-
-@pytest.mark.parametrize(("ties", "counted"), [("drop", [1.0, 0.0]), ("half", [1.0, 0.5, 0.0])])
-def test_ties_count_as_the_rule_says(ties: TieRule, counted: list[float]) -> None:
-    """The customer drops ties; counting them as halves is a choice that the terms record."""
-    tournament = known(*history(cup(), "a", "tie", "b", "inconsistent", "refused", "pending"))
-
-    played = battles_of(settled(tournament)).by_outcome(ties)
-
-    assert played.score.tolist() == counted
-    assert [played.entrants[side[0]] for side in (played.a, played.b)] == ["zoe", "amy"]
 
 
 def in_all_ways() -> tuple[Settlement, ...]:

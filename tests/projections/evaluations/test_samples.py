@@ -1,7 +1,5 @@
 """What samples were asked, and what came of them."""
 
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ledger.events.evaluations import (
@@ -34,26 +32,9 @@ from tests.support.builders.evaluations import (
     run_of,
     unscorable,
 )
-from tests.support.builders.events import STREAM, opened, recorded
-from tests.support.strategies.evaluations import item_registered
+from tests.support.builders.events import STREAM, recorded
 
 ENDING = ChoicesItem(context="a dose", choices=(" of", " a", " x"), correct=1)
-REGISTRATIONS = st.lists(item_registered() | st.just(opened()[0]), max_size=5)
-
-
-@given(history=REGISTRATIONS, data=st.data())
-def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
-    """A recorder folds on from the items in hand."""
-    events = recorded(history)
-    at = data.draw(st.integers(min_value=0, max_value=len(events)))
-
-    assert fold(ITEMS, events[at:], start=fold(ITEMS, events[:at])) == fold(ITEMS, events)
-
-
-@given(history=REGISTRATIONS)
-def test_equal_events_give_equal_states(history: list[Event]) -> None:
-    """A replay reads the same items."""
-    assert fold(ITEMS, recorded(history)) == fold(ITEMS, recorded([*history]))
 
 
 def read(

@@ -1,17 +1,13 @@
 """What is known of evaluations."""
 
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from ledger.events.evaluations import SampleScore, WayOfAsking
 from ledger.events.registration import EntrantRegistered
-from ledger.events.registry import EVENTS, Event
-from ledger.events.values import type_name
+from ledger.events.registry import Event
 from ledger.identity import StreamId
 from projections.evaluations.state import (
-    EVALUATION_EVENTS,
     SampleKey,
     evaluations_of,
     is_same_plan,
@@ -29,55 +25,10 @@ from tests.support.builders.evaluations import (
     run_of,
     unscorable,
 )
-from tests.support.builders.events import STREAM, entrant, key, opened, recorded
-from tests.support.strategies.events import BY_TYPE
+from tests.support.builders.events import STREAM, entrant, key, recorded
 
 EVALUATIONS = evaluations_of(STREAM)
 OTHER = StreamId("other")
-HISTORIES = st.lists(
-    st.one_of(*(BY_TYPE[name] for name in sorted(EVALUATION_EVENTS)), st.just(opened()[0])),
-    max_size=10,
-    unique_by=lambda event: (type_name(event), event.natural_key),
-)
-
-
-@given(history=HISTORIES, data=st.data())
-def test_a_fold_may_stop_and_resume(history: list[Event], data: st.DataObject) -> None:
-    """A run folds on from the state in hand after each batch, and never reads it all again."""
-    events = recorded(history)
-    at = data.draw(st.integers(min_value=0, max_value=len(events)))
-
-    resumed = fold(EVALUATIONS, events[at:], start=fold(EVALUATIONS, events[:at]))
-
-    assert resumed == fold(EVALUATIONS, events)
-
-
-@given(history=HISTORIES)
-def test_equal_events_give_equal_states(history: list[Event]) -> None:
-    """A replay on another machine reads other objects with the same content."""
-    events = recorded(history)
-    read_again = [
-        each._replace(
-            event=EVENTS.decode(
-                type_name(each.event), type(each.event).schema_version, EVENTS.encode(each.event)
-            )
-        )
-        for each in events
-    ]
-
-    assert fold(EVALUATIONS, read_again) == fold(EVALUATIONS, events)
-
-
-@given(history=HISTORIES)
-def test_an_earlier_state_is_left_as_it_was(history: list[Event]) -> None:
-    """A fold changes drafts in place; whoever holds the state before must not see that."""
-    events = recorded(history)
-    half = len(events) // 2
-    before = fold(EVALUATIONS, events[:half])
-
-    fold(EVALUATIONS, events[half:], start=before)
-
-    assert before == fold(EVALUATIONS, events[:half])
 
 
 def test_what_is_owed_is_what_neither_was_observed_nor_given_up() -> None:

@@ -21,10 +21,9 @@ from projections.results.ratings import EloRow, WinRateRow
 from projections.tournament.compared import ComparedBattle
 from projections.tournament.settlement import Settlement, settle
 from projections.verdicts.policies import CONCATENATE, RECORDED, Rule
-from tests.support.builders.events import entrant, known, opened, prompt, rubric
+from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import (
     ELO,
-    RUBRICS,
     Fate,
     answered,
     become,
@@ -32,7 +31,6 @@ from tests.support.builders.worlds import (
     everything,
     history,
     matches_of,
-    results,
     settled,
 )
 from tests.support.strategies.tournaments import tournament_histories
@@ -55,20 +53,6 @@ def test_the_best_entrant_stands_first() -> None:
     assert [row.n_matches for row in standing.rows] == [4, 4, 4]
     best, middle, worst = (row.rating or 0.0 for row in standing.rows)
     assert best > middle > worst
-
-
-def test_rows_repeat_the_ratings_of_their_entrants() -> None:
-    """Ratings are in order of id and rows are not; mixing them up would crown another."""
-    standing = table("b", "a", "b", "a", "b", "b")
-
-    rated = zip(
-        standing.ratings.entrants,
-        standing.ratings.mean().tolist(),
-        standing.ratings.order_sem().tolist(),
-        strict=True,
-    )
-    rows = ((row.entrant, row.rating, row.order_sem) for row in standing.rows)
-    assert sorted(rows) == sorted(rated)
 
 
 def test_an_entrant_without_a_decisive_match_stands_last_and_unrated() -> None:
@@ -108,43 +92,6 @@ def test_an_interval_is_about_the_rating() -> None:
         assert ((row.ci95_low or 0) + (row.ci95_high or 0)) / 2 == pytest.approx(row.rating)
     assert {(row.ci95_low, row.ci95_high) for row in without.rows} == {(None, None)}
     assert [row.rating for row in without.rows] == [row.rating for row in resampled.rows]
-
-
-def test_an_entrant_met_on_five_prompts_has_no_interval() -> None:
-    """How much so few differ is as good as unknown, and it would seem the surest."""
-    turns: list[Fate] = ["a", "b"]
-    fates: list[Fate] = [
-        *turns * 7,
-        "a",
-        "pending",
-        "b",
-        "pending",
-    ]  # amy is not met on the sixth prompt
-
-    standing = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=6)
-
-    found = {
-        row.entrant: (standing.n_prompts[row.entrant], row.ci95_low is None)
-        for row in standing.rows
-    }
-    assert found == {"amy": (5, True), "kim": (6, False), "zoe": (6, False)}
-
-
-def test_a_single_prompt_gives_no_interval() -> None:
-    """Nothing says how far another prompt would have moved it, and no width would be certainty."""
-    standing = table("b", "a", "a", elo=replace(ELO, bootstraps=30))
-
-    assert standing.bootstrap is None
-    assert {(row.ci95_low, row.ci95_high) for row in standing.rows} == {(None, None)}
-
-
-def test_resamples_that_do_not_differ_give_no_interval() -> None:
-    """Zoe and Amy won and lost the same on every prompt: chance does not show."""
-    fates: list[Fate] = ["a", "pending", "pending"] * 10
-    standing = table(*fates, elo=replace(ELO, bootstraps=30), n_prompts=10)
-
-    assert standing.bootstrap is not None
-    assert {(row.ci95_low, row.ci95_high) for row in standing.rows} == {(None, None)}
 
 
 def test_prompts_whose_pairs_all_tied_are_drawn_too() -> None:
@@ -221,16 +168,6 @@ def test_the_sweep_rates_every_k_on_the_same_matches() -> None:
     assert (slow.n_battles, slow.entrants) == (same.n_battles, same.entrants)
 
 
-def test_the_standings_carry_their_own_account() -> None:
-    """A table without what is missing from it would pass for complete."""
-    standing = table("a", "tie", "refused")
-
-    assert standing.account.sentence() == (
-        "6 pairs = 1 decided + 1 tied + 0 inconsistent + 1 refused + 3 pending"
-        " (2 of 6 pairs judged so far)"
-    )
-
-
 def test_entrants_that_never_met_are_groups_of_their_own() -> None:
     """However far apart their ratings are, nothing compares them; a chain of battles does."""
     met = [("s1", "s2"), ("w1", "w2"), ("x", "y"), ("y", "w1")]
@@ -243,14 +180,6 @@ def test_entrants_that_never_met_are_groups_of_their_own() -> None:
 
     assert {*found.groups} == {("s1", "s2"), ("w1", "w2", "x", "y")}
     assert standings(Dimension("set"), battles_of([]), ["s1"], ELO).groups == ()
-
-
-def test_each_dimension_has_standings_of_its_own() -> None:
-    """An entrant may be the most factual and the least useful."""
-    found = results(*history(opened(rubrics=RUBRICS), "a", "b"))
-
-    best = {name: standing.rows[0].entrant for name, standing in found.standings.items()}
-    assert best == {"factuality": "base", "utility": "tuned"}
 
 
 def in_groups(settlements: Iterable[Settlement]) -> dict[Dimension, Battles]:
@@ -266,15 +195,35 @@ def counts(*events: Event) -> list[tuple[str | int, ...]]:
     return [row[1:8] for row in win_rates(in_groups(settled(known(*events))))]
 
 
-def test_entrants_of_a_pair_are_in_the_order_of_the_alphabet() -> None:
-    """The customer's table sorts them, whatever the roster says, and the wins go with them."""
-    rows = counts(*history(cup(), "a", "a", "b", "a", "b", "a"))
+@pytest.mark.parametrize(
+    ("fates", "rows"),
+    [
+        pytest.param(
+            ["a", "a", "b", "a", "b", "a"],
+            [(1, 1, 0, 0, 0), (0, 2, 0, 0, 0), (1, 1, 0, 0, 0)],
+            id="wins go with the names in the order of the alphabet",
+        ),
+        pytest.param(
+            ["tie", "inconsistent", "a", "inconsistent", "tie", "tie"],
+            [(1, 0, 1, 0, 0), (0, 0, 1, 1, 0), (0, 0, 1, 1, 0)],
+            id="an inconsistent pair is no tie as well",
+        ),
+        pytest.param(
+            ["refused", "truncated", "a", "b", "pending"],
+            [(1, 0, 0, 0, 1), (1, 0, 0, 0, 1), (0, 0, 0, 0, 2)],
+            id="what failed or is pending is missing",
+        ),
+    ],
+)
+def test_each_pairing_is_counted_once(
+    fates: list[Fate], rows: list[tuple[int, int, int, int, int]]
+) -> None:
+    """Whatever the roster's order; the customer's table counts some pairs twice."""
+    pairs = [("amy", "kim"), ("amy", "zoe"), ("kim", "zoe")]
 
-    assert rows == [
-        ("amy", "kim", 1, 1, 0, 0, 0),
-        ("amy", "zoe", 0, 2, 0, 0, 0),
-        ("kim", "zoe", 1, 1, 0, 0, 0),
-    ]
+    found = counts(*history(cup(), *fates))
+
+    assert found == [(*pair, *row) for pair, row in zip(pairs, rows, strict=True)]
 
 
 def test_pairs_are_listed_by_their_first_name_then_the_second() -> None:
@@ -289,28 +238,6 @@ def test_pairs_are_listed_by_their_first_name_then_the_second() -> None:
     ]
 
 
-def test_each_pairing_is_counted_once() -> None:
-    """The customer's table counts an inconsistent pair among the ties as well."""
-    rows = counts(*history(cup(), "tie", "inconsistent", "a", "inconsistent", "tie", "tie"))
-
-    assert rows == [
-        ("amy", "kim", 1, 0, 1, 0, 0),
-        ("amy", "zoe", 0, 0, 1, 1, 0),
-        ("kim", "zoe", 0, 0, 1, 1, 0),
-    ]
-
-
-def test_what_failed_or_is_pending_counts_as_missing() -> None:
-    """A win rate over half of the pairs must show that the other half is not there."""
-    rows = counts(*history(cup(), "refused", "truncated", "a", "b", "pending"))
-
-    assert rows == [
-        ("amy", "kim", 1, 0, 0, 0, 1),
-        ("amy", "zoe", 1, 0, 0, 0, 1),
-        ("kim", "zoe", 0, 0, 0, 0, 2),
-    ]
-
-
 @pytest.mark.parametrize("name", ["tie", "inconsistent", "pending", "refused", "no_response"])
 def test_an_entrant_may_be_called_like_an_outcome(name: str) -> None:
     """Users choose the names, and a baseline called `tie` must not turn its wins into ties."""
@@ -319,16 +246,6 @@ def test_an_entrant_may_be_called_like_an_outcome(name: str) -> None:
     rows = counts(*history(opened(entrants=roster), "a"))
 
     assert rows == [(name, "zoe", 1, 0, 0, 0, 0)]
-
-
-def test_dimensions_stay_in_the_order_of_the_tournament() -> None:
-    """Every table of a run lists them alike."""
-    rubrics = [rubric("utility", needs_gold=False), rubric("factuality")]
-    prompts = [prompt("p1", gold=None), prompt("p2")]
-
-    rows = win_rates(in_groups(settled(known(*opened(rubrics=rubrics, prompts=prompts)))))
-
-    assert [(row.dimension, row.missing) for row in rows] == [("utility", 2), ("factuality", 1)]
 
 
 def interval(row: WinRateRow) -> tuple[float | None, float | None]:

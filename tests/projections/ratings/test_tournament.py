@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension
-from projections.battles.columns import Battles, CannotRate, battles_of
-from projections.ratings.tournament import FEATURES, Groups, by_dimension, overall, style_controlled
+from projections.battles.columns import Battles, battles_of
+from projections.ratings.tournament import Groups, by_dimension, overall, style_controlled
 from projections.tournament.settlement import by_dimension as grouped
 from tests.support.builders.events import entrant, known, opened, prompt
 from tests.support.builders.worlds import RUBRICS, Fate, answered, become, matches_of, settled
@@ -85,17 +85,3 @@ def test_style_is_that_of_the_responses_that_met() -> None:
         assert [each.feature for each in adjusted.coefficients] == ["length", "lists"]
         assert adjusted.ratings.rating != pytest.approx(adjusted.plain.rating)
         assert {place.entrant for place in board.rows} == {"zoe", "amy", "kim"}
-
-
-def test_every_feature_that_is_named_is_known() -> None:
-    """An option that offers one must find it."""
-    found = style_controlled(groups(*DECIDED, *DECIDED), FEATURES[:1], PLAIN, ROSTER)
-
-    assert FEATURES == ("length", "headers", "lists", "bold")
-    assert [each.feature for each in found[0].ratings.coefficients] == ["length"]
-
-
-def test_nothing_to_compare_has_no_style_to_control() -> None:
-    """A coefficient of nothing would be a number that nothing speaks for."""
-    with pytest.raises(CannotRate, match="no two entrants can be compared"):
-        style_controlled(groups("a"), ("length",), PLAIN, ROSTER)

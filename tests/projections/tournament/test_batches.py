@@ -1,7 +1,8 @@
 """Batches: where each is, whose it is, and what is asked by it at this moment."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from ledger.events.registry import Event
 from ledger.events.values import type_name
 from ledger.identity import Digest, StreamId
 from projections.fold import fold
-from projections.tournament.batches import BATCH_EVENTS, RESULTS_KEPT, Batch, open_batches
+from projections.tournament.batches import BATCH_EVENTS, Batch, open_batches
 from projections.tournament.folding import tournament_of
 from tests.support.builders.batches import ended, not_created, planned_batch, sent
 from tests.support.builders.events import NOON, STREAM, key, known, opened, recorded
@@ -26,35 +27,24 @@ def batch_after(*events: Event) -> Batch:
     return known(PLAN, *events).batches[KEY]
 
 
-def test_a_plan_of_which_nothing_was_heard_is_of_unknown_fate() -> None:
-    """The process died between the intent and the answer: the provider must be asked."""
-    batch = batch_after()
+@pytest.mark.parametrize(
+    ("steps", "status", "kept_until", "is_open"),
+    [
+        ((), "unknown", None, True),
+        ((sent(KEY),), "in flight", NOON + timedelta(days=29), True),
+        ((sent(KEY), ended(KEY)), "ended", NOON + timedelta(days=29), False),
+        ((not_created(KEY),), "not created", None, False),
+    ],
+)
+def test_a_batch_is_open_until_its_end_is_on_record(
+    steps: tuple[Event, ...], status: str, kept_until: datetime | None, *, is_open: bool
+) -> None:
+    """Until then its queries may be paid for at any moment, so nobody may ask them again."""
+    batch = batch_after(*steps)
 
-    assert (batch.status, batch.is_open) == ("unknown", True)
-    assert batch.planned == PLAN
-    assert batch.results_kept_until is None
-
-
-def test_a_batch_that_the_provider_took_is_in_flight() -> None:
-    """It is waited for, and its results are fetched before they are deleted."""
-    batch = batch_after(sent(KEY))
-
-    assert (batch.status, batch.is_open) == ("in flight", True)
-    assert batch.results_kept_until == NOON + RESULTS_KEPT == NOON + timedelta(days=29)
-
-
-def test_a_batch_that_was_read_has_ended() -> None:
-    """Whatever it left unanswered is open again."""
-    batch = batch_after(sent(KEY), ended(KEY))
-
-    assert (batch.status, batch.is_open) == ("ended", False)
-
-
-def test_a_batch_that_was_refused_was_never_there() -> None:
-    """Nothing was paid, and what it was to ask is planned anew."""
-    batch = batch_after(not_created(KEY))
-
-    assert (batch.status, batch.is_open) == ("not created", False)
+    assert (batch.planned, batch.status, batch.is_open) == (PLAN, status, is_open)
+    assert batch.results_kept_until == kept_until
+    assert known(PLAN, *steps).in_flight == (set(PLAN.queries) if is_open else set())
 
 
 def test_a_batch_knows_when_and_by_whom_it_was_planned() -> None:
@@ -67,15 +57,6 @@ def test_a_batch_knows_when_and_by_whom_it_was_planned() -> None:
     assert batch.recorded.recorded_at == NOON
 
 
-def test_queries_are_in_flight_from_the_plan_to_the_end() -> None:
-    """In between they may be paid for at any moment, so nobody may ask them again."""
-    steps: list[Event] = [PLAN, sent(KEY), ended(KEY)]
-
-    flights = [known(*steps[:n]).in_flight for n in range(4)]
-
-    assert flights == [set(), set(PLAN.queries), set(PLAN.queries), set()]
-
-
 def test_what_a_later_batch_asks_is_in_flight_although_an_earlier_one_ended() -> None:
     """What expired is asked again by the next batch."""
     again = planned_batch(key("two"), key("three"), number=2)
@@ -83,15 +64,6 @@ def test_what_a_later_batch_asks_is_in_flight_although_an_earlier_one_ended() ->
     tournament = known(PLAN, sent(KEY), again, ended(KEY))
 
     assert tournament.in_flight == set(again.queries)
-
-
-def test_the_batches_of_other_tournaments_are_in_flight_too() -> None:
-    """Two tournaments that ask the same would both pay if each saw its own batches only."""
-    elsewhere = recorded([PLAN, sent(KEY)], stream=StreamId("other"))
-
-    tournament = fold(tournament_of(STREAM), elsewhere)
-
-    assert tournament.in_flight == set(PLAN.queries)
 
 
 def test_batches_are_no_news_for_ratings() -> None:

@@ -76,16 +76,6 @@ def waiting(tournament: Tournament, policy: str = DEFAULT_POLICY) -> tuple[Match
     return unreconciled(tournament, prompts, judge, policy, skip_identical=False)
 
 
-def test_every_cell_is_owed_at_first() -> None:
-    """The plan of a new tournament is every entrant's response to every prompt."""
-    tournament = known(*cup())
-
-    owed = missing_responses(tournament, everything(tournament))
-
-    assert owed == planned_responses(tournament, everything(tournament))
-    assert len(owed) == 3 * 2
-
-
 def test_what_is_there_or_known_to_fail_is_not_owed() -> None:
     """Generation is deterministic: a prompt that was too long will be too long again."""
     tournament = known(*cup())
@@ -294,13 +284,6 @@ def test_what_a_batch_did_not_answer_is_asked_again() -> None:
     assert asked(refused) == asked(ended_in_vain) == [FORWARD, SWAPPED]
 
 
-def test_identical_responses_are_one_text() -> None:
-    """The match says so itself; a space more makes them differ."""
-    flags = [match.is_identical for match in matches_of(known(*SAME))]
-
-    assert flags == [True, False, False]
-
-
 def test_identical_responses_need_not_be_asked_about() -> None:
     """Greedy entrants agree often; each such pair is a query, and a tie that is sure, saved."""
     tournament = known(*SAME)
@@ -418,20 +401,6 @@ def test_pairs_that_lack_a_response_are_counted() -> None:
     ]
 
     assert n_waiting == [6, 2, 0]
-
-
-def test_a_failed_question_stays_open_until_its_retries_are_used() -> None:
-    """A judge that never gives a verdict must not be paid for ever."""
-    events = answered(opened())
-    (forward, swapped) = questions_of(known(*events))
-    tournament = known(*events, failure(forward, attempt=1), failure(forward, attempt=2))
-
-    found = [
-        [(each.asked, each.n_failed) for each in still_open(tournament, retries=retries)]
-        for retries in (0, 1, 2)
-    ]
-
-    assert found == [[(swapped, 0)], [(swapped, 0)], [(forward, 2), (swapped, 0)]]
 
 
 def test_renaming_an_entrant_opens_no_query() -> None:

@@ -221,23 +221,13 @@ def test_every_planned_pairing_is_accounted_for(events: list[Event]) -> None:
     tournament = known(*events)
     found = settled(tournament)
 
-    account = account_of(found)
+    account, groups = account_of(found), by_dimension(tournament, found)
 
     assert [settlement.pairing for settlement in found] == list(planned_pairings(tournament))
     assert account.planned == len(found)
     assert account.planned == (
         account.decided + account.tie + account.inconsistent + account.n_failed + account.pending
     )
-
-
-@given(events=tournament_histories())
-def test_dimensions_account_for_the_whole_tournament(events: list[Event]) -> None:
-    """The tables by dimension together show each pairing once."""
-    tournament = known(*events)
-    found = settled(tournament)
-
-    groups = by_dimension(tournament, found)
-
     assert sum(account_of(group).planned for group in groups.values()) == len(found)
     for dimension, group in groups.items():
         assert {each.pairing.rubric.dimension for each in group} <= {dimension}

@@ -12,10 +12,8 @@ from ledger.events.judging import (
     JudgeQueryFailed,
     JudgeQuerySubmitted,
     PairReconciled,
-    ReplyRead,
     VerdictReceived,
 )
-from ledger.events.money import cost_usd
 from ledger.events.ratings import RatingsPublished
 from ledger.events.registry import Event
 from ledger.events.requests import ParameterRefused
@@ -51,7 +49,6 @@ from tests.support.builders.worlds import (
     matches_of,
     publication,
 )
-from tests.support.strategies.events import histories as any_histories
 from tests.support.strategies.tournaments import tournament_histories
 
 
@@ -207,19 +204,6 @@ def test_only_replies_count_as_useless_replies(reason: FailureReason) -> None:
 
     is_reply = reason in {"refused", "truncated", "unreadable", "empty"}
     assert dict(tournament.useless_replies) == ({KEY: 2} if is_reply else {})
-
-
-@given(history=any_histories(max_size=12))
-def test_spending_is_the_sum_over_all_replies_of_known_cost(history: list[Event]) -> None:
-    """Nothing is paid for without being counted, whatever else is recorded."""
-    tournament = known(*history)
-
-    costs = [
-        cost_usd(event.usage, event.price)
-        for event in history
-        if isinstance(event, ReplyRead | JudgeQueryFailed) and event.usage and event.price
-    ]
-    assert tournament.spent_usd == pytest.approx(sum(costs))
 
 
 def test_a_request_is_at_risk_until_it_is_answered() -> None:

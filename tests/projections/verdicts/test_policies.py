@@ -26,7 +26,6 @@ from projections.verdicts.policies import (
     Rule,
     abstain_on_flip,
     majority,
-    outcome_of_order,
     swap_consistent,
 )
 from tests.support.builders.batches import planned_batch
@@ -86,17 +85,6 @@ def test_a_judge_who_contradicts_itself_abstains(forward: Verdict, swapped: Verd
     vote = abstain_on_flip(forward, swapped)
 
     assert vote == (None if outcome == "inconsistent" else outcome)
-
-
-@pytest.mark.parametrize("forward", VERDICTS)
-@pytest.mark.parametrize("swapped", VERDICTS)
-def test_each_order_by_itself_says_what_both_say_together(
-    forward: Verdict, swapped: Verdict
-) -> None:
-    """Where two halves are equal they are the outcome, and where not there is none."""
-    halves = {outcome_of_order(forward, "forward"), outcome_of_order(swapped, "swapped")}
-
-    assert (swap_consistent(forward, swapped) == "inconsistent") == (len(halves) == 2)
 
 
 @pytest.mark.parametrize(
@@ -386,26 +374,24 @@ def test_a_jury_reads_replies_again_by_the_parser_that_is_asked_for() -> None:
 
 
 @given(events=tournament_histories())
-@pytest.mark.parametrize(
-    ("rule", "per_pair"), [(RECORDED, 1), (ABSTAIN, 1), (LENIENT, 1), (CONCATENATE, 2)]
-)
-def test_accounts_add_up_under_every_rule(rule: Rule, per_pair: int, events: list[Event]) -> None:
-    """Planned = decided + tie + inconsistent + failed + pending, whatever is read how."""
-    tournament = known(*events)
-    account = account_of(by(tournament, rule))
-
-    assert account.planned == per_pair * len(by(tournament, RECORDED))
-    assert account.planned == (
-        account.decided + account.tie + account.inconsistent + account.n_failed + account.pending
-    )
-
-
-@given(events=tournament_histories())
-def test_reading_again_by_the_same_parser_changes_no_outcome(events: list[Event]) -> None:
+def test_every_rule_accounts_for_every_pair_and_the_same_parser_changes_none(
+    events: list[Event],
+) -> None:
     """So that a difference under another parser is that parser's doing."""
     tournament = known(*events)
     recorded, again = by(tournament, RECORDED), by(tournament, Rule(parser="final-line@1"))
 
+    for rule in (RECORDED, ABSTAIN, LENIENT, CONCATENATE):
+        account = account_of(by(tournament, rule))
+        assert account.planned == len(recorded) * (2 if rule == CONCATENATE else 1)
+        parts = (
+            account.decided,
+            account.tie,
+            account.inconsistent,
+            account.n_failed,
+            account.pending,
+        )
+        assert account.planned == sum(parts)
     assert all(
         second.status == first.status
         for first, second in zip(recorded, again, strict=True)

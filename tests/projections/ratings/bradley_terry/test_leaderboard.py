@@ -96,20 +96,6 @@ def test_every_entrant_stands_once_with_a_number_or_the_reason(rows: list[Battle
 MANY = dict.fromkeys((("ann", "bob"), ("bob", "cleo"), ("ann", "cleo")), (30, 20, 5))
 
 
-def test_one_win_over_the_weakest_ranks_nobody_first() -> None:
-    """A newcomer's single win says little, and takes no rank from those of many battles."""
-    old = played(MANY)
-    new = [*old, Battle("zoe", "cleo", 1.0, 1_000)]
-
-    before = leaderboard("factuality", in_columns(old), PLAIN)
-    after = leaderboard("factuality", in_columns(new), PLAIN)
-
-    assert places(after)["zoe"].rank is None
-    assert {name: (each.rating, each.rank) for name, each in places(before).items()} == {
-        name: (each.rating, each.rank) for name, each in places(after).items() if name != "zoe"
-    }
-
-
 def test_a_newcomer_of_few_prompts_has_a_rating_and_moves_nobody() -> None:
     """Three wins and two losses on five prompts are a rating without an interval, off the mean."""
     old = played(MANY)

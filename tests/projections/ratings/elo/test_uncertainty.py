@@ -77,20 +77,6 @@ def test_the_same_seed_gives_the_same_interval(rows: list[Battle], seed: int) ->
     assert whole.standard_error.tobytes() == in_parts.standard_error.tobytes()
 
 
-def test_a_resample_does_not_depend_on_those_beside_it() -> None:
-    """Where one prompt has nearly all battles, resamples without it are far shorter."""
-    many = [Battle("A", "B", float(n % 3 > 0), "long") for n in range(40)]
-    few = [Battle("B", "A", 1.0, "short"), Battle("A", "B", 1.0, "shorter")]
-    battles = in_columns([*many, *few])
-
-    together = bootstrap(battles, FEW, k=16.0)
-    alone = bootstrap(battles, FEW, k=16.0, most_bytes=1)
-
-    assert together is not None
-    assert alone is not None
-    assert together.standard_error.tobytes() == alone.standard_error.tobytes()
-
-
 @given(rows=comparable(), data=st.data())
 def test_a_name_changes_no_interval(rows: list[Battle], data: st.DataObject) -> None:
     """Neither an entrant's nor a prompt's."""
