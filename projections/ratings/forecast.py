@@ -19,7 +19,7 @@ from projections.battles.columns import Battles
 from projections.intervals import Floats
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
-from projections.ratings.bradley_terry.uncertainty import t_interval
+from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 SURE: Final = 0.841621  # the normal quantile of 80 %: how often a forecast is to be enough
 FEWEST_PROMPTS: Final = 20  # of a pilot, for a forecast
@@ -73,18 +73,12 @@ class Pilot:
         model = _covariance(usual * meets, self.own, self.shared or 0.0, old) / more
         covariance = model * np.outer(self.scale, self.scale)
         n_met = meets.any(axis=2).sum(axis=0) * more
-        gained = np.minimum.outer(n_met / self.n_met, n_met / self.n_met)
-        freedom = old.freedom * gained
-        bounds = t_interval(old.rating, covariance, freedom.diagonal(), old.parameters.level)
-        n_battles = np.rint(meets.sum(axis=(0, 2)) * more).astype(np.intp)
-        return replace(
-            old,
-            covariance=covariance,
-            freedom=freedom,
-            lower=bounds.lower,
-            upper=bounds.upper,
-            n_battles=n_battles,
+        freedom = old.freedom * np.minimum.outer(n_met / self.n_met, n_met / self.n_met)
+        uncertainty = student_uncertainty(
+            old.entrants, old.rating, covariance, freedom, old.support, old.parameters
         )
+        n_battles = np.rint(meets.sum(axis=(0, 2)) * more).astype(np.intp)
+        return replace(old.with_uncertainty(uncertainty), n_battles=n_battles)
 
     def needed(self, meets: NDArray[np.bool_], target: float) -> int:
         """Return how many prompts bring the mean half-width of a design to a target."""

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.component import ELO, precision_of
+from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.models import Scores
-from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
-from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.results.ratings import FragilityRow
 
 _CLOSE: Final = 1e-4  # of a strength: the square of it is what a fit misses
@@ -122,10 +120,7 @@ class _Refits:
 
     @classmethod
     def of(cls, battles: Battles, ratings: PointRatings, members: NDArray[np.intp]) -> "_Refits":
-        every = np.ones(len(battles), dtype=np.bool_)
-        units = single_battles(battles, every).within(members)
-        model, fit = fitted(ratings, members)
-        likelihood = Likelihood(model, units, precision_of(ratings.parameters))
+        likelihood, fit, _ = ratings.fitted(battles, members)
         return cls(battles, ratings.parameters, members, likelihood, fit)
 
     @cached_property
@@ -153,12 +148,9 @@ class _Refits:
         """Return a gap without some prompts."""
         numbers = np.ones((1, len(self.likelihood.units.count)))
         numbers[0, left_out] = 0.0
-        counts = self.likelihood.counts(numbers)
-        has_fit = self.likelihood.has_fit(counts)
-        start = np.tile(self.fit, (has_fit.sum(), 1))
-        found = self.likelihood.maximise(start, counts[has_fit], tolerance=_CLOSE)
-        gaps = (found.parameters[:, ahead] - found.parameters[:, behind])[found.converged]
-        return float(gaps[0]) if len(gaps) else self._gap_in_parts(left_out, ahead, behind)
+        [found] = self.likelihood.refitted(numbers, self.fit, tolerance=_CLOSE)
+        gap = float(found[ahead] - found[behind])
+        return self._gap_in_parts(left_out, ahead, behind) if np.isnan(gap) else gap
 
     def _gap_in_parts(self, left_out: NDArray[np.intp], ahead: int, behind: int) -> float:
         """Return the gap where what is left has no fit as a whole.

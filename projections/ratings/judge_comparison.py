@@ -31,9 +31,7 @@ from projections.intervals import (
 )
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.overall import fitted
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
-from projections.ratings.bradley_terry.uncertainty import single_battles
 from projections.ratings.elo.rate import prompts_met
 from projections.ratings.gate import MARGIN
 from projections.reliability.agreement import VotesByAnnotator
@@ -200,7 +198,7 @@ def _moved(sides: Sequence[Battles], ratings: Sequence[PointRatings]) -> _Moved:
     for members in _common_groups(ratings):
         inside = np.isin(sides[0].a, members) & np.isin(sides[0].b, members)
         both = [
-            _strengths(side.take(inside), found, members)
+            _strengths(*found.fitted(side, members)[:2])
             for side, found in zip(sides, ratings, strict=True)
         ]
         whole, without = (ELO * (second - first) for first, second in zip(*both, strict=True))
@@ -231,26 +229,15 @@ def _common_groups(ratings: Sequence[PointRatings]) -> Iterator[NDArray[np.intp]
             yield members
 
 
-def _strengths(
-    battles: Battles, ratings: PointRatings, members: NDArray[np.intp]
-) -> tuple[Floats, Floats]:
+def _strengths(likelihood: Likelihood, fit: Floats) -> tuple[Floats, Floats]:
     """Return the strengths, (n,), and those without each prompt, (n_prompts, n)."""
-    every = np.ones(len(battles), dtype=np.bool_)
-    units = single_battles(battles, every).within(members)
-    model, fit = fitted(ratings, members)
-    likelihood = Likelihood(model, units, 0.0)
-    n = len(units.count)
-    without = np.full((n, len(members)), np.nan)
-    for start in range(0, n, _AT_ONCE):
-        places = np.arange(start, min(start + _AT_ONCE, n))
-        numbers = np.ones((len(places), n))
-        numbers[np.arange(len(places)), places] = 0.0
-        counts = likelihood.counts(numbers)
-        has_fit = likelihood.has_fit(counts)
-        begin = np.tile(fit, (int(has_fit.sum()), 1))
-        found = likelihood.maximise(begin, counts[has_fit], tolerance=_CLOSE)
-        without[places[has_fit]] = np.where(found.converged[:, None], found.parameters, np.nan)
-    return fit, without
+    n = len(likelihood.units.count)
+    some_at_once = (np.arange(n)[start : start + _AT_ONCE] for start in range(0, n, _AT_ONCE))
+    without = [
+        likelihood.refitted(1.0 - (places[:, None] == np.arange(n)), fit, tolerance=_CLOSE)
+        for places in some_at_once
+    ]
+    return fit, np.concatenate(without)
 
 
 def _is_beyond(moved: _Moved, margin: float) -> bool:

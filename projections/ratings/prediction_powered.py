@@ -29,7 +29,7 @@ from projections.ratings.bradley_terry.evidence import Support, one_component
 from projections.ratings.bradley_terry.likelihood import maximise
 from projections.ratings.bradley_terry.models import Slopes
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
-from projections.ratings.bradley_terry.uncertainty import Uncertainty, anchored, t_interval
+from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 FEWEST_PROMPTS: Final = 10  # with a vote: with fewer no interval would hold
 _CLOSE: Final = 1e-6  # of a strength
@@ -105,12 +105,8 @@ def rate_with_votes(battles: VotedBattles, parameters: BradleyTerryParameters) -
     alone = np.zeros(n, dtype=np.intp)
     scale = scale_of(battles.judged.entrants, alone, support, parameters)
     rating, freedom = scale.rating(found.strengths), np.full((n, n), battles.n_prompts - 1.0)
-    spread = scale.points @ found.covariance @ scale.points.T
-    bounds = t_interval(rating, spread, freedom.diagonal(), parameters.level)
-    is_anchor = anchored(battles.judged.entrants, parameters.anchor)
-    known = Uncertainty(*bounds, spread, freedom, n_without_fit=0).without_certainty(
-        support.is_enough, is_anchor
-    )
+    spread, entrants = scale.points @ found.covariance @ scale.points.T, battles.judged.entrants
+    known = student_uncertainty(entrants, rating, spread, freedom, support, parameters)
     met = np.concatenate((battles.judged.a, battles.judged.b))
     ratings = BradleyTerryRatings(
         parameters,

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import TIE
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
 from projections.ratings.bradley_terry.sandwich import sandwich
 from projections.ratings.bradley_terry.uncertainty import (
     Uncertainty,
@@ -24,7 +23,7 @@ from projections.ratings.bradley_terry.uncertainty import (
     freedom_of_differences,
     freedom_of_ratings,
     percentile_interval,
-    t_interval,
+    student_uncertainty,
 )
 
 MEAN_RATING: Final = 1000.0
@@ -101,10 +100,26 @@ class FittedComponent:
 
     def uncertainty(self, rng: np.random.Generator) -> Uncertainty:
         """Return intervals and covariance; rng draws resamples, if any."""
-        is_anchor = anchored(self.entrants, self.parameters.anchor)
-        return self._uncertainty(is_anchor, rng).without_certainty(
-            self.support.is_enough, is_anchor
+        scale, parameters, robust = self._scale(self.parameters), self.parameters, self._robust()
+        if parameters.interval == "sandwich":
+            covariance = scale.points @ robust.covariance @ scale.points.T / ELO**2
+            return student_uncertainty(
+                self.entrants, self.rating, covariance, robust.freedom, self.support, parameters
+            )
+        draws = bootstrap_strengths(
+            self.likelihood,
+            self.fit,
+            parameters.interval,
+            resamples=parameters.resamples,
+            rng=rng,
         )
+        is_anchor = anchored(self.entrants, parameters.anchor)
+        freedom = freedom_of_ratings(robust.freedom, is_anchor)
+        found = percentile_interval(scale.rating(draws), freedom, parameters.level)
+        resampled = Uncertainty(
+            *found.bounds, found.covariance, robust.freedom, found.n_without_fit
+        )
+        return resampled.without_certainty(self.support.is_enough, is_anchor)
 
     @property
     def _strengths(self) -> Floats:
@@ -113,23 +128,6 @@ class FittedComponent:
     def _scale(self, parameters: BradleyTerryParameters) -> Scale:
         alone = np.zeros(len(self.entrants), dtype=np.intp)
         return scale_of(self.entrants, alone, self.support, parameters)
-
-    def _uncertainty(self, is_anchor: NDArray[np.bool_], rng: np.random.Generator) -> Uncertainty:
-        scale, parameters, robust = self._scale(self.parameters), self.parameters, self._robust()
-        freedom = freedom_of_ratings(robust.freedom, is_anchor)
-        if parameters.interval == "sandwich":
-            spread = scale.points @ robust.covariance @ scale.points.T / ELO**2
-            bounds = t_interval(self.rating, spread, freedom, parameters.level)
-            return Uncertainty(*bounds, spread, robust.freedom, n_without_fit=0)
-        draws = bootstrap_strengths(
-            self.likelihood,
-            self.fit,
-            parameters.interval,
-            resamples=parameters.resamples,
-            rng=rng,
-        )
-        found = percentile_interval(scale.rating(draws), freedom, parameters.level)
-        return Uncertainty(*found.bounds, found.covariance, robust.freedom, found.n_without_fit)
 
     def _robust(self) -> "_Robust":
         """Return the sandwich R (sum of g g' + P) R', R taking derivatives to ratings.

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from projections.battles.columns import CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import PairModel
 from projections.ratings.bradley_terry.evidence import ClusteredBattles
-from projections.ratings.bradley_terry.models import TOO_FAR, Derivatives, Slopes, Tally
+from projections.ratings.bradley_terry.models import TOO_FAR, Derivatives, PairModel, Slopes, Tally
 
 _MOST_STEPS: Final = 200  # no strength goes further than as many units
 _FARTHEST: Final = 350.0  # from 0: the odds of two such strengths can still be multiplied
@@ -121,6 +120,27 @@ class Likelihood:
             n_strengths=self.model.n_entrants,
             tolerance=tolerance,
         )
+
+    def refitted(
+        self,
+        numbers: Floats,
+        start: Floats,
+        *,
+        tolerance: float,
+        centre: Floats | float = 0.0,
+    ) -> Floats:
+        """Return the parameters where clusters occur so often, (batch, k); NaN without a fit.
+
+        numbers: (batch, n_clusters) occurrences; start: (k,); centre: (n_entrants,) of the prior,
+        or (batch, n_entrants).
+        """
+        counts, found = self.counts(numbers), np.full((len(numbers), len(start)), np.nan)
+        fitted = self.has_fit(counts)
+        centres = np.full((len(numbers), self.model.n_entrants), centre, np.float64)[fitted]
+        begin = np.tile(start, (int(fitted.sum()), 1))
+        maximum = self.maximise(begin, counts[fitted], tolerance=tolerance, centre=centres)
+        found[fitted] = np.where(maximum.converged[:, None], maximum.parameters, np.nan)
+        return found
 
     def _counted(self) -> Floats:
         return self.counts(self.units.count[None, :].astype(np.float64))

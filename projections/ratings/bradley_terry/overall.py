@@ -16,25 +16,14 @@ from numpy.typing import NDArray
 from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.component import ELO, precision_of
-from projections.ratings.bradley_terry.davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import Components, Support
-from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import BradleyTerry
 from projections.ratings.bradley_terry.rate import (
     BradleyTerryRatings,
-    PointRatings,
     Zero,
     rate,
 )
 from projections.ratings.bradley_terry.sandwich import sandwich
-from projections.ratings.bradley_terry.uncertainty import (
-    Uncertainty,
-    anchored,
-    freedom_of_ratings,
-    single_battles,
-    t_interval,
-)
+from projections.ratings.bradley_terry.uncertainty import student_uncertainty
 
 
 class WeightedDimension(NamedTuple):
@@ -76,30 +65,18 @@ def joint_covariance(parts: Sequence[WeightedDimension], members: NDArray[np.int
 def _contribution(part: WeightedDimension, members: NDArray[np.intp]) -> _Contribution:
     label = part.ratings.components.label
     peers = part.ratings.components.members(label[members[0]])
-    inside = np.isin(part.battles.a, peers) & np.isin(part.battles.b, peers)
-    units = single_battles(part.battles, inside).within(peers)
-    model, fit = fitted(part.ratings, peers)
-    figures = np.zeros((len(members), model.n_parameters))
+    likelihood, fit, inside = part.ratings.fitted(part.battles, peers)
+    figures = np.zeros((len(members), len(fit)))
     figures[:, : len(peers)] = part.share * part.ratings.scale().points[np.ix_(members, peers)]
-    precision = precision_of(part.ratings.parameters)
-    information = Likelihood(model, units, precision).information(fit)
-    robust = sandwich(units, model.scores(fit, units), information)
+    scores = likelihood.model.scores(fit, likelihood.units)
+    robust = sandwich(likelihood.units, scores, likelihood.information(fit))
     response = figures @ robust.inverse
     of_strengths = response[:, : len(peers)]
     return _Contribution(
         np.unique(part.battles.cluster[inside]),
         np.concatenate([table @ response.T for table in robust.tables()]),
-        of_prior=precision * of_strengths @ of_strengths.T,
+        of_prior=likelihood.precision * of_strengths @ of_strengths.T,
     )
-
-
-def fitted(ratings: PointRatings, peers: NDArray[np.intp]) -> tuple[PairModel, Floats]:
-    """Return the model that rated a component, and its parameters."""
-    strengths = (ratings.rating[peers] - ratings.rating[peers[0]]) / ELO
-    nu = ratings.nu[ratings.components.label[peers[0]]]
-    if nu == 0:
-        return BradleyTerry(len(peers)), strengths
-    return Davidson(len(peers)), np.append(strengths, np.log(nu))
 
 
 class Missing(NamedTuple):
@@ -208,20 +185,13 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
         np.min([part.ratings.support.n_clusters for part in parts], axis=0),
         weight=np.mean([part.ratings.support.weight for part in parts], axis=0),
     )
-    is_anchor = anchored(some.entrants, some.parameters.anchor)
-    of_ratings = freedom_of_ratings(freedom, is_anchor)
-    bounds = t_interval(rating, covariance, of_ratings, some.parameters.level)
-    known = Uncertainty(*bounds, covariance, freedom, n_without_fit=0).without_certainty(
-        support.is_enough, is_anchor
+    uncertainty = student_uncertainty(
+        some.entrants, rating, covariance, freedom, support, some.parameters
     )
     return replace(
-        some,
+        some.with_uncertainty(uncertainty),
         components=components,
         rating=rating,
-        lower=known.lower,
-        upper=known.upper,
-        covariance=known.covariance,
-        freedom=freedom,
         support=support,
         nu=np.full(len(components), np.nan),
         n_battles=np.sum([part.ratings.n_battles for part in parts], axis=0),

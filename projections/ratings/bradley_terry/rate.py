@@ -5,7 +5,7 @@ components there is an order, or nothing. A prior joins all entrants into one co
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,12 +15,13 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles, CannotRate
 from projections.intervals import FEWEST_CLUSTERS, Floats, known
 from projections.ratings.bradley_terry.component import (
+    ELO,
     FittedComponent,
     Scale,
     fit_component,
+    precision_of,
     scale_of,
 )
-from projections.ratings.bradley_terry.davidson import require_whole_outcomes
 from projections.ratings.bradley_terry.evidence import (
     ClusteredBattles,
     Components,
@@ -30,6 +31,14 @@ from projections.ratings.bradley_terry.evidence import (
     one_component,
     support_of,
 )
+from projections.ratings.bradley_terry.likelihood import Likelihood
+from projections.ratings.bradley_terry.models import (
+    BradleyTerry,
+    Davidson,
+    PairModel,
+    require_whole_outcomes,
+)
+from projections.ratings.bradley_terry.uncertainty import Uncertainty, single_battles
 from projections.results.ratings import BradleyTerryRow
 
 Reason = Literal["undefeated", "winless", "one-way", "not comparable", "no finite fit"]
@@ -58,6 +67,24 @@ class PointRatings:
     support: Support
     nu: Floats
 
+    def fitted(
+        self, battles: Battles, members: NDArray[np.intp]
+    ) -> tuple[Likelihood, Floats, NDArray[np.bool_]]:
+        """Return the likelihood of a component's single battles, its fit, and which they are.
+
+        Args:
+            battles: Those that were rated.
+            members: (m,) of the component.
+        """
+        inside = np.isin(battles.a, members) & np.isin(battles.b, members)
+        units = single_battles(battles, inside).within(members)
+        fit = (self.rating[members] - self.rating[members[0]]) / ELO
+        model: PairModel = BradleyTerry(len(members))
+        nu = self.nu[self.components.label[members[0]]]
+        if nu:
+            model, fit = Davidson(len(members)), np.append(fit, np.log(nu))
+        return Likelihood(model, units, precision_of(self.parameters)), fit, inside
+
     def scale(self) -> Scale:
         """Return the scale that turned strengths into ratings."""
         zero, points = scale_of(self.entrants, self.components.label, self.support, self.parameters)
@@ -84,6 +111,16 @@ class BradleyTerryRatings(PointRatings):
     freedom: Floats
     n_battles: NDArray[np.intp]
     n_without_fit: NDArray[np.intp]
+
+    def with_uncertainty(self, uncertainty: Uncertainty) -> "BradleyTerryRatings":
+        """Return the ratings with another uncertainty."""
+        return replace(
+            self,
+            lower=uncertainty.lower,
+            upper=uncertainty.upper,
+            covariance=uncertainty.covariance,
+            freedom=uncertainty.freedom,
+        )
 
     def rows(self, dimension: str = "") -> tuple[BradleyTerryRow, ...]:
         """Return the ratings one by one, in order of name, without ranks.

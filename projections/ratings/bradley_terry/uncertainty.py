@@ -13,9 +13,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.intervals import ROUNDING, Floats
-from projections.ratings.bradley_terry.evidence import ClusteredBattles
+from projections.ratings.bradley_terry.evidence import ClusteredBattles, Support
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.student import critical_value
 
@@ -60,6 +61,26 @@ class Uncertainty(NamedTuple):
             upper=np.where(unbound, np.nan, self.upper),
             covariance=np.where(unknown[:, None] | unknown, np.nan, self.covariance),
         )
+
+
+def student_uncertainty(
+    entrants: Sequence[str],
+    rating: Floats,
+    covariance: Floats,
+    freedom: Floats,
+    support: Support,
+    parameters: BradleyTerryParameters,
+) -> Uncertainty:
+    """Return Student's intervals of ratings, (n,), where there is evidence enough for them.
+
+    covariance: (n, n) of ratings; freedom: (n, n) of differences.
+    """
+    is_anchor = anchored(entrants, parameters.anchor)
+    bounds = t_interval(
+        rating, covariance, freedom_of_ratings(freedom, is_anchor), parameters.level
+    )
+    uncertainty = Uncertainty(*bounds, covariance, freedom, n_without_fit=0)
+    return uncertainty.without_certainty(support.is_enough, is_anchor)
 
 
 def anchored(entrants: Sequence[str], anchor: str | None) -> NDArray[np.bool_]:
@@ -127,15 +148,11 @@ def _batch(
     rng: np.random.Generator,
 ) -> Floats:
     n = likelihood.model.n_entrants
-    counts = likelihood.counts(_evidence(likelihood.units.count, kind, size, rng))
+    numbers = _evidence(likelihood.units.count, kind, size, rng)
     sd = likelihood.precision**-0.5 if likelihood.precision else 0.0
     centre = rng.normal(scale=sd, size=(size, n))
-    strengths = np.full((size, n), np.nan)
-    fitted = likelihood.has_fit(counts)
-    start = np.tile(parameters, (fitted.sum(), 1))
-    found = likelihood.maximise(start, counts[fitted], tolerance=_CLOSE, centre=centre[fitted])
-    strengths[fitted] = np.where(found.converged[:, None], found.parameters[:, :n], np.nan)
-    return strengths
+    found = likelihood.refitted(numbers, parameters, tolerance=_CLOSE, centre=centre)
+    return found[:, :n]
 
 
 def _evidence(

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import ClusteredBattles, clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
 from tests.support.builders.battles import Battle, in_columns
 from tests.support.strategies.battles import any_battles, comparable
 

@@ -7,10 +7,9 @@ from hypothesis import given
 from ledger.events.ratings import IntervalUnit
 from projections.battles.columns import Battles
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson
 from projections.ratings.bradley_terry.evidence import clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.models import BradleyTerry, Davidson
 from projections.ratings.bradley_terry.sandwich import Sandwich, sandwich
 from tests.support.builders.battles import Battle, fitted, in_columns, strengths_covariance
 from tests.support.strategies.battles import SOFT, comparable

@@ -10,10 +10,9 @@ import pytest
 
 from ledger.events.ratings import BradleyTerryParameters, IntervalKind, IntervalUnit
 from projections.intervals import Floats
-from projections.ratings.bradley_terry.davidson import Davidson, PairModel
 from projections.ratings.bradley_terry.evidence import clustered_battles
 from projections.ratings.bradley_terry.likelihood import Likelihood
-from projections.ratings.bradley_terry.models import BradleyTerry
+from projections.ratings.bradley_terry.models import BradleyTerry, Davidson, PairModel
 from projections.ratings.bradley_terry.uncertainty import (
     Bootstrap,
     bootstrap_strengths,
