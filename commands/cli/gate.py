@@ -18,7 +18,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import CODES, Battles
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.gate import MARGIN, GatePolicy, pass_or_stop
-from projections.results.gate import GateRow
+from projections.results.ratings import GateRow
 
 _WORSE: Final = 3  # exit codes
 _NOT_ENOUGH: Final = 6

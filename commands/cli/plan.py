@@ -50,7 +50,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.store import Ledger
 from projections.evaluations.samples import ASKED_EVENTS, asked_evaluations_of
 from projections.fold import Projection, State, fold
-from projections.ratings.judge_bias.families import family_of
+from projections.ratings.judge_bias.several_judges import family_of
 from projections.tournament.designs import not_planned
 from projections.tournament.folding import tournament_of
 from projections.tournament.remaining import (

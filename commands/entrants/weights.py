@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from commands.errors import WeightsError, shortened
 from ledger.identity import Digest, digest_of
-from projections.evaluations.steps import numbered_label
+from projections.evaluations.curve import numbered_label
 
 # What transformers and peft read; other files in the folder do not change a response.
 READ_SUFFIXES: Final = frozenset({".safetensors", ".json", ".jinja", ".model", ".txt"})

@@ -17,11 +17,11 @@ from commands.importing.formats.rows import BadRow, Fields, Record, is_missing, 
 from commands.importing.prompts import bank_row
 from ledger.events.imports import Winner
 from projections.artifacts.escaping import guarded
+from projections.reliability.alternative_annotator import GOLD
 
 PAIRS_FILE: Final = "pairs.csv"
 VOTES_FILE: Final = "votes.csv"
 SIDES: Final = ("a", "b")
-_GOLD: Final = "gold"  # the annotator of labels that name none
 
 _ASKED: Final = ("prompt", "question", "instruction", "text", "input")
 _CONVERSATIONS: Final = ("conversation_a", "conversation_b")  # which have the prompt, too
@@ -162,7 +162,7 @@ def _require_plain(records: Sequence[Record], columns: tuple[str, str]) -> None:
 
 def _annotator(fields: Fields) -> str:
     given = (fields.get(name) for name in _ANNOTATORS)
-    return next((str(each) for each in given if not is_missing(each)), _GOLD)
+    return next((str(each) for each in given if not is_missing(each)), GOLD)
 
 
 def _answer(cell: object, n_questions: int) -> str | None:

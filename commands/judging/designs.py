@@ -27,7 +27,7 @@ from projections.ratings.forecast import (
     pilot_of,
     prompts_needed,
 )
-from projections.results.designs import DesignRow
+from projections.results.ratings import DesignRow
 from projections.tournament.designs import (
     EntrantPair,
     PairDesign,

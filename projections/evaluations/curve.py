@@ -1,13 +1,36 @@
 """Evaluations over the steps of a training: of one model at several steps, or of checkpoints."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import Entrant
 from projections.evaluations.metrics import Metric, RunMetrics, metrics_of
 from projections.evaluations.state import Evaluations, Labels, labels_of, other_settings
-from projections.evaluations.steps import NumberedLabel, numbered_label
+
+_NUMBERED: Final = re.compile(
+    r"(?P<training>.*?)[-_/ ]?(?:(?:global_?)?step|checkpoint)[-_ ]?(?P<step>\d+)"
+    r"(?P<asked> \[.*\])?",  # how `tourney evaluate` asked it, if not as by default
+    re.DOTALL,
+)
+
+
+class NumberedLabel(NamedTuple):
+    """What a label such as `olmo_step_50` says: a training, and a step of it."""
+
+    training: str
+    step: int
+
+
+def numbered_label(label: str) -> NumberedLabel | None:
+    """Return the training and the step that a label names; None: it names no step."""
+    found = _NUMBERED.fullmatch(label)
+    return (
+        None
+        if found is None
+        else NumberedLabel(f"{found['training']}{found['asked'] or ''}", int(found["step"]))
+    )
 
 
 class TrainingPoint(NamedTuple):

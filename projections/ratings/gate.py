@@ -20,7 +20,7 @@ from projections.ratings.bradley_terry.comparisons import differences
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.rate import BradleyTerryRatings
 from projections.ratings.forecast import SURE, prompts_needed
-from projections.results.gate import GateRow, GateVerdict
+from projections.results.ratings import GateRow, GateVerdict
 from projections.student import critical_value
 
 GatePolicy: TypeAlias = Literal["not-worse", "better"]

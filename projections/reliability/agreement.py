@@ -13,6 +13,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Dimension, JudgeId, PromptId
 from projections.intervals import RatioTerms, estimate_ratio
 from projections.reliability.alternative_annotator import (
+    GOLD,
     AlternativeAnnotatorTest,
     alternative_annotator_test,
 )
@@ -136,12 +137,21 @@ def _measures(
     yield from compare_judges({**_judges(settled), **people}, _prompts(settled))
 
 
+class AgreedWith(NamedTuple):
+    """Who alone labelled battles that a judge judged, how many, and on how many they agree."""
+
+    annotator: str
+    n: int
+    n_agreed: int
+
+
 class JudgeTest(NamedTuple):
     """Whether a judge may replace one of the people who voted on a dimension."""
 
     dimension: str
     judge: str
     test: AlternativeAnnotatorTest
+    alone: AgreedWith | None = None  # None: several annotators labelled
 
 
 def judge_tests(
@@ -173,20 +183,28 @@ def each_judge_tested(
     """Yield the alternative annotator test of each judge; none if nobody voted.
 
     A judge whose orders contradict each other agrees with nobody. Of a person they are no vote.
+    Gold labels are the truth: nobody is compared with them as with a person.
     """
     voted = {
         name: {item: each.status for item, each in on.items() if each.status != "inconsistent"}
         for name, on in people.items()
     }
     if any(voted.values()):
+        persons = {name: given for name, given in voted.items() if name != GOLD}
         for judge, on in judged.items():
             said = {item: each.status for item, each in on.items()}
-            yield JudgeTest(dimension, judge, alternative_annotator_test(said, voted, prompts))
+            test = alternative_annotator_test(said, persons, prompts)
+            alone = None
+            if len(voted) == 1:
+                [(name, labels)] = voted.items()
+                agreed = [said[item] == label for item, label in labels.items() if item in said]
+                alone = AgreedWith(name, len(agreed), sum(agreed))
+            yield JudgeTest(dimension, judge, test, alone)
 
 
 def figures_of(tests: Iterable[JudgeTest]) -> Iterator[Measure]:
     """Yield what a table shows of the tests that could be made."""
-    for dimension, judge, test in tests:
+    for dimension, judge, test, _ in tests:
         if not test.results:
             continue
         n = len(test.annotators)

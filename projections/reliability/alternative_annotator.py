@@ -20,6 +20,9 @@ import numpy as np
 from projections.intervals import FEWEST_CLUSTERS, RatioTerms, estimate_ratio
 from projections.student import two_sided_p
 
+GOLD: Final = "gold"
+"""The annotator of labels that name none: they are the truth, and not a person to be replaced."""
+
 EPSILONS: Final = (0.1, 0.15, 0.2)  # of crowd workers, skilled annotators, experts (section 3.3)
 FEWEST_ANNOTATORS: Final = 3
 FEWEST_BATTLES: Final = 30  # of each annotator, with another's vote and the judge's

@@ -1,6 +1,6 @@
-"""Ratings, and what they rest on: the rows of Elo, Bradley-Terry, win rates and fragility."""
+"""Ratings, what they rest on, and what is made of them: gates, and forecasts of designs."""
 
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from projections.results.columns import KEPT, Column, Kept, Named, Shown
 
@@ -118,3 +118,55 @@ class FragilityRow(NamedTuple):
         tuple[str | None, ...] | None,
         Column("Which", meaning="the most influential first; null: without an id"),
     ]
+
+
+GateVerdict: TypeAlias = Literal["not worse", "better", "worse", "not enough"]
+
+
+class GateRow(NamedTuple):
+    """How a candidate stands to the baseline on a dimension, by Bradley-Terry."""
+
+    dimension: Named[str]
+    verdict: Annotated[GateVerdict, Column(importance=KEPT, role="changes")]
+    candidate: Named[str]
+    baseline: Named[str]
+    difference: Annotated[
+        float | None,
+        Column(digits=1, is_signed=True, role="changes", unit=_POINTS, meaning="candidate's lead"),
+    ]
+    low: Annotated[
+        float | None,
+        Column(digits=1, is_signed=True, meaning="of the interval of 95 % of this pair alone"),
+    ]
+    high: Annotated[float | None, Column(digits=1, is_signed=True)]
+    margin: Annotated[
+        float, Column(digits=0, meaning="a candidate this much behind is still good enough")
+    ]
+    n_prompts: Annotated[int, Column(meaning="on which the candidate was compared")]
+    n_more_prompts: Annotated[
+        int | None,
+        Column(
+            "More if equal", meaning="prompts that would settle it in 4 of 5, if both are equal"
+        ),
+    ]
+    why: Shown[str | None]  # why there is no difference
+
+
+class DesignRow(NamedTuple):
+    """A design on a number of prompts, as a pilot forecasts it."""
+
+    dimension: Named[str]
+    design: Named[str]
+    n_prompts: Kept[int]
+    n_pairs: Annotated[int, Column(importance=1, meaning="a prompt")]
+    n_queries: Annotated[int, Column(importance=KEPT, meaning="that are not answered yet")]
+    usd: Annotated[float | None, Column("Dollars", 2, importance=KEPT, meaning="expected")]
+    half_width: Annotated[
+        float,
+        Column("±", 1, importance=KEPT, unit="Elo points", meaning="half of a 95 % interval, mean"),
+    ]
+    widest: Annotated[float, Column("Widest ±", 1, importance=1, meaning="of the entrants")]
+    power: Annotated[
+        float | None, Column(digits=2, meaning="chance to tell the two apart, if the gap is so")
+    ]
+    meets: Annotated[str, Column("Enough", importance=KEPT, meaning="what was asked for")]

@@ -93,8 +93,12 @@ def not_planned(tournament: Tournament) -> tuple[str, ...]:
     """Return a sentence on the pairs that the design leaves out, if it leaves out any."""
     (baseline, sparse), n = design_of(tournament), len(tournament.roster)
     if sparse is not None:
-        return (f"sparse: {sparse} of {n * (n - 1) // 2} pairs are planned on each prompt",)
-    return () if baseline is None else (f"baseline: only pairs with {baseline} are planned",)
+        planned = f"sparse: {sparse} of {n * (n - 1) // 2} pairs are planned on each prompt"
+    elif baseline is not None:
+        planned = f"baseline: only pairs with {baseline} are planned"
+    else:
+        return ()
+    return (f"{planned}; verdicts on others are not rated",)
 
 
 def fewest_linking(

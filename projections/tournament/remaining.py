@@ -11,7 +11,6 @@ from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
 from projections.tournament.compared import Account, account_of
-from projections.tournament.designs import not_planned
 from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
@@ -94,7 +93,6 @@ class Progress:
     responses: tuple[ResponseCount, ...]
     accounts: tuple[tuple[Dimension, Account], ...]
     without_gold: tuple[WithoutGold, ...]
-    not_planned: tuple[str, ...] = ()  # what the design leaves out, as a sentence
 
 
 def missing_responses(
@@ -296,7 +294,6 @@ def progress(
         responses=response_counts(tournament, prompts),
         accounts=tuple((dimension, account_of(group)) for dimension, group in grouped.items()),
         without_gold=without_gold(tournament, prompts),
-        not_planned=not_planned(tournament),
     )
 
 

@@ -32,8 +32,7 @@ from projections.battles import settled
 from projections.battles.columns import Battles
 from projections.battles.imported import BattlesOfSet
 from projections.battles.soft_scores import TEMPERATURE
-from projections.battles.vote_sampling import VoteSampling, sampling_of
-from projections.battles.voted import judged_battles, with_votes
+from projections.battles.voted import VoteSampling, judged_battles, sampling_of, with_votes
 from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard

@@ -11,6 +11,7 @@ from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
 from projections.tournament.compared import account_of
+from projections.tournament.designs import not_planned
 from projections.tournament.remaining import progress
 from projections.verdicts.policies import MAJORITY, RECORDED
 
@@ -28,4 +29,4 @@ def _progress(source: JudgedTournament) -> Table:
     if source.rule != RECORDED:
         accounts = ((name, account_of(group)) for name, group in source.settlements.items())
         found = replace(found, accounts=tuple(accounts))
-    return progress_table(found, source.judge)
+    return progress_table(found, source.judge, not_planned(source.state))

@@ -12,7 +12,7 @@ from commands.errors import MOST_NAMES, counted, joined_names
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.identity import Json
 from projections.battles.imported import BattlesOfSet
-from projections.battles.vote_sampling import Doubt, VoteSampling
+from projections.battles.voted import Doubt, VoteSampling
 from projections.intervals import Floats, known
 from projections.ratings.bradley_terry.anchors import AnchoredRatings
 from projections.ratings.bradley_terry.comparisons import baseline_of, p_better, pairs

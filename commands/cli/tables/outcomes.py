@@ -119,7 +119,9 @@ def _n_resampled(response: ResponseGenerated) -> int | None:
     return None if response.imported_from else len(response.diagnostics.resampled_at)
 
 
-def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
+def progress_table(
+    progress: Progress, judge: JudgeSettings, not_planned: Iterable[str] = ()
+) -> Table:
     """Return a row for each entrant: responses done, failed and missing."""
     return table_of(
         ProgressRow,
@@ -133,7 +135,7 @@ def progress_table(progress: Progress, judge: JudgeSettings) -> Table:
         f"Progress, judge {judge.judge_id}",
         notes=(
             *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
-            *progress.not_planned,
+            *not_planned,
             *gold_notes(progress.without_gold),
         ),
         facts={

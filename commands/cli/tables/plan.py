@@ -18,7 +18,7 @@ from commands.spending.offer import dollars, no_price, requests_to
 from ledger.identity import Json, PromptId
 from projections.artifacts.escaping import shown
 from projections.results.columns import Column, Shown
-from projections.results.designs import DesignRow
+from projections.results.ratings import DesignRow
 from projections.tournament.estimate import Basis
 from projections.tournament.rewording import Rewording
 

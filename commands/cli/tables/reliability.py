@@ -120,9 +120,16 @@ def agreement_table(
 
 def use_of(tested: JudgeTest) -> str:
     """Say in a sentence what a judge may be used for, by the votes that there are."""
-    dimension, judge, test = tested
+    dimension, judge, test, alone = tested
     margin = test.smallest_margin
     name = f"{dimension}, {judge}"
+    if alone:
+        share = f" ({alone.n_agreed / alone.n:.0%})" if alone.n else ""
+        return (
+            f"{name}: it agrees with {alone.annotator} on {alone.n_agreed} of"
+            f" {counted(alone.n, 'battle')}{share}; whether it may replace an annotator takes the"
+            f" votes of {FEWEST_ANNOTATORS}."
+        )
     if not test.results:
         lacking = f"{counted(test.n_lacking, 'vote')} more, at least"
         if test.is_short_of_prompts:
@@ -146,7 +153,7 @@ def use_of(tested: JudgeTest) -> str:
 
 
 def _test_data(tested: JudgeTest) -> Json:
-    dimension, judge, test = tested
+    dimension, judge, test, _ = tested
     return {
         "dimension": dimension,
         "judge": judge,

@@ -26,7 +26,7 @@ from commands.report.drawings.panels import (
     wide,
 )
 from commands.report.drawings.svg import Drawing, described, scale_of, text
-from projections.evaluations.steps import numbered_label
+from projections.evaluations.curve import numbered_label
 from projections.results.columns import RowType
 from projections.results.evaluations import CurveRow, MetricRow
 from projections.results.judges import CalibrationRow

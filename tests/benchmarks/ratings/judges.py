@@ -7,9 +7,9 @@ import numpy as np
 
 from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.judge_bias.figures import Bounded
+from projections.ratings.judge_bias.measures import slot_preference, style_effects
 from projections.ratings.judge_bias.pairs import JudgedPairs
 from projections.ratings.judge_bias.several_judges import jury_figures
-from projections.ratings.judge_bias.single_judge import slot_preference, style_effects
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.table import Row, between, stated
 from tests.support.builders.juries import FAMILIES, Juror, judged

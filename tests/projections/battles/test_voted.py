@@ -1,12 +1,21 @@
 """People's votes beside what a judge said of the same battles."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from projections.battles.columns import Battles
-from projections.battles.voted import judged_battles, with_votes
+from projections.battles.voted import (
+    VotedBattles,
+    VoteSampling,
+    judged_battles,
+    sampling_of,
+    with_votes,
+)
+from projections.intervals import Floats
 from tests.support.builders.battles import Battle, in_columns
 from tests.support.builders.events import entrant, known, opened, prompt, responses
 from tests.support.builders.worlds import SLOT_A, TIE, A, B, court, heard, settled
@@ -99,3 +108,143 @@ def test_votes_find_their_prompt_by_id_and_texts_make_clusters() -> None:
 
     assert found.human == pytest.approx([np.nan, 1.0, np.nan, 0.0], nan_ok=True)
     assert (found.n_prompts, found.judged.prompts) == (1, ("p1",))
+
+
+ENTRANTS = ("alpha", "beta", "delta", "gamma")
+N_PROMPTS = 60
+N_VOTES = 60
+FIRST, SECOND = np.array([*combinations(range(len(ENTRANTS)), 2)]).T
+STRENGTHS = np.array([0.6, 0.2, -0.2, -0.6])  # log odds
+
+
+class Judged:
+    """Battles of all entrants on all prompts, judged in both orders, with a seed of their own."""
+
+    def __init__(self, seed: int) -> None:
+        """Draw how much better each response is, and what the judge finds in either order."""
+        self.rng = np.random.default_rng(seed)
+        self.prompt = np.repeat(np.arange(N_PROMPTS), len(FIRST))
+        self.a, self.b = np.tile(FIRST, N_PROMPTS), np.tile(SECOND, N_PROMPTS)
+        luck = self.rng.normal(scale=2.5, size=len(self.prompt))
+        self.gap = STRENGTHS[self.a] - STRENGTHS[self.b] + luck
+        chance = 1 / (1 + np.exp(-self.gap))
+        self.score = self.rng.binomial(2, chance) / 2
+
+    def voted_on(self, chosen: NDArray[np.intp]) -> VotedBattles:
+        """Return the battles with votes on some; what was voted is nobody's business here."""
+        human = np.full(len(self.prompt), np.nan)
+        human[chosen] = 1.0
+        weight = np.ones(len(self.prompt))
+        judged = Battles.by_score(ENTRANTS, self.a, self.b, self.score, self.prompt, weight)
+        return VotedBattles(judged, human, len(chosen), n_unmatched=0)
+
+    def sample(self) -> NDArray[np.intp]:
+        """Draw battles at random."""
+        return self.rng.choice(len(self.prompt), N_VOTES, replace=False)
+
+
+def false_alarms(n: int) -> float:
+    """Return the share of n random samples that are called none."""
+    found = [Judged(seed) for seed in range(n)]
+    return float(np.mean([bool(sampling_of(x.voted_on(x.sample())).doubts) for x in found]))
+
+
+def test_a_random_sample_is_seldom_called_none() -> None:
+    """Whoever voted on what was drawn would learn to overlook the warning."""
+    assert false_alarms(10) <= 0.1
+
+
+@pytest.mark.nightly
+def test_five_percent_of_random_samples_are_called_none() -> None:
+    """The promise, on as many as show it: 0.05 within three standard errors."""
+    assert false_alarms(600) == pytest.approx(0.05, abs=0.027)
+
+
+def first_prompts(drawn: Judged) -> NDArray[np.intp]:
+    """Choose all battles on the first ten prompts."""
+    return np.flatnonzero(drawn.prompt < 10)
+
+
+def one_pair(drawn: Judged) -> NDArray[np.intp]:
+    """Choose one pair of entrants of six, on every prompt."""
+    return np.flatnonzero((drawn.a == 0) & (drawn.b == 1))
+
+
+def close(drawn: Judged) -> NDArray[np.intp]:
+    """Choose the battles that look closest."""
+    return np.argsort(np.abs(drawn.gap))[:N_VOTES]
+
+
+def sampled(voted: VotedBattles) -> VoteSampling:
+    """Return how votes were sampled, twice: nothing is drawn anew."""
+    found = sampling_of(voted)
+    assert sampling_of(voted) == found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("design", "doubt"),
+    [(first_prompts, "prompts"), (one_pair, "entrants"), (close, "outcomes")],
+)
+def test_a_planted_choice_is_noticed_and_named(design: object, doubt: str) -> None:
+    """A judge's bias there says nothing of its bias elsewhere."""
+    assert callable(design)
+    for seed in range(2):
+        drawn = Judged(seed)
+
+        assert doubt in sampling_of(drawn.voted_on(design(drawn))).doubts
+
+
+def test_what_is_told_of_a_choice_is_its_numbers() -> None:
+    """Whoever reads the warning looks for where votes are missing."""
+    drawn = Judged(1)
+    early, pair = (sampled(drawn.voted_on(each(drawn))) for each in (first_prompts, one_pair))
+
+    assert (early.n_voted, early.n_prompts) == (60, 60)
+    assert early.prompts == (*range(1, 11),)
+    assert early.expected_prompts == pytest.approx(60 * (1 - (5 / 6) ** 6), abs=2)
+    assert (pair.most, pair.n_most, pair.expected_most) == (("alpha", "beta"), 60, 10)
+    assert pair.without_vote == ("delta", "gamma")
+    assert early.without_vote == ()
+    assert early.no_winner[1] == np.mean(drawn.score == 0.5)
+
+
+def test_prompts_that_come_early_are_noticed_where_each_has_one_battle() -> None:
+    """Of two entrants the first ten prompts are not covered otherwise than any ten."""
+    n, n_votes = 80, 20
+    scores: Floats = np.tile((0.0, 1.0), n // 2)
+    judged = Battles.by_score(
+        ("ann", "bob"), np.zeros(n, int), np.ones(n, int), scores, np.arange(n), np.ones(n)
+    )
+    human = np.where(np.arange(n) < n_votes, 1.0, np.nan)
+
+    assert sampled(VotedBattles(judged, human, n_votes, 0)).doubts == ("prompts",)
+
+
+def test_both_orders_of_a_pair_are_one_that_was_drawn() -> None:
+    """Each vote is on both; counted twice, every sample would seem to be of few prompts."""
+    drawn = Judged(2)
+    once = drawn.voted_on(drawn.sample())
+    orders = once.judged
+    twice = VotedBattles(
+        Battles.by_score(
+            ENTRANTS,
+            np.concatenate((orders.a, orders.b)),
+            np.concatenate((orders.b, orders.a)),
+            np.concatenate((orders.score, 1 - orders.score)),
+            np.tile(orders.cluster, 2),
+            np.ones(2 * len(orders)),
+        ),
+        np.concatenate((once.human, 1 - once.human)),
+        once.n_votes,
+        once.n_unmatched,
+    )
+
+    assert sampled(twice) == sampled(once)
+
+
+def test_votes_on_everything_leave_nothing_to_doubt() -> None:
+    """There was no choice."""
+    drawn = Judged(3)
+
+    assert sampled(drawn.voted_on(np.arange(len(drawn.prompt)))).doubts == ()

@@ -7,9 +7,11 @@ from ledger.events.evaluations import EvaluationPlanned
 from ledger.events.registration import EntrantRegistered, Reference
 from ledger.events.registry import Event
 from projections.evaluations.curve import (
+    NumberedLabel,
     TrainingPoint,
     breaks,
     metrics_over_steps,
+    numbered_label,
     training_points,
 )
 from projections.evaluations.state import evaluations_of
@@ -106,3 +108,20 @@ def test_points_that_do_not_compare_are_told(fields: dict[str, object], what: st
 
     assert found == [f"probe on recall: from step 2,000 on with other {what}"]
     assert not [*breaks(points(*at(10), *at(20, 2)))]
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("olmo_step_50", NumberedLabel("olmo", 50)),
+        ("out/checkpoint-60", NumberedLabel("out", 60)),
+        ("run-global_step7", NumberedLabel("run", 7)),
+        ("out/checkpoint-60 [turns: Be brief.]", NumberedLabel("out [turns: Be brief.]", 60)),
+        ("step_50", NumberedLabel("", 50)),
+        ("base", None),
+        ("step_50_merged", None),
+    ],
+)
+def test_a_label_may_name_a_step(label: str, expected: NumberedLabel | None) -> None:
+    """As trainers call their checkpoints."""
+    assert numbered_label(label) == expected

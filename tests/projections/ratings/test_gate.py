@@ -11,7 +11,7 @@ from ledger.events.ratings import BradleyTerryParameters
 from projections.battles.columns import Battles
 from projections.ratings.bradley_terry.rate import rate
 from projections.ratings.gate import GatePolicy, pass_or_stop
-from projections.results.gate import GateRow
+from projections.results.ratings import GateRow
 from tests.support.builders.battles import draw_tournaments, truth
 
 _FIRST_LOOK = 100  # prompts

@@ -298,7 +298,7 @@ def test_a_judge_is_tested_against_those_who_voted() -> None:
     said: dict[tuple[Hashable, frozenset[str]], ComparedBattle]
     said = {(f"p{n}", both): battle for n in range(40)}
     twice = said | {("p0", both): battle._replace(status="inconsistent")}
-    people: VotesByAnnotator = {"ann": said, "bob": said, "cy": twice}
+    people: VotesByAnnotator = {"ann": said, "bob": said, "cy": twice, "gold": said}
 
     on_votes, on_nothing = (
         judge_tests(
@@ -311,8 +311,9 @@ def test_a_judge_is_tested_against_those_who_voted() -> None:
         for dimension in ("factuality", "utility")
     )
 
-    ((dimension, judged, test),) = on_votes
-    assert (dimension, judged) == ("factuality", tournament.panel[0].judge_id)
+    ((dimension, judged, test, alone),) = on_votes
+    assert (dimension, judged, alone) == ("factuality", tournament.panel[0].judge_id, None)
+    assert [each.annotator for each in test.annotators] == ["ann", "bob", "cy"]  # gold is the truth
     assert [each.n for each in test.annotators] == [40, 40, 39]
     assert test.annotators[0].judge_advantage == 39 / 40
     assert test.smallest_margin == 0.1
@@ -322,11 +323,15 @@ def test_a_judge_is_tested_against_those_who_voted() -> None:
     assert len([*figures_of(on_votes)]) == 1 + 2 * 3 + 3
 
 
-def test_a_test_that_lacks_votes_has_no_figures() -> None:
+@pytest.mark.parametrize("name", ["ann", "gold"])
+def test_labels_of_one_annotator_have_no_figures_but_tell_how_often_a_judge_agrees(
+    name: str,
+) -> None:
     """What is lacking is said in words; a rate of nobody is none."""
     tournament = known(*heard(court(1), [A, B, TIE, A]))
     battle = ComparedBattle("votes", "p1", 0, "amy", "zoe", "b")
-    on: VotesByAnnotator = {"ann": {("p1", frozenset(("zoe", "amy"))): battle}}
+    both = frozenset(("zoe", "amy"))
+    on: VotesByAnnotator = {name: {("p1", both): battle, ("p2", both): battle._replace(status="a")}}
 
     found = judge_tests(
         tournament,
@@ -337,4 +342,5 @@ def test_a_test_that_lacks_votes_has_no_figures() -> None:
     )
 
     assert [each.test.n_lacking for each in found] == [90]
+    assert [each.alone for each in found] == [(name, 2, 1)]
     assert [*figures_of(found)] == []

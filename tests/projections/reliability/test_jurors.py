@@ -227,7 +227,7 @@ def test_the_judge_of_a_set_is_tested_against_its_people() -> None:
         )
         return jury_tests("arena", [event])
 
-    ((name, judge, test),) = tested(rows)
+    ((name, judge, test, _),) = tested(rows)
     assert (name, judge, test.smallest_margin) == ("arena", "gpt-4", 0.1)
     assert [each.annotator for each in test.annotators] == ["ann", "bob", "cy"]
     assert tested(rows[:90]) == tested(rows[90:]) == ()

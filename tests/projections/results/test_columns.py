@@ -6,9 +6,7 @@ from types import ModuleType
 import pytest
 
 from projections.results import (
-    designs,
     evaluations,
-    gate,
     judges,
     money,
     outcomes,
@@ -19,7 +17,7 @@ from projections.results.evaluations import MetricRow
 from projections.results.money import SpendRow
 from projections.results.ratings import EloRow, FragilityRow
 
-MODULES = (designs, evaluations, gate, judges, money, outcomes, ratings)
+MODULES = (evaluations, judges, money, outcomes, ratings)
 
 
 def kinds(module: ModuleType) -> list[RowType]:

@@ -134,7 +134,9 @@ def test_pairs_that_are_not_drawn_are_not_planned() -> None:
     assert Counter(each.rubric.dimension for each in planned) == {"factuality": 6, "utility": 6}
     assert len(cells) == 2 * 6
     assert {each.a for each in planned} | {each.b for each in planned} == {*cells}
-    assert not_planned(tournament) == ("sparse: 1 of 6 pairs are planned on each prompt",)
+    assert not_planned(tournament) == (
+        "sparse: 1 of 6 pairs are planned on each prompt; verdicts on others are not rated",
+    )
 
 
 def test_each_prompt_has_the_same_pairs_whatever_else_is_asked() -> None:
@@ -192,7 +194,9 @@ def test_a_note_says_what_is_not_planned() -> None:
     opening, *registered = opened(entrants=FOUR)
     against = known(with_judging(opening, '{"baseline": "kim"}'), *registered)
 
-    assert not_planned(against) == ("baseline: only pairs with kim are planned",)
+    assert not_planned(against) == (
+        "baseline: only pairs with kim are planned; verdicts on others are not rated",
+    )
     assert not_planned(known(opening, *registered)) == ()
 
 

@@ -21,7 +21,7 @@ from commands.cli.tables.table import Table
 from ledger.identity import Dimension, EntrantId
 from projections.battles.settled import JudgeCalibration
 from projections.battles.soft_scores import Temperature
-from projections.reliability.agreement import JudgeTest, agreement
+from projections.reliability.agreement import AgreedWith, JudgeTest, agreement
 from projections.reliability.alternative_annotator import Votes, alternative_annotator_test
 from projections.reliability.calibration import Calibration, Case
 from projections.results.judges import BiasRow
@@ -134,10 +134,15 @@ def test_a_sentence_says_which_votes_are_lacking() -> None:
     """Nobody knows by heart how many it takes."""
     lacking = use_of(beside_people("a" * 30, n_people=2))
     few = use_of(beside_people("a" * 30, by_prompt=10))
+    alone = beside_people("a" * 30, n_people=1)._replace(alone=AgreedWith("gold", 30, 27))
 
     assert "It takes 30 votes more, at least: 3 annotators with 30 battles each" in lacking
     assert lacking.endswith("(now: ann 30, bob 30).")
     assert "It takes votes on 6 prompts, at least" in few
+    assert use_of(alone) == (
+        "utility, opus: it agrees with gold on 27 of 30 battles (90%); whether it may replace an"
+        " annotator takes the votes of 3."
+    )
 
 
 def test_the_test_is_shown_and_explained_and_whole_in_data() -> None:
