@@ -32,7 +32,15 @@ from tests.support.builders.events import (
     recorded,
     responses,
 )
-from tests.support.builders.worlds import RUBRICS, cup, history, matches_of, publication, results
+from tests.support.builders.worlds import (
+    RUBRICS,
+    Fate,
+    cup,
+    history,
+    matches_of,
+    publication,
+    results,
+)
 
 NAMES = {
     "manifest.json",
@@ -64,19 +72,13 @@ def texts_of(path: str, content: bytes) -> list[bytes]:
             return []
 
 
-def test_a_run_has_every_file_of_the_design() -> None:
-    """Scripts of the customer open these paths."""
-    files = files_of(results(*history(opened(rubrics=RUBRICS), "a", "tie")))
+@pytest.mark.parametrize("fates", [(), ("a", "tie")])
+def test_a_run_has_every_file_of_the_design(fates: tuple[Fate, ...]) -> None:
+    """Scripts of the customer open these paths, with or without a verdict."""
+    files = files_of(results(*history(opened(rubrics=RUBRICS), *fates)))
 
     assert set(files) == NAMES
-
-
-def test_a_run_without_a_verdict_has_every_file_too() -> None:
-    """A script must not have to guess which files are there."""
-    files = files_of(results(*opened(rubrics=RUBRICS)))
-
-    assert set(files) == NAMES
-    assert files["battles.jsonl"] == files["matches/matches.jsonl"] == b""
+    assert bool(files["battles.jsonl"]) == bool(fates)
 
 
 def test_the_archive_of_traces_holds_no_date() -> None:
@@ -140,103 +142,53 @@ def test_a_record_is_one_line_whatever_it_says() -> None:
     assert json.loads(line)["prompt_text"] == UNREADABLE_LINES
 
 
-CUSTOMERS = {
-    "mode",
-    "config_path",
-    "judge_model",
-    "entrants",
-    "bank_size",
-    "selected_prompt_count",
-    "n_perms",
-    "shuffle_seed",
-    "pilot_seed",
-    "started_at",
-    "finished_at",
-}
+def test_the_manifest_says_what_was_run_by_what_and_how_it_ended() -> None:
+    """Scripts read these by name; a run can be repeated from its folder, and compared with others.
 
+    It ends with the last event that it read: a replay happens later and must say the same.
+    """
+    opening, *registered = cup()
+    configuration = '{"judge":{"retries":1},"pilot":{"seed":20260427,"size":50}}'
+    events = history((replace(opening, configuration=configuration), *registered), "a", "refused")
+    found = results(*events)
+    (rubric,) = found.tournament.dimensions
+    newest = found.tournament.newest
+    assert newest is not None
+    terms = found.publication.terms
+    account = {"planned": 6, "decided": 1, "tie": 0, "inconsistent": 0}
 
-def test_the_manifest_has_every_field_of_the_customers() -> None:
-    """Scripts read these by name, and a missing one stops them."""
-    fields = manifest(results(*history(cup(), "a")))
+    fields = manifest(found)
 
-    assert set(fields) >= CUSTOMERS
-    assert {name: fields[name] for name in CUSTOMERS - {"started_at", "finished_at"}} == {
+    assert fields == {
+        "run": "pilot_20260427_120000",
         "mode": "pilot",
         "config_path": None,
+        "tournament": "main",
         "judge_model": "chrF2",
+        "judge": found.judge.fields,
+        "policy": "swap-consistent",
         "entrants": ["zoe", "amy", "kim"],
+        "prompts": ["p1", "p2"],
         "bank_size": 2,
         "selected_prompt_count": 2,
         "n_perms": 4,
         "shuffle_seed": 7,
-        "pilot_seed": None,
+        "pilot_seed": 20260427,
+        "elo": terms.elo.fields,
+        "bradley_terry": terms.bradley_terry.fields,
+        "instructions": fields["instructions"],
+        "rubrics": {"factuality": {"version": "1", "digest": rubric.digest}},
+        "accounts": {"factuality": {**account, "failed": {"refused": 1}, "pending": 4}},
+        "configuration": json.loads(configuration),
+        "versions": {"tourney": "0.1.0"},
+        "started_at": NOON.isoformat(),
+        "finished_at": newest.recorded_at.isoformat(),
+        "as_of": newest.position,
+        "head": found.publication.head,
+        "checkpoint": str(Head(newest.position, found.publication.head)),
     }
-
-
-def test_the_manifest_repeats_the_configuration_whole() -> None:
-    """A run can be repeated from its folder alone."""
-    opening, *registered = cup()
-    configuration = '{"judge":{"retries":1},"pilot":{"seed":20260427,"size":50}}'
-    configured = replace(opening, configuration=configuration)
-
-    fields = manifest(results(configured, *registered))
-
-    assert fields["configuration"] == json.loads(configuration)
-    assert fields["pilot_seed"] == 20260427
-    assert fields["versions"] == {"tourney": "0.1.0"}
-
-
-def test_a_run_ends_with_the_last_event_that_it_read() -> None:
-    """The time of a fold is nobody's business: a replay happens later and must say the same."""
-    events = history(cup(), "a")
-    tournament = known(*events)
-
-    fields = manifest(results(*events))
-
-    assert tournament.newest is not None
-    assert fields["started_at"] == NOON.isoformat()
-    assert fields["finished_at"] == tournament.newest.recorded_at.isoformat()
-    assert fields["as_of"] == tournament.newest.position == len(events)
-    assert fields["head"] == publication(tournament).head
-
-
-def test_the_manifest_holds_a_checkpoint_of_what_it_rates() -> None:
-    """A run that was handed on proves later that its ledger is still the same."""
-    fields = manifest(results(*history(cup(), "a")))
-
-    head = Head.parse(str(fields["checkpoint"]))
-    assert (head.position, head.chain) == (fields["as_of"], fields["head"])
-
-
-def test_the_manifest_accounts_for_every_pairing() -> None:
-    """A run with gaps says so in the first file that anybody opens."""
-    fields = manifest(results(*history(cup(), "a", "tie", "refused")))
-
-    assert fields["accounts"] == {
-        "factuality": {
-            "planned": 6,
-            "decided": 1,
-            "tie": 1,
-            "inconsistent": 0,
-            "failed": {"refused": 1},
-            "pending": 3,
-        }
-    }
-
-
-def test_the_manifest_names_what_was_judged_by_and_how() -> None:
-    """Two runs can be compared only if judge, rubric, policy and Elo's parameters agree."""
-    found = results(*history(cup(), "a"))
-    (rubric,) = found.tournament.dimensions
-
-    fields = manifest(found)
-
-    assert fields["rubrics"] == {"factuality": {"version": "1", "digest": rubric.digest}}
-    assert fields["judge"] == found.judge.fields
-    assert fields["elo"] == found.publication.terms.elo.fields
-    assert fields["bradley_terry"] == found.publication.terms.bradley_terry.fields
-    assert (fields["policy"], fields["tournament"]) == ("swap-consistent", "main")
-    assert (fields["run"], fields["prompts"]) == ("pilot_20260427_120000", ["p1", "p2"])
+    assert newest.position == len(events)
+    assert manifest(results(*cup()))["pilot_seed"] is None
 
 
 def test_names_are_written_as_people_write_them() -> None:
@@ -248,33 +200,6 @@ def test_names_are_written_as_people_write_them() -> None:
     for path in ("manifest.json", "matches/matches.jsonl"):
         assert '"élan"'.encode() in files[path]
         assert files[path].endswith(b"}\n")
-
-
-PAIR = {
-    "prompt_id",
-    "source",
-    "prompt_text",
-    "entrant_a",
-    "entrant_b",
-    "response_a",
-    "response_b",
-    "gold_answer",
-    "expected_behavior",
-}
-JUDGMENT = {
-    "cache_key",
-    "pair",
-    "rubric_version",
-    "judge_model",
-    "position_swap",
-    "verdict",
-    "reasoning",
-    "timestamp",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-    "input_tokens",
-    "output_tokens",
-}
 
 
 def matches(found: Results) -> list[dict[str, object]]:
@@ -332,11 +257,36 @@ def test_a_pairing_without_a_response_is_no_match() -> None:
     assert [row["prompt_id"] for row in rows] == ["p1", "p1", "p1", "p2"]
 
 
-def test_a_judgment_has_the_fields_of_the_customers() -> None:
-    """Scripts that read the customer's verdicts read these as well."""
-    (row,) = judged(results(*history(opened(), "b")))
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        pytest.param(None, (None, None, None, None), id="what no judge counted was not free"),
+        pytest.param(Usage(5, 7, 11, 13, 17), (5, 7, 24, 17), id="two caches are written as one"),
+    ],
+)
+def test_a_judgment_has_the_fields_of_the_customers(
+    usage: Usage | None, tokens: tuple[int | None, ...]
+) -> None:
+    """Who doubts an outcome reads what the judge said, forward first, with the whole pair."""
+    counted = [
+        structs.replace(event, usage=usage) if isinstance(event, VerdictReceived) else event
+        for event in history(opened(), "b")
+    ]
+    found = results(*counted)
+    (match,), (pair,) = matches_of(found.tournament), matches(found)
+    del pair["dimension"]
+    counts = ("input_tokens", "output_tokens", "cache_creation_input_tokens")
 
-    raw = row.pop("raw")
+    (row,) = judged(found)
+
+    same = {
+        "pair": pair,
+        "rubric_version": "1",
+        "judge_model": "chrF2",
+        "parser": "final-line@1",
+        "stop_reason": "end_turn",
+        **dict(zip((*counts, "cache_read_input_tokens"), tokens, strict=True)),
+    }
     assert row == {
         "prompt_id": "p1",
         "dimension": "factuality",
@@ -345,9 +295,21 @@ def test_a_judgment_has_the_fields_of_the_customers() -> None:
         "winner": "tuned",
         "inconsistent": False,
         "outcome": "b",
+        "raw": [
+            {
+                "cache_key": key,
+                "position_swap": is_swapped,
+                "verdict": said,
+                "reasoning": f"VERDICT: {said}",
+                "timestamp": f"2026-04-27T12:00:{second:02}+00:00",
+                **same,
+            }
+            for key, is_swapped, said, second in (
+                (match.forward_key, False, "B", 8),
+                (match.swapped_key, True, "A", 9),
+            )
+        ],
     }
-    assert isinstance(raw, list)
-    assert all(set(each) >= JUDGMENT and set(each["pair"]) == PAIR for each in raw)
 
 
 @given(text=st.text(min_size=1), gold=st.none() | st.text())
@@ -361,31 +323,6 @@ def test_lines_are_as_pythons_json_writes_them(text: str, gold: str | None) -> N
     for path in ("matches/matches.jsonl", "verdicts/utility.jsonl", "battles.jsonl"):
         (line,) = files[path].splitlines(keepends=True)
         assert line == f"{json.dumps(json.loads(line), ensure_ascii=False)}\n".encode()
-
-
-def test_both_replies_are_kept_whole_and_in_order() -> None:
-    """Who doubts an outcome reads what the judge said, forward first."""
-    (row,) = judged(results(*history(opened(), "a")))
-
-    raw = row["raw"]
-    assert isinstance(raw, list)
-    assert [
-        (each["position_swap"], each["verdict"], each["reasoning"], each["parser"]) for each in raw
-    ] == [(False, "A", "VERDICT: A", "final-line@1"), (True, "B", "VERDICT: B", "final-line@1")]
-    assert raw[0]["pair"] == raw[1]["pair"]
-    assert raw[0]["cache_key"] != raw[1]["cache_key"]
-
-
-def test_what_no_judge_counted_is_null() -> None:
-    """Zero tokens would claim that a query was free."""
-    (row,) = judged(results(*history(opened(), "a")))
-
-    raw = row["raw"]
-    assert isinstance(raw, list)
-    assert {each["input_tokens"] for each in raw} == {None}
-    assert {(each["stop_reason"], each["timestamp"][:10]) for each in raw} == {
-        ("end_turn", "2026-04-27")
-    }
 
 
 def test_only_reconciled_pairs_are_among_the_verdicts() -> None:
@@ -423,29 +360,6 @@ def test_battles_have_the_mean_of_both_verdicts() -> None:
         "judge_model": "chrF2",
         "dimension": "factuality",
     }
-
-
-def test_the_tokens_of_a_reply_are_in_the_customers_fields() -> None:
-    """What was written to a cache for five minutes or an hour is one number there."""
-    usage = Usage(n_input=5, n_output=7, n_cache_write_5m=11, n_cache_write_1h=13, n_cache_read=17)
-    counted = [
-        structs.replace(event, usage=usage) if isinstance(event, VerdictReceived) else event
-        for event in history(opened(), "a")
-    ]
-
-    (row,) = judged(results(*counted))
-
-    raw = row["raw"]
-    assert isinstance(raw, list)
-    assert {
-        (
-            each["input_tokens"],
-            each["output_tokens"],
-            each["cache_creation_input_tokens"],
-            each["cache_read_input_tokens"],
-        )
-        for each in raw
-    } == {(5, 7, 24, 17)}
 
 
 def test_identical_responses_that_tied_unasked_have_no_replies() -> None:

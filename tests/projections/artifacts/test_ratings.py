@@ -29,45 +29,29 @@ def after(*fates: Fate, bootstraps: int = 0) -> Results:
     return results_of(tournament, publication(tournament, elo))
 
 
-def test_elo_results_have_the_fields_of_the_customers() -> None:
-    """Scripts that plot the customer's ratings plot these as well."""
-    fields = json.loads(files_of(after(*FATES))["elo_results.json"])
-
-    assert fields["default_k"] == 16.0
-    assert list(fields["k_sensitivity"]["factuality"]) == ["1.0", "4.0", "8.0", "16.0", "32.0"]
-    assert fields["n_decisive_matches"] == {"factuality": 3}
-    assert list(fields["primary"]["factuality"]) == ["amy", "kim", "zoe"]
-    assert set(fields["primary"]["factuality"]["amy"]) == {
-        "entrant_id",
-        "mean",
-        "sem",
-        "ci95_low",
-        "ci95_high",
-    }
-
-
-def test_elo_results_are_those_of_the_standings() -> None:
-    """The file, the table and the report must not disagree in any digit."""
+def test_elo_results_are_those_of_the_standings_in_the_customers_fields() -> None:
+    """Scripts plot them; the interval keeps its name, and the file says what it is of."""
     found = after(*FATES)
     rows = found.standings[FACTUALITY].rows
 
-    fields = json.loads(files_of(found)["elo_results.json"])
+    files = files_of(found)
 
-    primary = fields["primary"]["factuality"]
-    assert {name: (row["mean"], row["sem"]) for name, row in primary.items()} == {
-        row.entrant: (row.rating, row.order_sem) for row in rows
-    }
-    assert primary == fields["k_sensitivity"]["factuality"]["16.0"]
-
-
-def test_an_interval_is_the_mean_with_its_order_error() -> None:
-    """It keeps the customer's name; the file says that it measures order dependence only."""
-    fields = json.loads(files_of(after(*FATES))["elo_results.json"])
-
-    for row in fields["primary"]["factuality"].values():
-        assert row["ci95_high"] - row["mean"] == pytest.approx(1.96 * row["sem"])
-        assert row["mean"] - row["ci95_low"] == pytest.approx(1.96 * row["sem"])
+    fields = json.loads(files["elo_results.json"])
+    assert fields["default_k"] == 16.0
+    assert list(fields["k_sensitivity"]["factuality"]) == ["1.0", "4.0", "8.0", "16.0", "32.0"]
+    assert fields["n_decisive_matches"] == {"factuality": 3}
     assert "order dependence only" in fields["interval"]
+    primary = fields["primary"]["factuality"]
+    assert primary == fields["k_sensitivity"]["factuality"]["16.0"]
+    assert [*primary] == ["amy", "kim", "zoe"]
+    for row in rows:
+        mean, sem = row.rating or 0.0, row.order_sem or 0.0
+        bounds = {"ci95_low": mean - 1.96 * sem, "ci95_high": mean + 1.96 * sem}
+        about = {"entrant_id": row.entrant, "mean": mean, "sem": sem}
+        assert primary[row.entrant] == pytest.approx({**about, **bounds})
+    with np.load(io.BytesIO(files["elo_per_perm.npz"]), allow_pickle=False) as archive:
+        means = archive["factuality__data"].mean(axis=0).tolist()
+    assert means == [row["mean"] for row in primary.values()]
 
 
 def test_nobody_is_in_the_results_before_a_decision() -> None:
@@ -93,23 +77,6 @@ def test_the_traces_are_read_without_pickle(fates: list[Fate], names: list[str])
     assert arrays["factuality__data"].shape == (4, len(names))
     assert arrays["factuality__data"].dtype == np.float64
     assert arrays["factuality__entrants"].tolist() == names
-
-
-def test_the_traces_average_to_the_published_ratings() -> None:
-    """Who doubts a mean can take it again from the orders of play."""
-    files = files_of(after(*FATES))
-
-    with np.load(io.BytesIO(files["elo_per_perm.npz"]), allow_pickle=False) as archive:
-        means = dict(
-            zip(
-                archive["factuality__entrants"].tolist(),
-                archive["factuality__data"].mean(axis=0).tolist(),
-                strict=True,
-            )
-        )
-
-    primary = json.loads(files["elo_results.json"])["primary"]["factuality"]
-    assert means == {name: row["mean"] for name, row in primary.items()}
 
 
 def test_win_rates_begin_with_the_customers_columns() -> None:

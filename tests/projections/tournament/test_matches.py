@@ -112,20 +112,18 @@ def place(pairing: Pairing) -> tuple[str, str, str, str]:
     )
 
 
-def test_the_headline_has_as_many_pairs_as_the_customers() -> None:
-    """The cost is planned from these numbers: two judge queries for each pair."""
-    counts = Counter(
-        str(each.rubric.dimension) for each in planned_pairings(of_sizes(SHIPPED_KINDS))
+@pytest.mark.parametrize(
+    ("sizes", "n_pairs"), [(SHIPPED_KINDS, (558, 858, 858)), (PILOT, (192, 300, 300))]
+)
+def test_there_are_as_many_pairs_as_the_customers(
+    sizes: tuple[tuple[str, int], ...], n_pairs: tuple[int, int, int]
+) -> None:
+    """The cost of a headline and of its pilot is planned from these: two queries for each pair."""
+    counts = Counter(str(each.rubric.dimension) for each in planned_pairings(of_sizes(sizes)))
+
+    assert counts == dict(
+        zip(("factuality", "calibration", "clinical_utility"), n_pairs, strict=True)
     )
-
-    assert counts == {"factuality": 558, "calibration": 858, "clinical_utility": 858}
-
-
-def test_the_pilot_has_as_many_pairs_as_the_customers() -> None:
-    """The pilot's price is what a user agrees to before the headline's."""
-    counts = Counter(str(each.rubric.dimension) for each in planned_pairings(of_sizes(PILOT)))
-
-    assert counts == {"factuality": 192, "calibration": 300, "clinical_utility": 300}
 
 
 def test_pairings_are_in_the_customers_order() -> None:
