@@ -309,13 +309,26 @@ def test_the_other_side_has_the_mirrored_interval(drawn: tuple[int, float]) -> N
     assert (mine.lower, mine.upper) == pytest.approx((1 - theirs.upper, 1 - theirs.lower))
 
 
-ESTIMATED = """
+PUBLISHED = """
 import numpy as np
+from ledger.events.ratings import EloParameters
 from projections.intervals import RatioTerms, estimate_ratio
+from projections.ratings.elo.rate import rate
+from projections.ratings.elo.uncertainty import bootstrap, uncertainty
+from tests.support.builders.battles import Battle, in_columns
 rng = np.random.default_rng(1)
 for scale in ("share", "plain", "exponential"):
     for _ in range(20):
         print(estimate_ratio(RatioTerms(rng.random(90), np.ones(90)), [*range(30)] * 3, scale))
+scores = [(n * 7 % 3) / 2 for n in range(400)]
+battles = in_columns(
+    Battle(f"e{n % 5}", f"e{n % 7 + 5}", score, n // 4) for n, score in enumerate(scores)
+)
+elo = EloParameters(permutations=20, bootstraps=20)
+rated = rate(battles, elo, [elo.k, 32.0])
+print(rated[32.0].traces.tobytes().hex())
+print(uncertainty(battles, rated[elo.k], elo, most_resampled=0).standard_error.tobytes().hex())
+print(bootstrap(battles, elo, k=32.0).standard_error.tobytes().hex())
 """
 OLD_PROCESSOR = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
@@ -328,13 +341,17 @@ def test_another_processor_finds_the_same_bits() -> None:
     """What one published is replayed on another; their exponentials and products differ."""
     here, there = (
         subprocess.run(
-            [sys.executable, "-c", ESTIMATED], env=environment, capture_output=True, check=True
+            [sys.executable, "-W", "ignore", "-c", PUBLISHED],
+            env=environment,
+            capture_output=True,
+            check=True,
         ).stdout
         for environment in (os.environ, os.environ | OLD_PROCESSOR)
     )
 
     assert here == there
     assert here.count(b"Estimate(") == 60
+    assert here.count(b"\n") == 60 + 3
 
 
 def test_a_jackknife_of_a_mean_is_its_usual_interval() -> None:

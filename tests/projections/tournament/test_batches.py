@@ -107,14 +107,6 @@ def test_open_batches_are_those_of_every_tournament_in_the_order_of_their_plans(
     ]
 
 
-def test_what_has_ended_or_never_was_is_not_open() -> None:
-    """There is nothing to wait for; nor can be for a step whose plan is not there."""
-    other, unknown = planned_batch(key("three"), number=2), key("a batch")
-    ends = (sent(KEY), ended(KEY), not_created(other.batch_key), sent(unknown))
-
-    assert open_batches(recorded([PLAN, other, *ends])) == ()
-
-
 @given(history=any_histories())
 def test_open_batches_are_those_of_a_tournament_and_need_no_other_event(
     history: list[Event],

@@ -9,7 +9,7 @@ from hypothesis.strategies import DrawFn
 from msgspec.structs import replace
 
 from ledger.events.judging import JudgeQueryFailed, VerdictReceived
-from ledger.events.money import Price, Usage, cost_usd
+from ledger.events.money import Usage, cost_usd
 from ledger.events.registry import Event
 from ledger.identity import Dimension, JudgeId, StreamId
 from ledger.recorded import Recorded, microseconds
@@ -185,13 +185,6 @@ def test_a_judge_that_moved_to_a_provider_needs_a_price_from_then_on() -> None:
     assert only(spent(*events)).n_unpriced == 1
 
 
-def test_a_reply_that_counted_no_tokens_is_on_no_bill() -> None:
-    """An offline judge leaves the table empty rather than full of zeros."""
-    match, _ = matches_of(known(*world()))
-
-    assert not spent(*world(), replace(paid(match.forward.query_key, USED), usage=None)).bills
-
-
 def test_a_request_that_may_have_been_billed_is_on_the_bill() -> None:
     """Nobody knows whether it cost anything, so nobody may read that it did not."""
     opening = world()
@@ -257,17 +250,6 @@ def test_the_bills_add_up_to_what_the_cap_counts(events: list[Event]) -> None:
     assert spend.total.n_replies == len(replies)
     assert spend.total.tokens.n_output == sum(each.usage.n_output for each in replies if each.usage)
     assert sum(bill.n_unpriced for bill in spend.bills.values()) == spend.total.n_unpriced
-
-
-def test_prices_of_the_day_stay_with_their_replies() -> None:
-    """A price that changes later does not change what was paid."""
-    dearer = Price(
-        input=8.0, output=40.0, cache_write_5m=10.0, cache_write_1h=16.0, cache_read=0.4, table="t"
-    )
-
-    bill = only(spent(*world(), paid(key("q"), USED), paid(key("p"), USED, dearer)))
-
-    assert bill.usd == pytest.approx(3 * WRITTEN_USD)
 
 
 def test_sums_with_a_reply_of_unknown_price_are_unknown() -> None:

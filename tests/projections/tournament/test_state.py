@@ -323,19 +323,6 @@ def test_of_what_two_others_were_answered_the_first_serves() -> None:
     assert tournament.verdicts[query].event.verdict == "A"
 
 
-def test_another_tournaments_outcomes_and_failures_stay_there() -> None:
-    """Its policy and its retries are its own; only what can only end one way is shared."""
-    events = history(opened(), "a")
-    (match,) = matches_of(known(*events))
-    elsewhere = [*events, *become(match, "unreadable")]
-
-    tournament = fold(tournament_of(STREAM), recorded(elsewhere, stream=StreamId("other")))
-
-    assert dict(tournament.outcomes) == {}
-    assert dict(tournament.query_failures) == {}
-    assert tournament.opening is None
-
-
 def test_what_another_tournament_was_refused_is_not_asked_again() -> None:
     """The same question would be refused, and paid for, again."""
     events = history(opened())

@@ -170,14 +170,6 @@ def test_marks_are_read_after_any_reasoning(reasoning: str, a: int, b: int) -> N
     assert parse_judge_scores(f"{reasoning}\nscore_A: {a}\nscore_B: {b}") == JudgeScores(a, b)
 
 
-@given(
-    reply=st.text() | st.lists(st.sampled_from(["score", "A", "b", ":", "\n", "7"])).map("".join)
-)
-def test_no_marks_can_raise_an_error(reply: str) -> None:
-    """Replies are recorded as they come: an error here would lose one that was paid for."""
-    assert parse_score_verdict(reply) in {"A", "B", "TIE", None}
-
-
 @pytest.mark.parametrize("reply", LONG_MARKS, ids=range(len(LONG_MARKS)))
 def test_a_long_reply_without_marks_is_given_up_at_once(reply: str) -> None:
     """A judge that loops fills its whole reply, and must not stop the run."""
@@ -474,16 +466,23 @@ def test_a_hundred_kilobytes_are_read_at_once(reply: str) -> None:
     assert verdicts == {None}
 
 
-@given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\u017f[].*`\n\r"))
+ALPHABETS = (
+    "VERDICT:ABTIEverdict \u0130\u0131\u017f\ufb00[].*`\n\r",
+    '{}[]":,verdictABTIE01e-\\u',
+    "scoreAb:\n7",
+)
+
+
+@given(reply=st.text() | st.sampled_from(ALPHABETS).flatmap(lambda each: st.text(alphabet=each)))
 def test_no_reply_can_raise_an_error(reply: str) -> None:
-    """Replies are recorded as they come: an error here would lose one that was paid for."""
-    assert parse_verdict(reply) in {"A", "B", "TIE", None}
+    """Replies are recorded as they come: an error here would lose one that was paid for.
 
+    Only the old scripts never say that they cannot read: that is their fault.
+    """
+    said = {name: parse(reply) for name, parse in PARSERS.items()}
 
-@given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))
-def test_no_reasoning_before_the_final_line_counts(reasoning: str, verdict: Verdict) -> None:
-    """A judge thinks aloud and quotes responses; what is no verdict changes none."""
-    assert parse_verdict(f"{reasoning}\nVERDICT: {verdict}") == verdict
+    assert {*said.values()} <= {"A", "B", "TIE", None}
+    assert said[LENIENT_PARSER] is not None
 
 
 @given(word=st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789", min_size=1))
@@ -548,12 +547,6 @@ def test_of_two_values_of_a_key_the_first_rule_took_the_last() -> None:
     assert PARSERS["json-verdict@1"]('{"verdict":"A","verdict":"B"}') == "B"
 
 
-@given(reply=st.text() | st.text(alphabet='{}[]":,verdictABTIE01e-\\u'))
-def test_no_object_can_raise_an_error(reply: str) -> None:
-    """Like any reply it was paid for, and must be recorded whatever it holds."""
-    assert parse_json_verdict(reply) in {"A", "B", "TIE", None}
-
-
 CONFORMANCE: list[tuple[str, Verdict]] = [
     ("VERDICT: A", "A"),
     ("verdict:tie", "TIE"),
@@ -583,28 +576,10 @@ OTHERS: list[tuple[str, Verdict]] = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "verdict"), CONFORMANCE)
-def test_the_old_scripts_vectors_are_read_as_they_read_them(reply: str, verdict: Verdict) -> None:
-    """A comparison with results of then is worth something only if it is exact."""
+@pytest.mark.parametrize(("reply", "verdict"), [*CONFORMANCE, *FAULTS, *OTHERS])
+def test_the_old_scripts_are_reproduced_with_their_faults(reply: str, verdict: Verdict) -> None:
+    """A prefix of the last such line decides, silence is a tie: what that did can be measured."""
     assert parse_leniently(reply) == verdict
-
-
-@pytest.mark.parametrize(("reply", "verdict"), FAULTS)
-def test_their_faults_are_reproduced(reply: str, verdict: Verdict) -> None:
-    """A prefix decides and silence is a tie: what this did to a result is to be measured."""
-    assert parse_leniently(reply) == verdict
-
-
-@pytest.mark.parametrize(("reply", "verdict"), OTHERS)
-def test_lines_are_taken_from_the_last_up(reply: str, verdict: Verdict) -> None:
-    """A line that says no verdict is passed over, and the one before it decides."""
-    assert parse_leniently(reply) == verdict
-
-
-@given(reply=st.text() | st.text(alphabet="VERDICT:ABTIEverdict \u0130\u0131\ufb00[].*`\n\r"))
-def test_every_reply_has_some_verdict(reply: str) -> None:
-    """It never says that it cannot read: that is its fault, and must not become an error."""
-    assert parse_leniently(reply) in {"A", "B", "TIE"}
 
 
 @given(reasoning=st.text(), verdict=st.sampled_from(("A", "B", "TIE")))

@@ -1,9 +1,6 @@
 """Elo over random orders of play."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -168,29 +165,3 @@ def test_without_battles_there_is_nobody_to_rate() -> None:
     assert (ratings.entrants, ratings.n_battles, ratings.traces.shape) == ((), 0, (3, 0))
     assert ratings.mean().tolist() == []
     assert ratings.order_sem().tolist() == []
-
-
-def test_ratings_have_the_same_bits_on_a_lesser_processor() -> None:
-    """NumPy's own exponential differs in the last bit there, and a replay would cry forgery."""
-    code = (
-        "from ledger.events.ratings import EloParameters\n"
-        "from tests.support.builders.battles import Battle, in_columns\n"
-        "from projections.ratings.elo.rate import rate\n"
-        "from projections.ratings.elo.uncertainty import bootstrap, uncertainty\n"
-        "scores = [(n * 7 % 3) / 2 for n in range(400)]\n"
-        "rows = [Battle(f'e{n % 5}', f'e{n % 7 + 5}', s, n // 4) for n, s in enumerate(scores)]\n"
-        "elo = EloParameters(permutations=20, bootstraps=20)\n"
-        "rated = rate(in_columns(rows), elo, [elo.k])[elo.k]\n"
-        "computed = uncertainty(in_columns(rows), rated, elo, most_resampled=0)\n"
-        "print(computed.standard_error.tobytes().hex())\n"
-        "print(rate(in_columns(rows), elo, [32.0])[32.0].traces.tobytes().hex())\n"
-        "print(bootstrap(in_columns(rows), elo, k=32.0).standard_error.tobytes().hex())\n"
-    )
-
-    def bits(**environment: str) -> str:
-        command = [sys.executable, "-W", "ignore", "-c", code]
-        given = {**os.environ, **environment}
-        return subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout
-
-    lesser = bits(NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR")
-    assert bits() == lesser
