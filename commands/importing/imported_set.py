@@ -16,7 +16,7 @@ from projections.battles.imported import BattlesOfSet, battles_of_set
 from projections.battles.imported_sets import IMPORTED_BATTLES
 from projections.battles.selection import Unread, Where, battles_where, values_of, with_unread
 from projections.fold import fold
-from projections.tournament.compared import Compared
+from projections.tournament.settlement import Compared
 
 _BATTLES = frozenset({"BattlesImported"})
 

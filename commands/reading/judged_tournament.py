@@ -22,11 +22,11 @@ from ledger.identity import Dimension, EntrantId, Json, JudgeId, PromptId
 from ledger.store import Ledger
 from projections.battles.columns import Battles, battles_of
 from projections.fold import Projection, State, fold
-from projections.tournament.compared import Compared
 from projections.tournament.designs import not_planned
 from projections.tournament.jury import settle_by_majority
 from projections.tournament.matches import Pairing, pairings
 from projections.tournament.settlement import (
+    Compared,
     Settlement,
     by_dimension,
     settle,

@@ -42,9 +42,9 @@ from projections.results.judges import BiasRow
 from projections.results.money import EntrantSpendRow, SpendRow
 from projections.results.outcomes import OutcomeRow, ResponseRow
 from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
-from projections.tournament.compared import Compared
 from projections.tournament.matches import planned_responses, shown_response
 from projections.tournament.requests import Bill, endpoint_spend
+from projections.tournament.settlement import Compared
 from projections.tournament.spend import Spend, SpendKey, spend_of
 from projections.tournament.state import Tournament
 

@@ -25,10 +25,10 @@ from projections.evaluations.samples import ITEMS, Items
 from projections.evaluations.state import Evaluations, evaluations_of
 from projections.fold import Projection, fold
 from projections.results.ratings import FragilityRow
-from projections.tournament.compared import Account, account_of
+from projections.tournament.compared import Account
 from projections.tournament.folding import tournament_of
 from projections.tournament.matches import keep_matches, planned_responses, response_status
-from projections.tournament.settlement import Settlement
+from projections.tournament.settlement import Settlement, account_of
 from projections.tournament.spend import Spend, spend_of
 from projections.tournament.state import Tournament
 

@@ -20,10 +20,10 @@ from projections.tournament.compared import (
     SCORES,
     TIE_BESIDE_WIN,
     Account,
-    Compared,
     Counted,
     account_from,
 )
+from projections.tournament.settlement import Compared
 
 TIE: Final = 0.5  # what either side takes of a tie
 STATUSES: Final = (

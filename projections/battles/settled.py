@@ -23,7 +23,6 @@ from projections.battles.soft_scores import (
     margin_of,
 )
 from projections.intervals import Floats
-from projections.tournament.compared import decided_or_tied
 from projections.tournament.matches import Match
 from projections.tournament.settlement import Settlement, reply_of
 from projections.tournament.state import Tournament
@@ -44,7 +43,7 @@ def scored_orders(tournament: Tournament, settlements: Iterable[Settlement]) -> 
         tournament: The judge's replies.
         settlements: By the rule BY_SCORES.
     """
-    rated = decided_or_tied(settlements)
+    rated = [each for each in settlements if each.score is not None]
     margin = [
         _margin(tournament, settlement.match, settlement.order)
         for settlement in rated

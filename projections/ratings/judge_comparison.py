@@ -37,8 +37,8 @@ from projections.ratings.gate import MARGIN
 from projections.reliability.agreement import VotesByAnnotator
 from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
 from projections.student import critical_value
-from projections.tournament.compared import IDENTICAL, Compared, ComparedBattle
-from projections.tournament.settlement import Settlement
+from projections.tournament.compared import IDENTICAL, ComparedBattle
+from projections.tournament.settlement import Compared, Settlement
 
 _PARAMETERS: Final = BradleyTerryParameters()
 _CLOSE: Final = 1e-6  # of a strength

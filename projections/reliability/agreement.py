@@ -29,20 +29,16 @@ from projections.reliability.concordance import (
     krippendorff_interval,
     spearman,
 )
-from projections.tournament.compared import (
-    OPPOSITE,
-    TIE_BESIDE_WIN,
-    Compared,
-    ComparedBattle,
-    win_shares,
-)
+from projections.tournament.compared import OPPOSITE, TIE_BESIDE_WIN, ComparedBattle
 from projections.tournament.matches import Match
 from projections.tournament.settlement import (
+    Compared,
     Settlement,
     by_dimension,
     failure_of,
     settle,
     verdict_of,
+    win_shares,
 )
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import RECORDED, Rule, swap_consistent

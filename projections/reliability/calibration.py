@@ -14,9 +14,8 @@ from statistics import fmean
 from typing import Final, NamedTuple, TypeAlias
 
 from ledger.identity import Dimension, EntrantId, PromptId
-from projections.tournament.compared import win_shares
 from projections.tournament.matches import PlannedResponse, planned_response
-from projections.tournament.settlement import Settlement
+from projections.tournament.settlement import Settlement, win_shares
 from projections.tournament.state import Tournament
 from projections.verdicts.parsers import holds_gold
 

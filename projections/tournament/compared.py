@@ -4,14 +4,13 @@ Pairings of a tournament: planned = decided + tie + inconsistent + failed (by re
 Imported battles: decided + tie + without a verdict.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from statistics import fmean
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from ledger.events.imports import Winner
-from ledger.events.judging import FailureReason, Order
+from ledger.events.judging import FailureReason
 from ledger.identity import Json
 
 NO_VERDICT: Final = "no verdict"  # of an imported battle, for whatever reason
@@ -49,70 +48,6 @@ _PART_OF: Final[Mapping[str, str]] = {
 """The status of what is told apart in an account."""
 
 Counted: TypeAlias = Literal["pairs", "orders", "battles"]
-
-
-class Compared(Protocol):
-    """Two entrants compared on a prompt: a pairing of a tournament, or an imported battle."""
-
-    @property
-    def dimension(self) -> str:
-        """The dimension, or the imported set."""
-
-    @property
-    def prompt_id(self) -> str | None:
-        """The prompt's id, if it has one."""
-
-    @property
-    def battle_id(self) -> str | None:
-        """What names a pairing; None: an imported battle has no name."""
-
-    @property
-    def cluster(self) -> Hashable:
-        """What tells prompts apart, with or without an id."""
-
-    @property
-    def entrant_a(self) -> str:
-        """The one entrant."""
-
-    @property
-    def entrant_b(self) -> str:
-        """The other."""
-
-    @property
-    def order(self) -> Order | None:
-        """The order shown, where each counts for itself."""
-
-    @property
-    def status(self) -> str:
-        """The outcome, or why there is none."""
-
-    @property
-    def exact_status(self) -> str:
-        """The status, but IDENTICAL of some ties, and in which way a pair is inconsistent."""
-
-    @property
-    def score(self) -> float | None:
-        """What a took by the outcome: 1, 0, or 1/2 of a tie; None unless decided or tied."""
-
-    @property
-    def share(self) -> float | None:
-        """What a took by each verdict or preference there is; None without any."""
-
-    @property
-    def winner(self) -> str | None:
-        """The entrant that won, if any."""
-
-    @property
-    def weight(self) -> float:
-        """How often it counts."""
-
-    @property
-    def counted(self) -> Counted:
-        """What it is one of."""
-
-
-Key = TypeVar("Key", bound=Hashable)
-ComparedT = TypeVar("ComparedT", bound=Compared)
 
 
 class ComparedBattle(NamedTuple):
@@ -247,15 +182,6 @@ class Account:
         return counts
 
 
-def account_of(compared: Iterable[Compared]) -> Account:
-    """Count what was compared, all of one kind, by status."""
-    kinds, statuses = set[Counted](), list[str]()
-    for each in compared:
-        kinds.add(each.counted)
-        statuses.append(each.exact_status)
-    return account_from(Counter(statuses), kinds.pop() if kinds else "pairs")
-
-
 def account_from(counted: Mapping[str, int], kind: Counted) -> Account:
     """Return the account of what has each status so often."""
     counts = Counter(counted)
@@ -279,20 +205,3 @@ def account_from(counted: Mapping[str, int], kind: Counted) -> Account:
 def kind_of(status: str) -> OutcomeKind:
     """Return the part that a status falls into: any reason for having no outcome is a failure."""
     return _KINDS.get(status, "failed")
-
-
-def decided_or_tied(compared: Iterable[ComparedT]) -> list[ComparedT]:
-    """Return what was decided or tied by the outcome, in order."""
-    return [each for each in compared if each.score is not None]
-
-
-def win_shares(
-    compared: Iterable[ComparedT], keys: Callable[[ComparedT], tuple[Key, Key]]
-) -> dict[Key, float]:
-    """Return the share that each took by the verdicts there are; keys name both sides."""
-    taken: defaultdict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for each in compared:
-        if each.share is not None:
-            for key, share in zip(keys(each), (each.share, 1.0 - each.share), strict=True):
-                taken[key].append((share, each.weight))
-    return {key: fmean(*zip(*found, strict=True)) for key, found in taken.items()}

@@ -10,7 +10,7 @@ from ledger.events.judging import MAY_CHANGE, UNPAID
 from ledger.events.registration import JudgeSettings
 from ledger.events.responses import ResponseFailureReason, ResponseGenerated
 from ledger.identity import Digest, Dimension, EntrantId, PromptId
-from projections.tournament.compared import Account, account_of
+from projections.tournament.compared import Account
 from projections.tournament.estimate import BYTES_PER_TOKEN
 from projections.tournament.matches import (
     Match,
@@ -21,7 +21,7 @@ from projections.tournament.matches import (
     planned_responses,
     response_status,
 )
-from projections.tournament.settlement import Settlement, by_dimension, settle
+from projections.tournament.settlement import Settlement, account_of, by_dimension, settle
 from projections.tournament.state import Tournament
 from projections.verdicts.policies import DEFAULT_POLICY
 from projections.verdicts.queries import PairQuery, ScoreQuery

@@ -1,6 +1,7 @@
 """Settlement: the outcome or status of every planned pairing."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
@@ -13,7 +14,10 @@ from projections.tournament.compared import (
     OPPOSITE,
     SCORES,
     TIE_BESIDE_WIN,
+    Account,
+    ComparedBattle,
     Counted,
+    account_from,
 )
 from projections.tournament.matches import (
     Match,
@@ -158,6 +162,32 @@ class Settlement(NamedTuple):
     def counted(self) -> Counted:
         """A pair, or one of its orders."""
         return "orders" if self.order else "pairs"
+
+
+Compared: TypeAlias = Settlement | ComparedBattle
+"""Two entrants compared on a prompt: a pairing of a tournament, or an imported battle."""
+ComparedT = TypeVar("ComparedT", bound=Compared)
+
+
+def account_of(compared: Iterable[Compared]) -> Account:
+    """Count what was compared, all of one kind, by status."""
+    kinds, statuses = set[Counted](), list[str]()
+    for each in compared:
+        kinds.add(each.counted)
+        statuses.append(each.exact_status)
+    return account_from(Counter(statuses), kinds.pop() if kinds else "pairs")
+
+
+def win_shares(
+    compared: Iterable[ComparedT], keys: Callable[[ComparedT], tuple[Key, Key]]
+) -> dict[Key, float]:
+    """Return the share that each took by the verdicts there are; keys name both sides."""
+    taken: defaultdict[Key, list[tuple[float, float]]] = defaultdict(list)
+    for each in compared:
+        if each.share is not None:
+            for key, share in zip(keys(each), (each.share, 1.0 - each.share), strict=True):
+                taken[key].append((share, each.weight))
+    return {key: fmean(*zip(*found, strict=True)) for key, found in taken.items()}
 
 
 def settle(

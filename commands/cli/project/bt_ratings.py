@@ -37,8 +37,7 @@ from projections.ratings import tournament as tournament_ratings
 from projections.ratings.bradley_terry.anchors import AnchoredRatings, rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of, leaderboard
 from projections.ratings.prediction_powered import CorrectedRatings, rate_with_votes
-from projections.tournament.compared import account_of
-from projections.tournament.settlement import Settlement
+from projections.tournament.settlement import Settlement, account_of
 
 Prefs: TypeAlias = Literal["soft", "hard"]
 _FIT: Final = "--fit-temperature"

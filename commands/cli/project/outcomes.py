@@ -22,8 +22,9 @@ from commands.reading.resolve import unknown
 from commands.reading.results import bills_of
 from ledger.identity import Json
 from projections.ratings.standings import win_rates
-from projections.tournament.compared import Compared, OutcomeKind, kind_of
+from projections.tournament.compared import OutcomeKind, kind_of
 from projections.tournament.requests import endpoint_spend
+from projections.tournament.settlement import Compared
 from projections.tournament.spend import spend_of
 
 

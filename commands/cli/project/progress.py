@@ -10,9 +10,9 @@ from commands.cli.tables.outcomes import progress_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament
-from projections.tournament.compared import account_of
 from projections.tournament.designs import not_planned
 from projections.tournament.remaining import progress
+from projections.tournament.settlement import account_of
 from projections.verdicts.policies import MAJORITY, RECORDED
 
 

@@ -19,8 +19,9 @@ from projections.results.outcomes import (
     ResponseRow,
 )
 from projections.results.ratings import WinRateRow
-from projections.tournament.compared import Compared, Counted
+from projections.tournament.compared import Counted
 from projections.tournament.remaining import Progress
+from projections.tournament.settlement import Compared
 from projections.tournament.state import Tournament
 
 _TITLES: Final[Mapping[Counted, str]] = {

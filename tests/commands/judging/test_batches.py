@@ -32,9 +32,8 @@ from ledger.events.registry import Event
 from ledger.identity import PromptId, StreamId
 from ledger.recorded import Receipt
 from ledger.store import Ledger
-from projections.tournament.compared import account_of
 from projections.tournament.remaining import AskingRules
-from projections.tournament.settlement import settle
+from projections.tournament.settlement import account_of, settle
 from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.batching import (

@@ -17,9 +17,8 @@ from ledger.events.judging import PairReconciled
 from ledger.events.money import Usage
 from ledger.identity import Digest, PromptId, StreamId
 from ledger.store import Ledger
-from projections.tournament.compared import account_of
 from projections.tournament.remaining import AskingRules
-from projections.tournament.settlement import settle
+from projections.tournament.settlement import account_of, settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import USED
 from tests.support.builders.commands import (

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ledger.events.ratings import TieRule
 from ledger.events.registry import Event
 from projections.battles.columns import STATUSES, TIE, Battles, NotABattle, battles_of, joined
-from projections.tournament.compared import Compared, ComparedBattle, account_of
-from projections.tournament.settlement import settle
+from projections.tournament.compared import ComparedBattle
+from projections.tournament.settlement import Compared, account_of, settle
 from projections.verdicts.policies import CONCATENATE, Rule
 from tests.support.builders.battles import Battle, in_columns
 from tests.support.builders.events import known
@@ -135,7 +135,9 @@ RULES: tuple[TieRule, ...] = ("drop", "half")
 
 def one_by_one(compared: list[Compared], ties: TieRule) -> Battles:
     """Return the battles that count, as their definition says; prompts by the first's id."""
-    names = {each.cluster: each.prompt_id for each in reversed(compared)}
+    names: dict[Hashable, str | None] = {
+        each.cluster: each.prompt_id for each in reversed(compared)
+    }
     found = in_columns(
         (each.entrant_a, each.entrant_b, score, each.cluster, each.weight)
         for each in compared

@@ -7,13 +7,8 @@ import pytest
 
 from ledger.events.imports import CodedColumn, Winner
 from projections.battles.imported import battles_of_set
-from projections.tournament.compared import (
-    Account,
-    ComparedBattle,
-    account_from,
-    account_of,
-    decided_or_tied,
-)
+from projections.tournament.compared import Account, ComparedBattle, account_from
+from projections.tournament.settlement import account_of
 from tests.support.builders.battles import imported_battles
 from tests.support.builders.events import known, opened, prompt
 
@@ -41,9 +36,11 @@ def test_nothing_compared_is_no_pair() -> None:
 
 def test_only_what_was_decided_or_tied_has_a_score() -> None:
     """What a took, and who won."""
-    found = decided_or_tied(battles(["model_b", "no verdict", "tie", "model_a"]))
+    found = [
+        (each.score, each.winner) for each in battles(["model_b", "no verdict", "tie", "model_a"])
+    ]
 
-    assert [(each.score, each.winner) for each in found] == [(0.0, "y"), (0.5, None), (1.0, "x")]
+    assert found == [(0.0, "y"), (None, None), (0.5, None), (1.0, "x")]
 
 
 def test_a_battle_is_the_same_seen_from_either_side() -> None:
