@@ -46,11 +46,9 @@ def fragility(
         CannotRate: As for `bradley_terry.rate.rate`.
     """
     ratings = rate_points(battles, replace(parameters, anchor=None))
-    components = map(ratings.components.members, range(len(ratings.components)))
     return tuple(
         found
-        for members in components
-        if len(members) > 1 and not np.isnan(ratings.rating[members[0]])
+        for members in ratings.rated_groups()
         for found in _within(dimension, battles, ratings, members)
     )
 

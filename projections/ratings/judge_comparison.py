@@ -12,7 +12,6 @@ interval lies within the margin. They are not if some shift is surely large. Els
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +32,7 @@ from projections.ratings.bradley_terry.component import ELO
 from projections.ratings.bradley_terry.likelihood import Likelihood
 from projections.ratings.bradley_terry.rate import PointRatings, rate_points
 from projections.ratings.elo.rate import prompts_met
+from projections.ratings.forecast import prompts_needed
 from projections.ratings.gate import MARGIN
 from projections.reliability.agreement import VotesByAnnotator
 from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
@@ -82,13 +82,13 @@ class JudgeComparison:
     @property
     def n_prompts_needed(self) -> int | None:
         """With about how many prompts the shifts seen would prove comparable; None: with none."""
-        needed = 0.0
+        needed = 0
         for row in self.shifts:
             if row.shift is None or row.ci95_high is None or abs(row.shift) >= self.margin:
                 return None
-            half = row.ci95_high - row.shift
-            needed = max(needed, self.n_prompts * (half / (self.margin - abs(row.shift))) ** 2)
-        return ceil(needed)
+            reach, goal = row.ci95_high - row.shift, self.margin - abs(row.shift)
+            needed = max(needed, prompts_needed(self.n_prompts, reach, goal))
+        return needed
 
 
 def shared_battles(a: Sequence[Settlement], b: Sequence[Settlement]) -> SharedBattles:
@@ -218,14 +218,9 @@ def _moved(sides: Sequence[Battles], ratings: Sequence[PointRatings]) -> _Moved:
 def _common_groups(ratings: Sequence[PointRatings]) -> Iterator[NDArray[np.intp]]:
     """Yield the groups of two entrants or more that have finite ratings by both judges."""
     first, second = ratings
-    others = {
-        tuple(second.components.members(number).tolist())
-        for number in range(len(second.components))
-    }
-    for number in range(len(first.components)):
-        members = first.components.members(number)
-        is_rated = not any(np.isnan(each.rating[members]).any() for each in ratings)
-        if len(members) > 1 and is_rated and tuple(members.tolist()) in others:
+    others = {tuple(members.tolist()) for members in second.rated_groups()}
+    for members in first.rated_groups():
+        if tuple(members.tolist()) in others:
             yield members
 
 

@@ -171,10 +171,10 @@ def _rows(
 def _ranked(ratings: BradleyTerryRatings) -> Iterator[NDArray[np.intp]]:
     """Yield the entrants of each component that have a covariance, two at least."""
     has_covariance = ~np.isnan(ratings.covariance.diagonal())
-    for number in range(len(ratings.components)):
-        members = np.flatnonzero((ratings.components.label == number) & has_covariance)
-        if len(members) > 1:
-            yield members
+    for members in ratings.components:
+        ranked = members[has_covariance[members]]
+        if len(ranked) > 1:
+            yield ranked
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,10 @@ class Components:
         """Return n_components."""
         return len(self.above)
 
+    def __iter__(self) -> Iterator[NDArray[np.intp]]:
+        """Yield each component's nodes, in order."""
+        return map(self.members, range(len(self)))
+
     def members(self, component: int) -> NDArray[np.intp]:
         """Return the nodes of a component, in order."""
         return np.flatnonzero(self.label == component)

@@ -176,8 +176,7 @@ def _overall(parts: Sequence[WeightedDimension]) -> BradleyTerryRatings:
     components = _product([part.ratings.components for part in parts])
     rating = np.sum([part.share * part.ratings.rating for part in parts], axis=0)
     covariance = np.full((len(rating), len(rating)), np.nan)
-    for number in range(len(components)):
-        members = components.members(number)
+    for members in components:
         if not np.isnan(rating[members[0]]):
             covariance[np.ix_(members, members)] = joint_covariance(parts, members)
     freedom = np.min([part.ratings.freedom for part in parts], axis=0)

@@ -4,7 +4,7 @@ Strengths are fitted within each component of entrants that scored against each 
 components there is an order, or nothing. A prior joins all entrants into one component.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -85,6 +85,12 @@ class PointRatings:
             model, fit = Davidson(len(members)), np.append(fit, np.log(nu))
         return Likelihood(model, units, precision_of(self.parameters)), fit, inside
 
+    def rated_groups(self) -> Iterator[NDArray[np.intp]]:
+        """Yield the components of two entrants or more that have finite ratings."""
+        for members in self.components:
+            if len(members) > 1 and not np.isnan(self.rating[members[0]]):
+                yield members
+
     def scale(self) -> Scale:
         """Return the scale that turned strengths into ratings."""
         zero, points = scale_of(self.entrants, self.components.label, self.support, self.parameters)
@@ -148,8 +154,7 @@ class BradleyTerryRatings(PointRatings):
         labels, anchor = self.components.label, self.parameters.anchor
         counts = self.support.weight > 0
         groups = [
-            frozenset(self.entrants[i] for i in self.components.members(number) if counts[i])
-            for number in range(len(self.components))
+            frozenset(self.entrants[i] for i in members if counts[i]) for members in self.components
         ]
         if anchor is not None:
             groups[labels[self.entrants.index(anchor)]] = frozenset({anchor})
@@ -228,8 +233,7 @@ def _fitted(battles: Battles, parameters: BradleyTerryParameters) -> _Fitted:
     support = support_of(units, components.label)
     rating, nu = np.full(len(battles.entrants), np.nan), np.full(len(components), np.nan)
     fits: list[FittedComponent | None] = []
-    for number in range(len(components)):
-        members = components.members(number)
+    for number, members in enumerate(components):
         fits.append(fit_component(units, members, battles.entrants, support, parameters))
         if (fit := fits[-1]) is not None:
             rating[members], nu[number] = fit.rating, fit.nu
@@ -255,9 +259,9 @@ def _assembled(
     lower, upper = np.full((2, n), np.nan)
     covariance, freedom = np.full((2, n, n), np.nan)
     rng = np.random.default_rng(points.parameters.seed)
-    for number, fit in enumerate(fits):
+    for number, (members, fit) in enumerate(zip(points.components, fits, strict=True)):
         if fit is not None:
-            members, uncertainty = points.components.members(number), fit.uncertainty(rng)
+            uncertainty = fit.uncertainty(rng)
             lower[members], upper[members] = uncertainty.lower, uncertainty.upper
             covariance[np.ix_(members, members)] = uncertainty.covariance
             freedom[np.ix_(members, members)] = uncertainty.freedom
