@@ -104,7 +104,7 @@ class AdjustedLikelihood:
     def fit(self) -> Fit:
         """Maximise by Newton's method, changing log odds by at most 1 a step, so each step goes up.
 
-        For that bound see projections/ratings/bradley_terry/_likelihood.py (Bach 2010).
+        For that bound see projections/ratings/bradley_terry/likelihood.py (Bach 2010).
         """
         parameters, log_odds = np.zeros_like(self.penalty), np.zeros_like(self.units.score)
         for _ in range(_MOST_STEPS):
