@@ -9,7 +9,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
@@ -29,32 +29,29 @@ INTERRUPTED: Final = 130  # as a shell says of a process that was ended by Ctrl-
 _FOLDING: Final = frozenset(
     {"project", "battle", "report", "view", "replay", "verify"}
 )  # commands that only read
-_MODULES: Final = {
-    "import": "imports",
-    "export": "exports",
-}  # of groups whose module has another name
 _MUCH: Final = 100_000  # objects
 _DIGITS: Final = 4  # of a terminal's size
 
 
 class Entry(NamedTuple):
-    """A command, and the module that has it as a function of that name."""
+    """A command, and the module that has it as a function."""
 
     module: str
     name: str
+    called: str = ""  # the function, where its name is not the command's
 
     @property
     def function(self) -> str:
         """The function's name."""
-        return self.name.replace("-", "_")
+        return self.called or self.name.replace("-", "_")
 
 
 class Group(NamedTuple):
-    """A group of commands: of entries, of which only the called one is imported, or a module's."""
+    """A group of commands, of which only the called one is imported."""
 
     name: str
     help: str
-    entries: tuple[Entry, ...] = ()  # none: those of the module of that name
+    entries: tuple[Entry, ...]
 
 
 _PROJECTIONS: Final = (
@@ -71,13 +68,38 @@ _PROJECTIONS: Final = (
     Entry("project.outcomes", "spend"),
     Entry("project.metrics", "metrics"),
 )
+_WORK: Final = ("generate", "judge", "evaluate")
+_BATCHES: Final = (
+    Entry("batch", "list", "list_batches"),
+    *(Entry("batch", name) for name in ("wait", "cancel", "forget")),
+)
+_IMPORTS: Final = (
+    Entry("imports", "responses"),
+    Entry("imports", "battles", "import_battles"),
+    Entry("imports", "elo-ratings", "import_elo_ratings"),
+    Entry("imports", "hydra-weights", "import_hydra_weights"),
+)
+_EXPORTS: Final = (
+    Entry("exports", "events", "export_events"),
+    Entry("exports", "battles", "export_battles"),
+    Entry("exports", "elo-ratings", "export_elo_ratings"),
+    Entry("exports", "results", "export_results"),
+)
 COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
     "Run": (
         Entry("init", "init"),
         Entry("run", "demo"),
         Entry("run", "run"),
-        Group("plan", "Show what remains to be done and what it costs (read-only)."),
-        Group("apply", "Do what remains to be done (may cost money)."),
+        Group(
+            "plan",
+            "Show what remains to be done and what it costs (read-only).",
+            tuple(Entry("plan", name) for name in _WORK),
+        ),
+        Group(
+            "apply",
+            "Do what remains to be done (may cost money).",
+            tuple(Entry("apply", name) for name in _WORK),
+        ),
         Entry("evaluate", "evaluate"),
         Entry("project.viewing", "annotate"),
     ),
@@ -92,7 +114,7 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("audit", "log"),
     ),
     "Money": (
-        Group("batch", "Manage the batches at a provider."),
+        Group("batch", "Manage the batches at a provider.", _BATCHES),
         Entry("plan", "prices"),
     ),
     "Audit": (
@@ -103,8 +125,8 @@ COMMANDS: Final[Mapping[str, Sequence[Entry | Group]]] = {
         Entry("run", "doctor"),
     ),
     "Exchange": (
-        Group("import", "Import data of other programs."),
-        Group("export", "Write the ledger's contents to a file."),
+        Group("import", "Import data of other programs.", _IMPORTS),
+        Group("export", "Write the ledger's contents to a file.", _EXPORTS),
         Entry("imports", "merge"),
     ),
 }
@@ -190,7 +212,7 @@ def command_line(words: Sequence[str] | None = None) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,  # a bug keeps its plain traceback, without local values
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["--help", "-h"], "obj": _paths},
+        context_settings={"help_option_names": ["--help", "-h"], "obj": [*_paths()]},
     )
     app.callback(invoke_without_command=True)(tourney)
     for heading, entries in COMMANDS.items():
@@ -198,15 +220,12 @@ def command_line(words: Sequence[str] | None = None) -> typer.Typer:
     return app
 
 
-def _paths() -> list[str]:
-    """Return every command as it is typed; for a misspelt one, since all are imported."""
-
-    def below(path: str, command: object) -> list[str]:
-        children = getattr(command, "commands", {})
-        below_it = (below(f"{path} {name}", child) for name, child in children.items())
-        return [path, *chain.from_iterable(below_it)]
-
-    return below("tourney", typer.main.get_command(command_line()))[1:]
+def _paths() -> Iterator[str]:
+    """Yield every group and command as it is typed."""
+    for entry in chain.from_iterable(COMMANDS.values()):
+        yield f"tourney {entry.name}"
+        for below in entry.entries if isinstance(entry, Group) else ():
+            yield f"tourney {entry.name} {below.name}"
 
 
 def _add_all(
@@ -222,23 +241,15 @@ def _add_all(
             line = _line_of_help(entry) if is_listed else None
             app.command(entry.name, help=line, rich_help_panel=panel)(_not_imported)
         elif isinstance(entry, Group):
-            group = _group(entry, words and words[1:])
+            group = typer.Typer(no_args_is_help=True)
+            _add_all(group, entry.entries, words and words[1:])
             app.add_typer(
                 group, name=entry.name, help=entry.help, cls=PanelGroup, rich_help_panel=panel
             )
         else:
             act = getattr(_module(entry.module), entry.function)
-            kind = _module("shared.selection").SelectingCommand
-            app.command(entry.name, cls=kind, rich_help_panel=panel)(act)
-
-
-def _group(entry: Group, words: Sequence[str] | None) -> typer.Typer:
-    if not entry.entries:
-        group: typer.Typer = _module(_MODULES.get(entry.name, entry.name)).app
-        return group
-    group = typer.Typer(no_args_is_help=True)
-    _add_all(group, entry.entries, words)
-    return group
+            kind, epilog = _module("shared.selection").SelectingCommand, vars(act).get("epilog")
+            app.command(entry.name, cls=kind, epilog=epilog, rich_help_panel=panel)(act)
 
 
 def _module(name: str) -> ModuleType:

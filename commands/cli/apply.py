@@ -35,8 +35,6 @@ from ledger.events.judging import FINAL, MAY_CHANGE, FailureReason
 from ledger.events.responses import ResponseFailureReason
 from projections.tournament.remaining import n_waiting_pairs, progress, response_counts
 
-app = typer.Typer(no_args_is_help=True)
-
 Retry = Annotated[
     str | None,
     typer.Option(
@@ -61,7 +59,6 @@ _RESPONSE_FAILURES: Final = frozenset[ResponseFailureReason](
 Reason = TypeVar("Reason", bound=str)
 
 
-@app.command()
 def generate(
     mode: options.Mode = "headline",
     yes: options.Yes = False,
@@ -98,7 +95,6 @@ def generate(
         raise DoneWithGaps(f"{n_failed} responses failed; {see_status(place)}")
 
 
-@app.command()
 def judge(
     mode: options.Mode = "headline",
     judge: options.AskedJudge = None,
@@ -168,7 +164,6 @@ def _named(said: str | None, reasons: Collection[Reason]) -> frozenset[Reason]:
     return frozenset(known[name] for name in names)
 
 
-@app.command()
 def evaluate(
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,

@@ -9,7 +9,7 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path, read_tournament
 from commands.cli.shared.output import say
 from commands.cli.shared.reading import read_verdicts
-from commands.cli.shared.selection import JUDGED, WRITTEN, SelectingCommand, selecting
+from commands.cli.shared.selection import JUDGED, WRITTEN, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
@@ -24,8 +24,6 @@ from ledger.store import Ledger
 from projections.tournament.batches import Batch
 from projections.tournament.state import Tournament
 
-app = typer.Typer(no_args_is_help=True)
-
 BatchArgument = Annotated[
     str,
     typer.Argument(
@@ -34,9 +32,8 @@ BatchArgument = Annotated[
 ]
 
 
-@app.command("list", cls=SelectingCommand)
 @selecting(*JUDGED, *WRITTEN)
-def list_(
+def list_batches(
     ctx: typer.Context,
 ) -> None:
     """List batches and their status.
@@ -49,7 +46,6 @@ def list_(
     )
 
 
-@app.command()
 def wait(
     batch: Annotated[
         str | None,
@@ -81,7 +77,6 @@ def wait(
         tell_unreadable(state, [prompt.prompt_id for prompt in state.bank], judge, say)
 
 
-@app.command()
 def cancel(
     batch: BatchArgument,
     config: options.Config = DEFAULT_CONFIG,
@@ -102,7 +97,6 @@ def cancel(
     say("its replies so far are billed: `tourney batch wait` receives them")
 
 
-@app.command()
 def forget(
     batch: BatchArgument,
     config: options.Config = DEFAULT_CONFIG,

@@ -21,7 +21,6 @@ from commands.cli.shared.selection import (
     JUDGED,
     OF_LEDGER,
     OF_TOURNAMENT,
-    SelectingCommand,
     Selection,
     selecting,
 )
@@ -49,7 +48,6 @@ from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
 
-app = typer.Typer(no_args_is_help=True)
 _Rows: TypeAlias = Sequence[Fields]
 _RATING_COLUMNS: Final[Mapping[str, type]] = {
     "dimension": str,
@@ -65,7 +63,6 @@ _SEVERAL: Final = (
 )
 
 
-@app.command("events", cls=SelectingCommand)
 @selecting(*OF_LEDGER, "as_of")
 def export_events(
     ctx: typer.Context,
@@ -81,7 +78,6 @@ def export_events(
         write(export_lines(opened.rows(until=head_at(opened, selection.as_of).position)), output)
 
 
-@app.command("battles", cls=SelectingCommand)
 @selecting(*BATTLES)
 def export_battles(
     ctx: typer.Context,
@@ -108,7 +104,6 @@ def export_battles(
         )
 
 
-@app.command("elo-ratings", cls=SelectingCommand)
 @selecting(*BATTLES)
 def export_elo_ratings(
     ctx: typer.Context,
@@ -142,7 +137,6 @@ def export_elo_ratings(
         write_records(rows, output, columns=_RATING_COLUMNS)
 
 
-@app.command("results", cls=SelectingCommand)
 @selecting(*OF_TOURNAMENT)
 def export_results(
     ctx: typer.Context,

@@ -34,7 +34,6 @@ from ledger.errors import BrokenExport
 from ledger.exchange import read_export
 from ledger.store import Ledger
 
-app = typer.Typer(no_args_is_help=True)
 _LONGEST_HEADER: Final = 1_000  # bytes
 _CLAIM: Final = (
     "tourney cannot check that these responses are by the configured entrants to the configured"
@@ -42,7 +41,6 @@ _CLAIM: Final = (
 )
 
 
-@app.command()
 def responses(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
@@ -103,7 +101,6 @@ _PLAIN_TABLE: Final = (
 )
 
 
-@app.command(name="battles", epilog=_PLAIN_TABLE)
 def import_battles(
     files: Annotated[
         list[Path],
@@ -148,6 +145,9 @@ def import_battles(
     writer.write(tables.battles_table(taken))
 
 
+vars(import_battles)["epilog"] = _PLAIN_TABLE  # below its options in help
+
+
 def _battle_file(
     file: Path, of: BattleFormat | None, name: str | None, content: Path
 ) -> BattleFile:
@@ -160,7 +160,6 @@ def _battle_file(
     return BattleFile(file, records, of, into, content)
 
 
-@app.command(name="elo-ratings")
 def import_elo_ratings(
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
@@ -179,7 +178,6 @@ def import_elo_ratings(
     writer.write(imported_ratings_table({name: imported}))
 
 
-@app.command(name="hydra-weights")
 def import_hydra_weights(
     weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
     out: Annotated[Path, typer.Argument(help="The new folder to write.")],

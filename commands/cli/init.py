@@ -113,9 +113,9 @@ def _written(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
 def _asked() -> Wanted:
     """Ask what to compare; an empty answer takes what stands there without."""
     say("What do you compare? Press Enter where you have nothing yet.")
-    answers = _asked_for("A table of answers that you have (CSV, JSON lines, Parquet)")
+    answers = _asked_for("A table of answers that you have (CSV, JSON, JSON lines, Parquet)")
     entrants = () if answers else tuple(_asked_entrants())
-    prompts = None if answers else _asked_for("A CSV file of prompts")
+    prompts = None if answers else _asked_for("A file of prompts (CSV, JSON, JSON lines, Parquet)")
     judge = _asked_for("The judge, as anthropic/claude-opus-5-5")
     return Wanted(_path(prompts), _path(answers), entrants, judge)
 

@@ -62,15 +62,12 @@ from projections.tournament.remaining import (
 from projections.tournament.rewording import edited_answers, edited_texts, rewordings
 from projections.tournament.state import Tournament
 
-app = typer.Typer(no_args_is_help=True)
-
 ExitCodeOption = Annotated[
     bool, typer.Option("--exit-code", help="Exit 9 if anything remains to be done, else 0.")
 ]
 WORK_REMAINS = 9  # exit code
 
 
-@app.command()
 def generate(
     mode: options.Mode = "headline",
     exit_code: ExitCodeOption = False,
@@ -97,7 +94,6 @@ def generate(
         raise typer.Exit(WORK_REMAINS)
 
 
-@app.command()
 def judge(
     mode: options.Mode = "headline",
     judge: options.AskedJudge = None,
@@ -220,7 +216,6 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
         say(f"{priced.source.title} are {days} days old and may have changed; see `tourney prices`")
 
 
-@app.command()
 def evaluate(
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,

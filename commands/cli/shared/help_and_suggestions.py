@@ -117,7 +117,7 @@ class PanelGroup(TyperGroup):
 
     def _meant(self, name: str, root: click.Context) -> list[str]:
         """Return what a word may stand for, as `elo` for `tourney project elo` wherever it is."""
-        paths = sorted(root.obj()) if callable(root.obj) else []
+        paths = sorted(root.obj)
         lasts = [path.split()[-1] for path in paths]
         if name in lasts:
             return [path for path, last in zip(paths, lasts, strict=True) if last == name]
