@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from commands.report.battles import ChosenBattles, Disputed
 from commands.report.drawings.panels import SHADES, HeatCell, HeatMap, square_map
 from commands.report.subject import Subject
+from commands.report.text import ShownText, shown_text
 from ledger.events.responses import ResponseGenerated
 from projections.results.ratings import FragilityRow
 from projections.tournament.settlement import Settlement
@@ -23,8 +24,7 @@ class GridAnswer(NamedTuple):
     """One entrant's answer, and how often it won, lost and tied on this prompt."""
 
     entrant: str
-    text: str
-    n_left_out: int  # characters
+    text: ShownText
     n_tokens: int | None  # None: the server did not say
     won: int
     lost: int
@@ -35,7 +35,7 @@ class AnswerGrid(NamedTuple):
     """All answers to a prompt, who beat whom, and why the prompt is worth a look."""
 
     prompt_id: str
-    prompt: str
+    prompt: ShownText
     gold: str | None
     answers: tuple[GridAnswer, ...]  # whoever won most comes first
     outcomes: tuple[tuple[str, HeatMap], ...]  # by dimension
@@ -105,7 +105,7 @@ def answer_grid(
     order = [answer.entrant for answer in answers]
     return AnswerGrid(
         prompt.prompt_id,
-        prompt.text[:most],
+        shown_text(prompt.text, most),
         prompt.gold_answer,
         tuple(answers),
         tuple((dimension, square_map(order, each)) for dimension, each in cells.items()),
@@ -130,11 +130,9 @@ def _answer(
     most: int | None,
 ) -> GridAnswer:
     ended = Counter(cell.text for each in cells for (of, _), cell in each.items() if of == name)
-    text = response.text[:most]
     return GridAnswer(
         name,
-        text,
-        len(response.text) - len(text),
+        shown_text(response.text, most),
         response.n_generated_tokens,
         ended["won"],
         ended["lost"],

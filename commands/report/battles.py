@@ -1,14 +1,13 @@
 """The battles that a report shows: two responses side by side, and what the judge replied."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from commands.report.subject import Subject
+from commands.report.text import ShownText, shown_reply, shown_text, texts_beside
 from ledger.events.judging import JudgeQueryFailed, Order, Outcome, VerdictReceived
 from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest
@@ -19,8 +18,6 @@ from projections.tournament.state import PairNames, Tournament
 
 _SAMPLE: Final = 40  # battles
 _MOST: Final = 3_000  # characters of a text in a sample
-_MOST_WORDS: Final = 1_200  # of texts that are compared word by word
-_WORD: Final = re.compile(r"\s*\S+\s*|\s+")
 
 
 class WhichBattles(StrEnum):
@@ -31,19 +28,11 @@ class WhichBattles(StrEnum):
     NONE = "none"
 
 
-class Piece(NamedTuple):
-    """A stretch of a response: of both, or of this one only."""
-
-    text: str
-    is_own: bool
-
-
 class Side(NamedTuple):
     """One entrant's response."""
 
     entrant: str
-    pieces: tuple[Piece, ...]
-    n_left_out: int  # characters
+    text: ShownText
     n_tokens: int | None  # None: the server did not say
 
 
@@ -54,8 +43,7 @@ class JudgeReply(NamedTuple):
     order: Order
     first: str  # who was shown in slot A
     verdict: str
-    text: str
-    n_left_out: int
+    text: ShownText
 
 
 class ShownBattle(NamedTuple):
@@ -63,7 +51,7 @@ class ShownBattle(NamedTuple):
 
     dimension: str
     prompt_id: str
-    prompt: str
+    prompt: ShownText
     gold: str | None
     a: Side
     b: Side
@@ -186,17 +174,15 @@ def shown_battle(
     dimension, prompt_id, a, b = settlement.pairing.names
     prompt = settlement.pairing.prompt
     both = (match.response_a, match.response_b)
-    texts = [response.text[:most] for response in both]
+    texts = texts_beside(*(response.text for response in both), most=most)
     first, second = (
-        Side(name, pieces, len(response.text) - len(text), response.n_generated_tokens)
-        for name, pieces, response, text in zip(
-            (a, b), word_difference(*texts), both, texts, strict=True
-        )
+        Side(name, text, response.n_generated_tokens)
+        for name, text, response in zip((a, b), texts, both, strict=True)
     )
     return ShownBattle(
         dimension,
         prompt_id,
-        prompt.text[:most],
+        shown_text(prompt.text, most),
         prompt.gold_answer,
         first,
         second,
@@ -240,8 +226,7 @@ def replies_of(
             _verdict(said.verdict, first, second)
             if isinstance(said, VerdictReceived)
             else f"no verdict: {failure_of(state, key)}",
-            said.reply[:most],
-            len(said.reply) - len(said.reply[:most]),
+            shown_reply(said.reply, most),
         )
 
 
@@ -253,16 +238,3 @@ def replied(state: Tournament, query_key: Digest) -> VerdictReceived | JudgeQuer
 
 def _verdict(verdict: str, first: str, second: str) -> str:
     return {"A": f"A, {first}", "B": f"B, {second}"}.get(verdict, "a tie")
-
-
-def word_difference(one: str, other: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Return both texts in pieces: what both have in common, and what is in one only."""
-    left, right = _WORD.findall(one), _WORD.findall(other)
-    if max(len(left), len(right)) > _MOST_WORDS:
-        return (Piece(one, is_own=False),), (Piece(other, is_own=False),)
-    compared = [word.strip() for word in left], [word.strip() for word in right]
-    steps = SequenceMatcher(None, *compared, autojunk=False).get_opcodes()
-    return (
-        tuple(Piece("".join(left[i:j]), tag != "equal") for tag, i, j, _, _ in steps if i < j),
-        tuple(Piece("".join(right[i:j]), tag != "equal") for tag, _, _, i, j in steps if i < j),
-    )

@@ -28,6 +28,18 @@ class LeadFinding(NamedTuple):
     evidence: str = ""  # by how much, and how sure that is
 
 
+def finding_on_labelled(judge: JudgeSettings) -> LeadFinding:
+    """Say what labelled pairs of answers measure: their sides are no systems that could lead."""
+    return LeadFinding(
+        "open",
+        (),
+        "a and b are the two sides of labelled pairs, not systems: their ranking means nothing.",
+        f"What this set measures is how often {judge.judge_id} agrees with the labels: see"
+        " `tourney project agreement --truth people`, once"
+        " `tourney import battles votes.csv --name people` has recorded them.",
+    )
+
+
 def finding_of(board: Leaderboard, account: Account) -> LeadFinding:
     """Say who leads: by intervals that hold for all differences at once.
 

@@ -17,11 +17,12 @@ from typing import Final, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from commands.importing.labelled_pairs import PAIRS_FILE, SIDES
 from commands.reading.results import rows_of_metrics
 from commands.report.answers import grids_of
 from commands.report.battles import WhichBattles, battles_of
 from commands.report.evaluations import NOT_OF_ANSWERS, shown_answers
-from commands.report.finding import LeadFinding, caveats_of, finding_of
+from commands.report.finding import LeadFinding, caveats_of, finding_of, finding_on_labelled
 from commands.report.judges import (
     MEANINGS,
     calibration_of,
@@ -45,6 +46,7 @@ from projections.results.columns import Shown
 from projections.results.ratings import FragilityRow
 from projections.tournament.designs import not_planned
 from projections.tournament.matches import planned_responses, response_status
+from projections.tournament.state import Tournament
 
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
@@ -162,14 +164,16 @@ def view_of(
         for each in planned_responses(state, prompts)
         if response_status(state, each) == "failed"
     )
+    is_labelled = _is_labelled(state)
+    judge = subject.results.judge
     return DimensionView(
         rated.name,
-        finding_of(rated.board, account),
+        finding_on_labelled(judge) if is_labelled else finding_of(rated.board, account),
         caveats_of(
             rated.board,
             account,
-            fragile,
-            subject.results.judge,
+            () if is_labelled else fragile,
+            judge,
             n_prompts=int(prompts_met(rated.comparisons.by_verdicts("half")).max(initial=0)),
             drops_ties=terms.elo.ties == "drop",
             failed=failed,
@@ -179,6 +183,12 @@ def view_of(
         "; ".join((account.sentence(), *not_planned(state))),
         account.decided + account.tie > 0,
     )
+
+
+def _is_labelled(state: Tournament) -> bool:
+    """Say whether the entrants are the sides of labelled pairs, as `init` lays them out."""
+    read = {(entrant.entrant_id, entrant.loader, entrant.weights) for entrant in state.roster}
+    return read == {(side, "recorded", PAIRS_FILE) for side in SIDES}
 
 
 def _provenance(subject: Subject) -> Provenance:

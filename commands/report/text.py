@@ -1,8 +1,16 @@
-"""Format texts and numbers for people."""
+"""Numbers, names and texts as people are shown them: in turns, and with words marked."""
 
-from collections.abc import Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from math import inf
+from typing import Final, NamedTuple
 
+from ledger.events.conversations import Messages, turns_in
+
+_MOST_WORDS: Final = 1_200  # of texts that are compared word by word: it takes the square of them
+_WORD: Final = re.compile(r"\s*\S+\s*|\s+")
 NOTHING: Final = "–"  # stands where there is no number  # noqa: RUF001
 
 
@@ -37,3 +45,85 @@ def listed(names: Sequence[str]) -> str:
     if len(names) <= 1:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+class Piece(NamedTuple):
+    """A stretch of a response: of both, or of this one only."""
+
+    text: str
+    is_own: bool
+
+
+class Turn(NamedTuple):
+    """A turn of a conversation or of an agent's run; any other text is one, without a role."""
+
+    role: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """All that is said in it."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+class ShownText(NamedTuple):
+    """A text as it is shown: its turns, perhaps without its end."""
+
+    turns: tuple[Turn, ...]
+    n_left_out: int  # characters
+
+
+def shown_text(text: str, most: int | None) -> ShownText:
+    """Return a text as it is shown, cut at so many characters; None: whole."""
+    return _in_turns(_turns(text), most)
+
+
+def texts_beside(one: str, other: str, *, most: int | None) -> tuple[ShownText, ShownText]:
+    """Return two texts as they are shown, the words marked that the other's turn lacks."""
+    first, second = shown_text(one, most), shown_text(other, most)
+    left, right = [], []
+    for a, b in zip_longest(first.turns, second.turns, fillvalue=Turn("", ())):
+        pieces, others = word_difference(a.text, b.text)
+        left.append(a._replace(pieces=pieces))
+        right.append(b._replace(pieces=others))
+    return (
+        first._replace(turns=tuple(left[: len(first.turns)])),
+        second._replace(turns=tuple(right[: len(second.turns)])),
+    )
+
+
+def shown_reply(text: str, most: int | None) -> ShownText:
+    """Return a judge's reply as it is shown: whatever it looks like, it is one text."""
+    return _in_turns([("", text)], most)
+
+
+def _turns(text: str) -> Messages:
+    """Return the turns of a transcript; any other text is one turn without a role."""
+    return turns_in(text) or (("", text),)
+
+
+def _in_turns(turns: Iterable[tuple[str, str]], most: int | None) -> ShownText:
+    """Return turns up to so many characters."""
+    shown, n_left_out, room = list[Turn](), 0, inf if most is None else most
+    for role, said in turns:
+        text = said if len(said) <= room else said[: int(room)]
+        room -= len(text)
+        n_left_out += len(said) - len(text)
+        if text or not said:
+            shown.append(Turn(role, (Piece(text, is_own=False),) if text else ()))
+    return ShownText(tuple(shown), n_left_out)
+
+
+def word_difference(
+    one: str, other: str, most_words: int = _MOST_WORDS
+) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return both texts in pieces: what both have in common, and what is in one only."""
+    left, right = _WORD.findall(one), _WORD.findall(other)
+    if max(len(left), len(right)) > most_words:
+        return (Piece(one, is_own=False),), (Piece(other, is_own=False),)
+    compared = [word.strip() for word in left], [word.strip() for word in right]
+    steps = SequenceMatcher(None, *compared, autojunk=False).get_opcodes()
+    return (
+        tuple(Piece("".join(left[i:j]), tag != "equal") for tag, i, j, _, _ in steps if i < j),
+        tuple(Piece("".join(right[i:j]), tag != "equal") for tag, _, _, i, j in steps if i < j),
+    )

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Final
 
 from commands.importing.votes import CHOICES, BallotBox, Choice
-from commands.report.battles import word_difference
+from commands.report.text import shown_text, texts_beside
 from commands.viewer.frame import policy, render
 from commands.viewer.http_exchange import (
     Access,
@@ -32,21 +32,21 @@ def ballot_page(box: BallotBox, number: int, form_token: str) -> str:
     """Return the page of a ballot, counted from 0: the prompt, two responses, and the choices."""
     ballot, vote = box.ballots[number], box.vote_on(number)
     rubric, prompt = ballot.pairing.rubric, ballot.pairing.prompt
-    a, b = word_difference(ballot.a.text, ballot.b.text)
+    a, b = texts_beside(ballot.a.text, ballot.b.text, most=None)
     return render(
         "ballot.html",
         {
             "title": "tourney annotate",
             "dimension": rubric.dimension,
             "guidance": rubric.guidance,
-            "prompt": prompt.text,
+            "prompt": shown_text(prompt.text, None),
             "gold": prompt.gold_answer if rubric.needs_gold else None,
             "sides": (("A", a), ("B", b)),
             "same": ballot.a.text == ballot.b.text,
             "number": number,
             "n_done": box.n_done,
             "n": len(box.ballots),
-            "said": None if vote is None else _SAID[vote.winner],
+            "voted": None if vote is None else _SAID[vote.winner],
             "n_before": box.n_cast_on(number),
             "form_token": form_token,
         },

@@ -13,6 +13,7 @@ from commands.viewer.battle_index import BattleFilter
 from commands.viewer.frame import render
 from commands.viewer.http_exchange import whole_number
 from commands.viewer.live import LiveView
+from ledger.events.conversations import turns_in
 from ledger.events.registration import Prompt
 from ledger.identity import Digest
 from projections.results.outcomes import OutcomeRow
@@ -216,13 +217,17 @@ def prompts_page(
             "chosen": chosen,
             "marks": MARKS,
             "pager": pager,
-            "prompts": found[pager.first : pager.last],
+            "prompts": [(each, _beginning(each)) for each in found[pager.first : pager.last]],
             "counts": view.index.counts,
-            "most": _BEGINNING,
             "kinds": KINDS,
             **_common(view, fault),
         },
     )
+
+
+def _beginning(prompt: Prompt) -> str:
+    """Return how a prompt begins; of a conversation what is said in it."""
+    return (" ".join(said for _, said in turns_in(prompt.text)) or prompt.text)[:_BEGINNING]
 
 
 def answers_page(

@@ -1,16 +1,16 @@
 """One battle: as a table for programs, and as a screen for people."""
 
 import re
-from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
-from typing import Final, TypeAlias
+from typing import Final
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from commands.cli.tables.table import Table, table_of
+from commands.report.text import Piece, word_difference
 from ledger.identity import Json
 from projections.artifacts.escaping import one_line, shown
 from projections.battles.details import (
@@ -21,8 +21,8 @@ from projections.battles.details import (
 )
 from projections.results.outcomes import BattleRow
 
-_WORD: Final = re.compile(r"\S+")
-_MOST_WORDS: Final = 5_000  # comparing takes the square of it
+_PART: Final = re.compile(r"\S+|\s+")
+_MOST_WORDS: Final = 5_000  # of one battle; a page has many
 _MARK: Final = "bold underline"
 _BESIDE_FROM: Final = 100  # columns: narrower, the responses stand one above the other
 _GAP: Final = 3  # columns between the responses
@@ -41,9 +41,6 @@ _OUTCOMES: Final[Mapping[str, str]] = {
     "no_response": "no outcome: an entrant has no response",
     "redacted": "no outcome: a response was redacted",
 }
-
-Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""Where words stand in a text: from a character to before another."""
 
 
 def battle_table(details: BattleDetails) -> Table:
@@ -174,14 +171,23 @@ def _heading(side: BattleSide) -> str:
     return one_line(f"{side.entrant_id} ({', '.join([*known, ended or 'end unknown'])})")
 
 
-def _marked(details: BattleDetails) -> tuple[Text, Text]:
+def _marked(details: BattleDetails) -> tuple[Text, ...]:
     """Return both responses with the words marked that differ."""
     a, b = (_text(side) for side in (details.a, details.b))
-    if details.a.response is not None and details.b.response is not None:
-        for text, spans in zip((a, b), differing_words(a.plain, b.plain), strict=True):
-            for start, end in spans:
-                text.stylize(_MARK, start, end)
-    return a, b
+    if details.a.response is None or details.b.response is None:
+        return a, b
+    return tuple(map(_underlined, word_difference(a.plain, b.plain, _MOST_WORDS)))
+
+
+def _underlined(pieces: Iterable[Piece]) -> Text:
+    """Return a text whose own words are marked, and not the blanks between them."""
+    return Text.assemble(
+        *(
+            (part, _MARK if piece.is_own and not part.isspace() else "")
+            for piece in pieces
+            for part in _PART.findall(piece.text)
+        )
+    )
 
 
 def _text(side: BattleSide) -> Text:
@@ -207,22 +213,3 @@ def _said(order: OrderResult) -> str:
         return f"prefers {one_line(order.preferred)}"
     detail = f" ({one_line(order.detail)})" if order.detail else ""
     return _WHY.get(order.status, f"no verdict: {order.status}") + detail
-
-
-def differing_words(a: str, b: str) -> tuple[Spans, Spans]:
-    """Return the words of each text that the other lacks at that place; none of very long texts."""
-    in_a, in_b = ([*_WORD.finditer(text)] for text in (a, b))
-    if max(len(in_a), len(in_b)) > _MOST_WORDS:
-        return (), ()
-    words_a, words_b = ([word[0] for word in words] for words in (in_a, in_b))
-    changes = [
-        (a_from, a_to, b_from, b_to)
-        for what, a_from, a_to, b_from, b_to in SequenceMatcher(
-            None, words_a, words_b, autojunk=False
-        ).get_opcodes()
-        if what != "equal"
-    ]
-    return (
-        tuple(word.span() for start, end, _, _ in changes for word in in_a[start:end]),
-        tuple(word.span() for _, _, start, end in changes for word in in_b[start:end]),
-    )

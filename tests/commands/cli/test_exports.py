@@ -47,9 +47,9 @@ def test_the_finding_alone_is_written_for_a_pull_request(place: Path) -> None:
     assert not (place / "report.html").exists()
 
 
-@pytest.mark.parametrize("name", ["x.pdf", "x.html.gz"])
-def test_a_file_that_is_named_as_another_format_is_refused(place: Path, name: str) -> None:
+def test_a_file_that_is_named_as_another_format_is_refused(place: Path) -> None:
     """HTML in a file of Markdown would be shown as text."""
+    name = "x.html.gz"
     done = launch(place, "report", "-o", name)
 
     assert done.returncode == 2

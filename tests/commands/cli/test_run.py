@@ -26,9 +26,7 @@ def test_without_pytorch_no_demo_is_laid_out(
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("names", "opened"), [((), False), (("DISPLAY",), True), (("DISPLAY", "CI"), False)]
-)
+@pytest.mark.parametrize(("names", "opened"), [(("DISPLAY",), True), (("DISPLAY", "CI"), False)])
 def test_the_report_is_opened_at_a_desktop_alone(
     tmp_path: Path, names: tuple[str, ...], opened: bool
 ) -> None:

@@ -38,7 +38,7 @@ def test_whoever_won_most_on_the_prompt_comes_first() -> None:
         [("lost", -5), None, ("tie", 0)],
         [("lost", -5), ("tie", 0), None],
     ]
-    assert (found.prompt, found.gold, found.marks) == ("Question p1?", "aspirin", ())
+    assert (found.prompt.turns[0].text, found.gold, found.marks) == ("Question p1?", "aspirin", ())
 
 
 def test_prompts_that_are_worth_a_look_come_first_and_say_why() -> None:
@@ -67,8 +67,9 @@ def test_a_sample_has_few_prompts_and_cut_texts() -> None:
     some, every = grids(*events, which=WhichBattles.SAMPLE), grids(*events)
 
     assert (len(some), len(every)) == (5, 9)
-    assert (len(some[0].answers[0].text), some[0].answers[0].n_left_out) == (800, 4_200)
-    assert (len(every[0].answers[0].text), every[0].answers[0].n_left_out) == (5_000, 0)
+    (cut, *_), (whole, *_) = some[0].answers, every[0].answers
+    assert (len(cut.text.turns[0].text), cut.text.n_left_out) == (800, 4_200)
+    assert (len(whole.text.turns[0].text), whole.text.n_left_out) == (5_000, 0)
 
 
 def test_answers_in_the_report_have_no_effect() -> None:

@@ -4,42 +4,36 @@ import pytest
 
 from commands.report.battles import (
     ChosenBattles,
-    Piece,
     WhichBattles,
     battles_of,
-    word_difference,
 )
-from commands.report.subject import Subject
+from commands.report.text import Piece
 from ledger.events.registry import Event
-from projections.artifacts.results import results_of
-from projections.evaluations.samples import ITEMS
-from projections.tournament.spend import Spend
-from tests.support.builders.events import STREAM, known, opened, prompt, responses
+from tests.support.builders.events import known, opened, responses
+from tests.support.builders.reports import subject
 from tests.support.builders.worlds import (
     Fate,
     become,
     cup,
     history,
     matches_of,
-    publication,
 )
 
 
 def battles(*events: Event, which: WhichBattles = WhichBattles.ALL) -> ChosenBattles:
     """Return the battles of a report on events."""
-    tournament = known(*events)
-    results = results_of(tournament, publication(tournament))
-    return battles_of(Subject(results, Spend(STREAM), (), ITEMS.initial, is_run=True), which)
+    return battles_of(subject(*events), which)
 
 
 def test_a_battle_has_both_responses_and_what_was_said_in_both_orders() -> None:
     """Whoever doubts an outcome reads what the judge read."""
     (found,) = battles(*history(opened(), "b")).shown
 
-    assert (found.dimension, found.prompt_id, found.prompt) == ("factuality", "p1", "Question p1?")
+    assert (found.dimension, found.prompt_id) == ("factuality", "p1")
+    assert [turn.text for turn in found.prompt.turns] == ["Question p1?"]
     assert (found.gold, found.says, found.is_disputed) == ("aspirin", "tuned won", False)
-    assert found.a.pieces == (Piece("base ", True), Piece("on p1", False))
-    assert found.b.pieces == (Piece("tuned ", True), Piece("on p1", False))
+    assert found.a.text.turns[0].pieces == (Piece("base ", True), Piece("on p1", False))
+    assert found.b.text.turns[0].pieces == (Piece("tuned ", True), Piece("on p1", False))
     assert [(reply.order, reply.first, reply.verdict) for reply in found.replies] == [
         ("forward", "base", "B, tuned"),
         ("swapped", "tuned", "A, tuned"),
@@ -91,22 +85,6 @@ def test_a_sample_has_some_of_every_outcome_of_every_pair() -> None:
     assert battles(*events, which=WhichBattles.NONE).n_all == 3 * n_prompts
 
 
-def test_a_long_text_is_cut_in_a_sample_and_whole_among_all() -> None:
-    """One response of a megabyte must not be the whole page."""
-    opening = opened(prompts=[prompt("p1")])
-    texts = {("base", "p1"): "x" * 5_000, ("tuned", "p1"): "y"}
-    answered = (*opening, *responses(known(*opening), texts))
-    (match,) = matches_of(known(*answered))
-    events = (*answered, *become(match, "a"))
-
-    (cut,) = battles(*events, which=WhichBattles.SAMPLE).shown
-    (whole,) = battles(*events).shown
-
-    assert (cut.a.n_left_out, cut.b.n_left_out) == (2_000, 0)
-    assert sum(len(piece.text) for piece in cut.a.pieces) == 3_000
-    assert sum(len(piece.text) for piece in whole.a.pieces) == 5_000
-
-
 def test_identical_responses_have_no_replies() -> None:
     """They tie without being asked."""
     opening = opened()
@@ -119,34 +97,4 @@ def test_identical_responses_have_no_replies() -> None:
 
     assert found.replies == ()
     assert found.says == "tie: identical responses"
-    assert found.a.pieces == (Piece("same", False),)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "pieces"),
-    [
-        ("", "", ((), ())),
-        ("a b", "a b", ((Piece("a b", False),), (Piece("a b", False),))),
-        (
-            "the cat sat",
-            "the dog sat",
-            (
-                (Piece("the ", False), Piece("cat ", True), Piece("sat", False)),
-                (Piece("the ", False), Piece("dog ", True), Piece("sat", False)),
-            ),
-        ),
-        ("end ", "end", ((Piece("end ", False),), (Piece("end", False),))),
-    ],
-)
-def test_words_that_the_other_lacks_are_marked(
-    one: str, other: str, pieces: tuple[tuple[Piece, ...], tuple[Piece, ...]]
-) -> None:
-    """Blanks are no words."""
-    assert word_difference(one, other) == pieces
-
-
-def test_texts_of_many_words_are_not_compared() -> None:
-    """To compare them takes the square of their words."""
-    long = "word " * 2_000
-
-    assert word_difference(long, "word") == ((Piece(long, False),), (Piece("word", False),))
+    assert found.a.text.turns[0].pieces == (Piece("same", False),)

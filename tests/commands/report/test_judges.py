@@ -11,29 +11,12 @@ from commands.report.judges import (
     sign_of,
     value_of,
 )
-from commands.report.subject import Subject
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
-from projections.artifacts.results import results_of
-from projections.evaluations.samples import ITEMS
 from projections.results.judges import BiasRow
-from projections.tournament.spend import Spend
-from tests.support.builders.events import STREAM, known, opened
-from tests.support.builders.worlds import A, B, Fate, court, cup, heard, history, publication
-
-
-def subject(*events: Event) -> Subject:
-    """Return what a report on these events is about, by the first judge."""
-    tournament = known(*events)
-    told = publication(tournament)
-    terms = replace(told.terms, judge=tournament.panel[0].judge_id)
-    return Subject(
-        results_of(tournament, replace(told, terms=terms)),
-        Spend(STREAM),
-        (),
-        ITEMS.initial,
-        is_run=True,
-    )
+from tests.support.builders.events import opened
+from tests.support.builders.reports import subject
+from tests.support.builders.worlds import A, B, Fate, court, cup, heard, history
 
 
 def named(rows: tuple[BiasRow, ...], measure: str) -> BiasRow:

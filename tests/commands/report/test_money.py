@@ -1,5 +1,6 @@
 """What the report shows of money and time."""
 
+import dataclasses
 from datetime import date
 
 import pytest
@@ -7,27 +8,18 @@ from immutables import Map
 from msgspec.structs import replace
 
 from commands.report.money import spending_of, value_map_of
-from commands.report.subject import Subject
 from ledger.events.money import Usage
 from ledger.events.registry import Event
 from ledger.events.responses import ResponseGenerated
 from ledger.identity import Dimension, EntrantId, JudgeId
-from projections.artifacts.results import results_of
-from projections.evaluations.samples import ITEMS
 from projections.tournament.requests import Bill, EntrantKey, EntrantRequests
 from projections.tournament.spend import Spend, SpendKey
 from tests.support.builders.events import STREAM, entrant, judge, known, opened
-from tests.support.builders.worlds import Fate, cup, history, publication
+from tests.support.builders.reports import subject
+from tests.support.builders.worlds import Fate, cup, history
 
 FATES: tuple[Fate, ...] = (*("a", "a", "a") * 3, "b", "b", "b")
 PAID = Bill(n_replies=4, tokens=Usage(n_input=100, n_output=20), usd=0.5)
-
-
-def subject(*events: Event, spend: Spend | None = None) -> Subject:
-    """Return what a report on events is about."""
-    tournament = known(*events)
-    results = results_of(tournament, publication(tournament))
-    return Subject(results, spend or Spend(STREAM), (), ITEMS.initial, is_run=True)
 
 
 def spent(bill: Bill, *, by_entrants: dict[str, Bill] | None = None) -> Spend:
@@ -142,7 +134,7 @@ def test_dollars_come_before_seconds_where_they_are_known() -> None:
     """A server's time is not the entrant's."""
     dearer = Bill(n_replies=2, tokens=PAID.tokens, usd=0.5)
     spend = spent(PAID, by_entrants={"zoe": PAID, "amy": dearer})
-    played = subject(*history(cup(4), *FATES), spend=spend)
+    played = dataclasses.replace(subject(*history(cup(4), *FATES)), spend=spend)
     (dimension,) = played.dimensions
 
     found = value_map_of(played, dimension)

@@ -12,6 +12,7 @@ import pytest
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from commands.report.subject import Subject
+from ledger.events.conversations import transcript
 from ledger.events.registry import Event
 from projections.evaluations.samples import ITEMS
 from projections.tournament.matches import planned_responses
@@ -190,6 +191,13 @@ def test_links_lead_to_what_is_on_the_page() -> None:
     assert len(ids) == len(set(ids))
 
 
+@cache
+def plain_tags() -> frozenset[str]:
+    """Return the elements of a page of harmless texts, and what a long name has."""
+    two = opened(rubrics=[rubric("x")], prompts=[prompt("p1"), prompt("p2")])
+    return frozenset(tag for tag, _ in page(*history(two, "a", "tie")).elements) | {"small"}
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> None:
     """A report is opened by people who did not choose the texts in it."""
@@ -199,8 +207,6 @@ def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> N
         rubrics=[rubric(text)],
         judges=[judge("reference", model=text)],
     )
-    two = opened(rubrics=[rubric("x")], prompts=[prompt("p1"), prompt("p2")])
-    plain = page(*history(two, "a", "tie"))
     events = written(opening, [text], "a", "tie")
 
     source = page_of(subject(*events), WhichBattles.ALL)
@@ -213,7 +219,7 @@ def test_what_people_and_models_wrote_is_shown_and_has_no_effect(text: str) -> N
         ("style",),
         ("title",),
     }
-    assert {tag for tag, _ in found.elements} <= {tag for tag, _ in plain.elements} | {"small"}
+    assert {tag for tag, _ in found.elements} <= plain_tags()
     assert not [name for _, each in found.elements for name in each if name.startswith("on")]
     assert not set(source) & set(MADE_VISIBLE)
     assert " ".join(seen(text).split()) in found.text
@@ -282,6 +288,28 @@ def test_the_evidence_is_about_the_one_that_is_tied() -> None:
 
     assert "zoe has the highest rating, but is not shown to differ from kim." in found.text
     assert "It is 119 points ahead of kim;" in found.text
+
+
+def test_sides_of_labelled_pairs_are_not_ranked() -> None:
+    """Who is called a won nothing: the set measures the judge."""
+    sides = [entrant(side, loader="recorded", weights="pairs.csv") for side in ("a", "b")]
+
+    found = page(*history(opened(entrants=sides), "a"))
+
+    assert "their ranking means nothing" in found.text
+    assert "how often reference agrees with the labels" in found.text
+    assert "won or tied all its battles" not in found.text
+
+
+def test_a_conversation_is_read_turn_by_turn() -> None:
+    """Fences are for judges."""
+    talk = (("user", "Sing."), ("assistant", "La ```"), ("user", "Louder."))
+    asked = prompt("p1", text=transcript(talk), messages=talk)
+
+    source = page_of(subject(*history(opened(prompts=[asked]), "a")), WhichBattles.ALL)
+
+    said = "".join(f'<small>{who}</small><p class="text" dir="auto">{it}</p>' for who, it in talk)
+    assert source.count(f"<h3>Prompt</h3>{said}") == 2  # of the battle, and of all answers
 
 
 def test_neighbours_that_are_rated_alike_are_not_ahead_of_each_other() -> None:

@@ -8,6 +8,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -77,6 +78,7 @@ ENDINGS: Final[Mapping[Format, str]] = MappingProxyType(
 )
 
 
+@cache
 def screens() -> dict[str, str]:
     """Return every screen by the name of its file."""
     formats = {f"formats.{end}": rendered(SAMPLE, each) for each, end in ENDINGS.items()}

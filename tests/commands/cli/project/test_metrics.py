@@ -47,24 +47,21 @@ def evaluated() -> list[Event]:
     return [*registrations(asked), item(0, ENDING), asked, *seen, chosen, *picked]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with ledgers: of two evaluations, of a training, and of none."""
+    place = tmp_path_factory.mktemp("metrics")
+    held = {"tournament": evaluated(), "trained": trained(), "none": registrations(plan())}
+    for name, events in held.items():
+        with Ledger.open(place / f"{name}.db") as ledger:
+            ledger.append(STREAM, [*events])
+    return place
+
+
 @pytest.fixture
-def ledger(tmp_path: Path) -> Path:
-    """Give the path of a ledger that is still to be filled."""
-    return tmp_path / "tournament.db"
-
-
-def fill(path: Path, events: list[Event]) -> None:
-    """Record events."""
-    with Ledger.open(path) as opened:
-        opened.append(STREAM, events)
-
-
-@pytest.fixture
-def samples(ledger: Path) -> Shown:
+def samples(folder: Path) -> Shown:
     """Give `project metrics --samples` on two evaluations."""
-    fill(ledger, evaluated())
-    command = ("project", "metrics", "--samples")
-    return lambda *words, **known: launch(ledger.parent, *command, *words, **known)
+    return lambda *words: launch(folder, "project", "metrics", "--samples", *words)
 
 
 def rows(done: CompletedProcess[str]) -> list[dict[str, object]]:
@@ -104,10 +101,10 @@ def test_a_table_of_samples_fits_eighty_columns(
     assert len(shown) < 25
 
 
-def test_samples_are_written_for_other_programs(samples: Shown, ledger: Path) -> None:
+def test_samples_are_written_for_other_programs(samples: Shown, folder: Path) -> None:
     """All columns, and no formula; the frame has the same rows."""
     table = [*csv.DictReader(io.StringIO(samples("--format", "csv").stdout))]
-    [frame] = [tourney.read(ledger).samples()]
+    [frame] = [tourney.read(folder / "tournament.db").samples()]
 
     assert [each["label"] for each in table] == [each.label for each in frame]
     assert {each["evaluation"] for each in table} == {"endings", "recall"}
@@ -132,23 +129,20 @@ def test_samples_of_what_was_not_evaluated_name_what_was(samples: Shown) -> None
     assert "'recal' is not on record; evaluated: endings, recall" in done.stderr
 
 
-def test_without_evaluations_there_are_no_samples(ledger: Path) -> None:
+def test_without_evaluations_there_are_no_samples(samples: Shown) -> None:
     """What to run stands there."""
-    fill(ledger, [*registrations(plan())])
-
-    done = launch(ledger.parent, "project", "metrics", "--samples")
+    done = samples("-l", "none.db")
 
     assert "run `tourney apply evaluate` first" in done.stdout
 
 
-def test_a_curve_has_every_step_in_each_form(ledger: Path) -> None:
+def test_a_curve_has_every_step_in_each_form(folder: Path) -> None:
     """The newest plan alone is in the plain table."""
-    fill(ledger, trained())
-    words = ("project", "metrics", "--curve")
+    words = ("project", "metrics", "-l", "trained.db")
 
-    told = rows(launch(ledger.parent, *words, "--json"))
-    drawn = launch(ledger.parent, *words, "--evaluation", "recall", "--format", "svg").stdout
-    plain = rows(launch(ledger.parent, "project", "metrics", "--json"))
+    told = rows(launch(folder, *words, "--curve", "--json"))
+    drawn = launch(folder, *words, "--curve", "--evaluation", "recall", "--format", "svg").stdout
+    plain = rows(launch(folder, *words, "--json"))
 
     scores = [(each["step"], each["value"]) for each in told if each["metric"] == "score"]
     assert scores == [(10, 0.5), (20, 1.0)]
@@ -157,11 +151,9 @@ def test_a_curve_has_every_step_in_each_form(ledger: Path) -> None:
     assert {each["weights"] for each in told} == {"in memory, at step 10", "in memory, at step 20"}
 
 
-def test_a_curve_without_steps_says_what_a_step_is(ledger: Path) -> None:
+def test_a_curve_without_steps_says_what_a_step_is(folder: Path) -> None:
     """An empty table would look like no evaluation."""
-    fill(ledger, evaluated())
-
-    done = launch(ledger.parent, "project", "metrics", "--curve")
+    done = launch(folder, "project", "metrics", "--curve")
 
     assert "such as step_50 or checkpoint-60" in done.stdout
 
@@ -176,11 +168,9 @@ def test_a_curve_without_steps_says_what_a_step_is(ledger: Path) -> None:
         ("--limit 2", "--limit is of samples: add --samples"),
     ],
 )
-def test_two_tables_cannot_be_asked_for_at_once(ledger: Path, words: str, why: str) -> None:
+def test_two_tables_cannot_be_asked_for_at_once(folder: Path, words: str, why: str) -> None:
     """One of the options would do nothing, and nobody would notice."""
-    fill(ledger, trained())
-
-    done = launch(ledger.parent, "project", "metrics", *words.split())
+    done = launch(folder, "project", "metrics", *words.split())
 
     assert done.returncode == 2
     assert why in done.stderr

@@ -37,9 +37,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def offered(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
+def offered(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> "Offered":
     """Give a function that says what bash is offered for the last word of a line."""
-    return Offered(copytree(recorded, tmp_path / "own"), monkeypatch)
+    return Offered(recorded, monkeypatch)
 
 
 class Offered:
@@ -94,8 +94,9 @@ def test_a_shell_is_offered_what_is_on_record(
     assert sorted(offered(line)) == sorted(names)
 
 
-def test_the_ledger_is_the_one_that_the_line_names(offered: Offered) -> None:
+def test_the_ledger_is_the_one_that_the_line_names(offered: Offered, tmp_path: Path) -> None:
     """By option, by the settings, or by the environment, as when the command runs."""
+    offered.folder = copytree(offered.folder, tmp_path / "own")
     (offered.folder / "tournament.db").rename(offered.folder / "other.db")
 
     assert offered("tourney project elo --tournament ") == []
@@ -104,10 +105,10 @@ def test_the_ledger_is_the_one_that_the_line_names(offered: Offered) -> None:
     assert offered("tourney project elo -c x.toml --dimension f") == ["factuality"]
 
 
-@pytest.mark.parametrize("content", [b"", b"no ledger at all"])
-def test_a_ledger_that_cannot_be_read_offers_nothing(offered: Offered, content: bytes) -> None:
+def test_a_ledger_that_cannot_be_read_offers_nothing(offered: Offered, tmp_path: Path) -> None:
     """A traceback would land in the line that is being typed."""
-    (offered.folder / "tournament.db").write_bytes(content)
+    offered.folder = tmp_path
+    (tmp_path / "tournament.db").write_bytes(b"no ledger at all")
 
     assert offered("tourney project elo --dimension ") == []
     assert offered("tourney replay --against ") == []

@@ -63,7 +63,7 @@ def pipe_without_reader() -> int:
 
 
 @NEEDS_FULL
-@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("export", "events")])
+@pytest.mark.parametrize("words", [("status",), ("export", "events")])
 def test_a_full_disk_ends_in_a_sentence(path: Path, words: tuple[str, ...]) -> None:
     """Who redirected a result there must hear of it: a script would go on with half of it."""
     with FULL.open("wb") as full:
@@ -147,20 +147,17 @@ def test_a_pipe_is_as_wide_as_it_says(
     assert ("Recorded" in lines[1]) != is_hidden
 
 
-@pytest.mark.parametrize("columns", ["0", "2", "9" * 5_000, "²"], ids=["0", "2", "absurd", "²"])
-@pytest.mark.parametrize("command", ["log", "status", "prices"])
-def test_no_width_is_too_odd_for_a_table(
-    path: Path, monkeypatch: pytest.MonkeyPatch, command: str, columns: str
-) -> None:
+def test_no_width_is_too_odd_for_a_table(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that does not know its size says 0."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    of_no_width = launch(path.parent, command).stdout
-    monkeypatch.setenv("COLUMNS", columns)
+    of_no_width = launch(path.parent, "log").stdout
 
-    done = launch(path.parent, command)
+    for columns in ("0", "2", "9" * 5_000, "²"):
+        monkeypatch.setenv("COLUMNS", columns)
+        done = launch(path.parent, "log")
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (done.stdout == of_no_width) is (columns != "2")
+        assert (done.returncode, done.stderr) == (0, ""), columns
+        assert (done.stdout == of_no_width) is (columns != "2")
 
 
 def test_lines_on_a_terminal_steer_it_no_further(

@@ -4,16 +4,12 @@ import io
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.console import Console
 
 from commands.cli.tables.battle import (
-    Spans,
     battle_screen,
     battle_table,
-    differing_words,
 )
 from commands.cli.tables.render import print_lines
 from ledger.events.registry import Event
@@ -34,7 +30,6 @@ from tests.support.builders.worlds import (
     unanswerable,
 )
 
-TEXTS = st.text(alphabet="ab \n", max_size=30)
 WORDS = "the quick brown fox jumps over the lazy dog " * 4
 EVIL = "\x1b[31mred \x1b]8;;http://x\x07 \u202edoc [bold]x[/bold] \0 \x9b2J"
 
@@ -159,35 +154,3 @@ def test_programs_get_a_row_for_each_order_and_the_texts() -> None:
         }
         for name in ("base", "tuned")
     ]
-
-
-def left_after(text: str, spans: Spans) -> list[str]:
-    """Return the words of a text that were not marked."""
-    kept = "".join(
-        " " if any(start <= n < end for start, end in spans) else character
-        for n, character in enumerate(text)
-    )
-    return kept.split()
-
-
-def test_only_the_words_that_differ_are_marked() -> None:
-    """Everything marked would be nothing marked."""
-    a, b = "Axillary nerve, of course.", "Radial nerve, of\ncourse. Yes."
-
-    in_a, in_b = differing_words(a, b)
-
-    assert [a[slice(*span)] for span in in_a] == ["Axillary"]
-    assert [b[slice(*span)] for span in in_b] == ["Radial", "Yes."]
-
-
-@given(TEXTS, TEXTS)
-def test_without_the_marked_words_both_texts_are_the_same(a: str, b: str) -> None:
-    """So no difference is missed."""
-    in_a, in_b = differing_words(a, b)
-
-    assert left_after(a, in_a) == left_after(b, in_b)
-
-
-def test_very_long_texts_are_not_compared() -> None:
-    """Minutes of comparing are no help."""
-    assert differing_words("a " * 5_001, "b") == ((), ())

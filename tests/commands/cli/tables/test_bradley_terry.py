@@ -11,7 +11,6 @@ from commands.cli.tables.table import difference_table
 from ledger.events.ratings import BradleyTerryParameters
 from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.style import Coefficient
-from projections.results.ratings import BradleyTerryPair
 from tests.support.builders.battles import Battle, beaten, in_columns, played
 from tests.support.goldens.screens import rendered
 
@@ -188,24 +187,6 @@ def test_a_style_of_each_entrants_own_is_told_to_be_no_effect(
 
 
 GAMES = {("ann", "bob"): (60, 20, 5), ("bob", "cleo"): (30, 28, 0), ("ann", "cleo"): (55, 25, 0)}
-BOARD = leaderboard("utility", in_columns(played({**GAMES, ("zoe", "ann"): (1, 1, 0)})), PLAIN)
-
-
-def test_each_pair_is_a_row_the_largest_difference_first() -> None:
-    """Who is better by how much, and how sure that is; a newcomer's differences have no p."""
-    table = RatedBoards([BOARD], PLAIN, ["Judge: stub"]).table(pairs=True)
-
-    rows = [BradleyTerryPair(**row) for row in json.loads(rendered(table, Format.JSON))["rows"]]
-    differences = [row.difference for row in rows]
-    assert differences == sorted(differences, reverse=True)
-    assert len(rows) == 6
-    (sure,) = (row for row in rows if (row.entrant_a, row.entrant_b) == ("ann", "bob"))
-    assert (sure.low or 0.0) > 0
-    assert (sure.p or 1.0) < 0.05
-    assert {row.p for row in rows if "zoe" in {row.entrant_a, row.entrant_b}} == {None}
-    assert table.notes[0] == "Judge: stub"
-    assert "single-step max-t" in table.notes[1]
-    assert table.facts["adjustment"] == "max-t"
 
 
 def test_json_has_the_matrices_of_all_pairs() -> None:

@@ -82,27 +82,6 @@ def test_what_agreement_rests_on_is_told_as_it_is_counted() -> None:
     assert cases_of(by_order) == {**COUNTED, **dict.fromkeys(AGREEMENT, "orders")}
 
 
-def test_the_definition_of_kappa_stands_beneath_it() -> None:
-    """Kappas differ by their categories and by what they take for chance."""
-    usual, by_order = compared(RECORDED), compared(Rule("concatenate"))
-
-    *_, definition, cohen, fleiss, krippendorff = usual.notes
-    assert definition.startswith("Kappa: (agreement - by chance) / (1 - by chance). Each pair has")
-    assert by_order.notes[2].partition(". ")[2].startswith("Each order has one category")
-    assert "Cohen 1960" in cohen
-    assert "Fleiss 1971" in fleiss
-    assert "Krippendorff's alpha (2011)" in krippendorff
-
-
-def test_one_judge_alone_has_no_kappa_to_define() -> None:
-    """A note on what the table does not show would be noise."""
-    state = known(*heard(court(1), [A, A]))
-
-    table = agreement_table(agreement(state, everything(state), state.panel))
-
-    assert not [note for note in table.notes if "appa" in note]
-
-
 def beside_people(said: str, *, n_people: int = 3, by_prompt: int = 1) -> JudgeTest:
     """Return the test of a judge beside people who all find that a won."""
     n, everybody = len(said), ("ann", "bob", "cy")[:n_people]

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from io import BytesIO
 
+import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it has no types
 from rich.console import Console
 
@@ -12,7 +13,7 @@ from commands.backends.wiring import parquet_content
 from commands.cli.tables.render import Format, print_table, typed_columns, typed_rows
 from commands.cli.tables.table import Table
 from projections.results.columns import Column
-from tests.support.goldens.screens import rendered
+from tests.support.goldens.screens import SCREENS, rendered, screens
 
 TABLE = Table(
     "tourney/x@1", "X", (Column("Text", key="text"), Column("Value", 2, key="value")), rows=()
@@ -24,11 +25,10 @@ def one_row(text: str | None, value: float | None = None) -> Table:
     return replace(TABLE, rows=({"text": text, "value": value},))
 
 
-def test_markdown_gets_no_markup_from_a_response() -> None:
-    """A pipe would break the table, a bracket could be a link, a tag a script."""
-    text = rendered(one_row("a|b [x](y) <script> `c`"), Format.MD)
-
-    assert r"| a\|b \[x\](y) \<script\> \`c\` |" in text
+@pytest.mark.parametrize(("name", "text"), screens().items(), ids=screens())
+def test_a_screen_is_what_was_agreed_on(name: str, text: str) -> None:
+    """In each format and of each table; `python -m tests.support.goldens.screens` writes them."""
+    assert text == (SCREENS / name).read_bytes().decode()
 
 
 def test_a_table_without_rows_is_its_notes_alone() -> None:
@@ -56,15 +56,6 @@ def test_a_large_number_is_shown_by_its_size() -> None:
 
     assert "1.2e+40" in shown
     assert "9999999.00" in rendered(one_row("x", 9_999_999.0))
-
-
-def test_a_pipe_is_plain() -> None:
-    """Whoever searches lines wants neither boxes nor escapes, and each row on one line."""
-    text = rendered(one_row("many words " * 15, 1.0))
-
-    assert len(text.splitlines()) == 3
-    assert text.isascii()
-    assert "\x1b" not in text
 
 
 def test_a_dimension_that_is_the_only_one_is_in_the_title() -> None:
