@@ -3,49 +3,36 @@
 What rests on battles is of a tournament or of an imported set.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.parameters import (
     bradley_terry_parameters,
     elo_parameters,
-    require_anchor,
 )
 from ledger.chain import Head
 from ledger.events.ratings import EloParameters, Publication, PublicationTerms
-from ledger.identity import StreamId
-from ledger.store import Ledger
 from projections.artifacts.results import Results, rated_results
-from projections.evaluations.curve import TrainingPoint, metrics_over_steps, training_points
-from projections.evaluations.metrics import RunMetrics, metrics_of
+from projections.evaluations.curve import TrainingPoint, metrics_over_steps
+from projections.evaluations.metrics import RunMetrics
 from projections.evaluations.samples import (
-    ASKED_EVENTS,
     Items,
-    asked_evaluations_of,
     asked_samples,
 )
 from projections.evaluations.state import (
-    EVALUATION_EVENTS,
     EvaluationRun,
-    Evaluations,
-    evaluations_of,
 )
-from projections.fold import fold
-from projections.ratings.bradley_terry.leaderboard import leaderboard
 from projections.ratings.fragility import fragility
 from projections.ratings.judge_bias.measures import biases
-from projections.ratings.standings import standings, win_rates
 from projections.results.evaluations import CurveRow, MetricRow, SampleRow
 from projections.results.judges import BiasRow
-from projections.results.money import EntrantSpendRow, SpendRow
 from projections.results.outcomes import OutcomeRow, ResponseRow
-from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
+from projections.results.ratings import FragilityRow
 from projections.tournament.matches import planned_responses, shown_response
-from projections.tournament.requests import Bill, endpoint_spend
+from projections.tournament.requests import Bill
 from projections.tournament.settlement import Compared
-from projections.tournament.spend import Spend, SpendKey, spend_of
+from projections.tournament.spend import Spend, SpendKey
 from projections.tournament.state import Tournament
 
 _OF_REPORT: Final = {"k_sweep": EloParameters().k_sweep, "bootstraps": 0}
@@ -82,33 +69,6 @@ def results_now(source: JudgedTournament, head: Head) -> Results:
     return rated_results(state, publication, source.judge, source.settlements)
 
 
-def elo_rows(source: OutcomeSource, chosen: Mapping[str, object]) -> Iterator[EloRow]:
-    """Yield Elo ratings; chosen parameters override the recorded settings.
-
-    Raises:
-        ConfigurationError: A value is out of range, or asks for too few resamples.
-        CannotRate: A battle has a weight.
-    """
-    parameters = elo_parameters(source.settings("elo"), chosen, str)
-    for dimension, battles in source.columns.items():
-        yield from standings(dimension, battles, source.roster, parameters).rows
-
-
-def bradley_terry_rows(
-    source: OutcomeSource, chosen: Mapping[str, object]
-) -> Iterator[BradleyTerryRow]:
-    """Yield Bradley-Terry ratings; chosen parameters override the recorded settings.
-
-    Raises:
-        ConfigurationError: A value is out of range, or the anchor is not an entrant.
-        CannotRate: The ratings cannot be computed.
-    """
-    parameters = bradley_terry_parameters(source.settings("bradley_terry"), chosen, str)
-    require_anchor(parameters, source.roster)
-    for name, battles in source.rated_battles(parameters.ties).items():
-        yield from leaderboard(name, battles, parameters, source.roster).rows
-
-
 def fragility_rows(source: OutcomeSource) -> Iterator[FragilityRow]:
     """Yield how few prompts decide who is ahead, by the recorded Bradley-Terry settings.
 
@@ -129,11 +89,6 @@ def bias_rows(source: JudgedTournament) -> Iterator[BiasRow]:
     for row in biases(source.state, source.state.panel):
         if source.named_judge in {None, row.judge}:
             yield row
-
-
-def win_rate_rows(source: OutcomeSource) -> tuple[WinRateRow, ...]:
-    """Return wins, losses and ties by dimension and pair of entrants."""
-    return win_rates(source.columns)
 
 
 def outcome_rows(compared: Iterable[Compared]) -> Iterator[OutcomeRow]:
@@ -167,23 +122,12 @@ def response_rows(state: Tournament) -> Iterator[ResponseRow]:
         )
 
 
-def spend_rows(source: JudgedTournament) -> Iterator[SpendRow]:
-    """Yield the cost of judging, by judge, dimension and day."""
-    for key, bill in bills_of(source, source.folded(spend_of(source.state.stream))):
-        yield SpendRow(**key._asdict(), **bill.fields)
-
-
 def bills_of(source: JudgedTournament, spend: Spend) -> Iterator[tuple[SpendKey, Bill]]:
     """Yield what was spent by the judge and on the dimension that were named, or else by all."""
     judge, dimension = source.named_judge, source.named_dimension
     for key, bill in spend.bills.items():
         if judge in {None, key.judge} and dimension in {None, key.dimension}:
             yield key, bill
-
-
-def entrant_spend_rows(source: JudgedTournament) -> Iterator[EntrantSpendRow]:
-    """Yield the tokens and cost of endpoint entrants."""
-    yield from endpoint_spend(source.folded(spend_of(source.state.stream)).entrants)
 
 
 def rows_of_metrics(measured: RunMetrics) -> Iterator[MetricRow]:
@@ -242,41 +186,3 @@ def curve_rows(points: Iterable[TrainingPoint]) -> Iterator[CurveRow]:
             dtype=point.entrant.dtype if point.entrant else None,
             run_key=plan.run_key,
         )
-
-
-def recorded_metrics(ledger: Path, tournament: StreamId, until: int) -> Iterator[MetricRow]:
-    """Yield the metrics of each entrant on each evaluation.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-    """
-    for run in _evaluations(ledger, tournament, until).runs:
-        yield from rows_of_metrics(metrics_of(run))
-
-
-def recorded_curve(ledger: Path, tournament: StreamId, until: int) -> Iterator[CurveRow]:
-    """Yield the metrics of a tournament's evaluations over the steps of trainings.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-    """
-    yield from curve_rows(training_points(_evaluations(ledger, tournament, until)))
-
-
-def _evaluations(ledger: Path, tournament: StreamId, until: int) -> Evaluations:
-    with Ledger.read_only(ledger) as opened:
-        events = opened.read(until=until, types=EVALUATION_EVENTS)
-        return fold(evaluations_of(tournament), events)
-
-
-def recorded_samples(ledger: Path, tournament: StreamId, until: int) -> Iterator[SampleRow]:
-    """Yield the samples of a tournament's evaluations, as they were planned last.
-
-    Raises:
-        LedgerError: The ledger cannot be read.
-    """
-    with Ledger.read_only(ledger) as opened:
-        events = opened.read(until=until, types=ASKED_EVENTS)
-        known, items = fold(asked_evaluations_of(tournament), events)
-    for run in known.runs:
-        yield from sample_rows(run, items)

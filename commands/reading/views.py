@@ -20,17 +20,31 @@ from commands.reading.judged_tournament import (
     Perspective,
     judged_tournament,
 )
+from commands.reading.parameters import (
+    bradley_terry_parameters,
+    elo_parameters,
+    require_anchor,
+)
 from commands.reading.resolve import tournament_at
 from ledger.events.ratings import IntervalKind, IntervalUnit, TieModel, TieRule
 from ledger.identity import StreamId
 from ledger.store import Ledger
 from projections.artifacts.escaping import shown
+from projections.evaluations.curve import training_points
+from projections.evaluations.metrics import metrics_of
+from projections.evaluations.samples import ASKED_EVENTS, Items, asked_evaluations_of
+from projections.evaluations.state import Evaluations
+from projections.fold import fold
+from projections.ratings.bradley_terry.leaderboard import leaderboard
+from projections.ratings.standings import standings, win_rates
 from projections.results.columns import columns_of
 from projections.results.evaluations import CurveRow, MetricRow, SampleRow
 from projections.results.judges import BiasRow
 from projections.results.money import EntrantSpendRow, SpendRow
 from projections.results.outcomes import OutcomeRow, ResponseRow
 from projections.results.ratings import BradleyTerryRow, EloRow, FragilityRow, WinRateRow
+from projections.tournament.requests import endpoint_spend
+from projections.tournament.spend import Spend, spend_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +165,13 @@ class OutcomesView(ABC):
             "ties": ties,
             "bootstraps": bootstraps,
         }
-        return Rows(EloRow, tuple(results.elo_rows(self._outcomes, chosen)))
+        source = self._outcomes
+        parameters = elo_parameters(source.settings("elo"), chosen, str)
+        rated = (
+            standings(dimension, battles, source.roster, parameters).rows
+            for dimension, battles in source.columns.items()
+        )
+        return Rows(EloRow, tuple(chain.from_iterable(rated)))
 
     def bradley_terry(
         self,
@@ -178,11 +198,18 @@ class OutcomesView(ABC):
             "resamples": bootstraps,
             "seed": seed,
         }
-        return Rows(BradleyTerryRow, tuple(results.bradley_terry_rows(self._outcomes, chosen)))
+        source = self._outcomes
+        parameters = bradley_terry_parameters(source.settings("bradley_terry"), chosen, str)
+        require_anchor(parameters, source.roster)
+        rated = (
+            leaderboard(name, battles, parameters, source.roster).rows
+            for name, battles in source.rated_battles(parameters.ties).items()
+        )
+        return Rows(BradleyTerryRow, tuple(chain.from_iterable(rated)))
 
     def win_rates(self) -> Rows[WinRateRow]:
         """Return wins, losses and ties of each pair of entrants on each dimension."""
-        return Rows(WinRateRow, results.win_rate_rows(self._outcomes))
+        return Rows(WinRateRow, win_rates(self._outcomes.columns))
 
     def fragility(self) -> Rows[FragilityRow]:
         """Return how few prompts decide who is ahead, for each two neighbours by Bradley-Terry."""
@@ -213,30 +240,46 @@ class TournamentView(OutcomesView):
 
     def spend(self) -> Rows[SpendRow]:
         """Return the cost of judges' replies, at the prices of their time."""
-        return Rows(SpendRow, tuple(results.spend_rows(self._reading)))
+        bills = results.bills_of(self._reading, self._spend)
+        return Rows(
+            SpendRow, tuple(SpendRow(**key._asdict(), **bill.fields) for key, bill in bills)
+        )
 
     def entrant_spend(self) -> Rows[EntrantSpendRow]:
         """Return what endpoint entrants cost, at the prices of their time."""
-        return Rows(EntrantSpendRow, tuple(results.entrant_spend_rows(self._reading)))
+        return Rows(EntrantSpendRow, tuple(endpoint_spend(self._spend.entrants)))
 
     def metrics(self) -> Rows[MetricRow]:
         """Return the metrics of each entrant on each evaluation."""
-        found = results.recorded_metrics(self.ledger, self.tournament, self.as_of)
-        return Rows(MetricRow, tuple(found))
+        runs, _ = self._evaluations
+        rows = map(results.rows_of_metrics, map(metrics_of, runs.runs))
+        return Rows(MetricRow, tuple(chain.from_iterable(rows)))
 
     def curve(self) -> Rows[CurveRow]:
         """Return the metrics of evaluations over the steps of trainings."""
-        found = results.recorded_curve(self.ledger, self.tournament, self.as_of)
-        return Rows(CurveRow, tuple(found))
+        runs, _ = self._evaluations
+        return Rows(CurveRow, tuple(results.curve_rows(training_points(runs))))
 
     def samples(self) -> Rows[SampleRow]:
-        """Return what evaluations asked, and what came of each sample."""
-        found = results.recorded_samples(self.ledger, self.tournament, self.as_of)
-        return Rows(SampleRow, tuple(found))
+        """Return what evaluations asked, and what came of each sample, as planned last."""
+        runs, items = self._evaluations
+        rows = (results.sample_rows(run, items) for run in runs.runs)
+        return Rows(SampleRow, tuple(chain.from_iterable(rows)))
 
     @property
     def _outcomes(self) -> JudgedTournament:
         return self._reading
+
+    @property
+    def _spend(self) -> Spend:
+        return self._reading.folded(spend_of(self.tournament))
+
+    @property
+    def _evaluations(self) -> tuple[Evaluations, Items]:
+        with Ledger.read_only(self.ledger) as opened:
+            events = opened.read(until=self.as_of, types=ASKED_EVENTS)
+            known, items = fold(asked_evaluations_of(self.tournament), events)
+        return known, items
 
     @cached_property
     def _reading(self) -> JudgedTournament:

@@ -6,7 +6,6 @@ from commands.report.judges import (
     calibration_of,
     fragile_pairs,
     health_of,
-    interval_of,
     named_prompts,
     sign_of,
     value_of,
@@ -16,7 +15,7 @@ from ledger.events.responses import ResponseGenerated
 from projections.results.judges import BiasRow
 from tests.support.builders.events import opened
 from tests.support.builders.reports import subject
-from tests.support.builders.worlds import A, B, Fate, court, cup, heard, history
+from tests.support.builders.worlds import A, Fate, court, cup, heard, history
 
 
 def named(rows: tuple[BiasRow, ...], measure: str) -> BiasRow:
@@ -56,25 +55,6 @@ def test_replies_without_a_verdict_are_added_up() -> None:
     assert value_of(named(rows, "lost replies")) == "50%"
     assert value_of(named(rows, "refused rate")) == "25%"
     assert not [row for row in rows if row.measure in {"empty rate", "truncated rate"}]
-
-
-def test_two_judges_are_compared() -> None:
-    """One judge alone says nothing of another's view."""
-    rows = health_of(subject(*heard(court(2), [A, A, B], [A, B, B])))
-
-    agreed = named(rows, "agreement")
-    assert (agreed.judge, value_of(agreed), agreed.n) == ("ann, bob", "67%", 3)
-    assert value_of(named(rows, "Cohen's kappa")) == "0.40"
-
-
-def test_a_judge_that_prefers_a_slot_has_a_sign_of_bias() -> None:
-    """It is one if the interval leaves out what is fair."""
-    fates: list[Fate] = ["inconsistent", "inconsistent", "a"] * 12
-    rows = health_of(subject(*history(cup(12), *fates)))
-
-    slot = named(rows, "slot preference")
-    assert (value_of(slot), sign_of(slot)) == ("0.67", "sign of bias")
-    assert interval_of(slot).startswith("0.")
 
 
 def test_fragility_is_by_the_prompts_of_the_dimension() -> None:

@@ -72,14 +72,6 @@ def test_before_anything_is_asked_it_is_known_what_will_cost(
     assert spending_of(known(*opening), Spend(STREAM)).notes == note
 
 
-def test_an_unknown_price_is_no_zero() -> None:
-    """A sum with an unknown part is unknown."""
-    found = spending_of(known(*cup()), spent(Bill(n_replies=1, n_unpriced=1)))
-
-    assert (found.judges, found.total) == ("$?", "$?")
-    assert found.notes == "The entrants run on the user's machine, which costs no dollars."
-
-
 def test_what_ran_at_home_cost_nothing() -> None:
     """Nothing is on the bill, and it is said why."""
     found = spending_of(known(*cup()), Spend(STREAM))

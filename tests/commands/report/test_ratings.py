@@ -37,27 +37,6 @@ def ratings(*events: Event, elo: EloParameters = ELO) -> Ratings:
     return ratings_of(dimension)
 
 
-def test_each_entrant_has_its_rating_its_record_and_elo_beside_it() -> None:
-    """One rating leads; wins, losses and ties say what it rests on."""
-    found = ratings(*history(cup(N_PROMPTS), *FATES))
-
-    assert [row.place.entrant for row in found.rows] == ["zoe", "amy", "kim"]
-    assert [(row.wins, row.losses, row.ties) for row in found.rows] == [
-        (9, 2, 5),
-        (6, 8, 2),
-        (3, 8, 5),
-    ]
-    assert [row.place.rank for row in found.rows] == ["1-3"] * 3
-    assert found.level == "95 %"
-    assert found.groups is None
-    first = found.rows[0]
-    low, rating, high = (
-        f"{each:.0f}" for each in (first.place.low, first.place.rating, first.place.high)
-    )
-    assert first.bar is not None
-    assert f"<title>{rating}, interval from {low} to {high}</title>" in first.bar
-
-
 def test_who_has_no_rating_is_listed_with_the_reason() -> None:
     """An empty cell would leave a reader to guess."""
     found = ratings(*history(cup(), "a"))
@@ -93,39 +72,12 @@ def test_it_is_said_why_elo_differs() -> None:
     assert "The order is the same." in dropped.engines
 
 
-def test_the_grid_has_each_pair_from_both_sides() -> None:
-    """The row's share of the column is one less the column's of the row."""
-    grid = ratings(*history(cup(N_PROMPTS), *FATES)).grid
-
-    assert grid.columns == ("zoe", "amy", "kim")
-    assert [*grid.cells] == [
-        (None, HeatCell("81%", 3, "6–1–1"), HeatCell("62%", 1, "3–1–4")),  # noqa: RUF001
-        (HeatCell("19%", -3, "1–6–1"), None, HeatCell("69%", 2, "5–2–1")),  # noqa: RUF001
-        (HeatCell("38%", -1, "1–3–4"), HeatCell("31%", -2, "2–5–1"), None),  # noqa: RUF001
-    ]
-
-
 def test_a_pair_that_was_never_judged_has_no_share() -> None:
     """Nothing is not a half."""
     grid = ratings(*history(cup(), "a")).grid
 
     zoe = dict(zip(grid.columns, grid.cells[0], strict=True))
     assert zoe["kim"] == HeatCell("–", 0, "0–0–0")  # noqa: RUF001
-
-
-def test_the_sweep_shows_elo_by_k() -> None:
-    """Where the order depends on K, the ratings do, too."""
-    sweep = ratings(*history(cup(N_PROMPTS), *FATES), elo=replace(ELO, k_sweep=(1.0, 32.0))).sweep
-
-    assert sweep is not None
-    assert sweep.columns == ("K = 1", "K = 32")
-    shades = {
-        name: [cell.shade for cell in cells if cell]
-        for name, cells in zip(sweep.rows, sweep.cells, strict=True)
-    }
-    assert shades["zoe"][1] > shades["zoe"][0] >= 0 >= shades["kim"][0] > shades["kim"][1]
-    assert {abs(shade) for each in shades.values() for shade in each} <= {*range(6)}
-    assert ratings(*history(cup(), "a"), elo=replace(ELO, k_sweep=())).sweep is None
 
 
 @pytest.mark.parametrize(

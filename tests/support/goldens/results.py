@@ -5,8 +5,10 @@ is meant to be seen; the difference is then reviewed like code.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import timedelta
+from html import unescape
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,9 +62,20 @@ def shown(folder: Path, name: str) -> str:
     return f"{table}\nColumns: {', '.join(columns)}\nFields: {', '.join(fields)}\n"
 
 
+def report(folder: Path) -> str:
+    """Return the text of the report without battles: a line for each row, with its colours."""
+    source = launch(folder, "report", "-o", "-", "--battles", "none").stdout
+    body = " ".join(re.sub(r"<(style|script)>.*?</\1>", "", source, flags=re.DOTALL).split())
+    told = re.sub(r'<td class="(h-?\d)">', r" [\1] ", body)
+    told = re.sub(r"<(tr|h\d|p|li|caption|summary|dt|header|pre|nav)\b[^>]*>", "\n", told)
+    lines = unescape(re.sub(r"<[^>]*>", " ", told)).splitlines()
+    return "".join(f"{' '.join(line.split())}\n" for line in lines if line.split())
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as place:
         laid_out = lay_out(Path(place))
         for result in RESULTS:
             (FOLDER / f"{result}.txt").write_text(shown(laid_out, result), encoding="utf-8")
+        (FOLDER / "report.txt").write_text(report(laid_out), encoding="utf-8")
