@@ -1,6 +1,7 @@
 """`tourney batch`: list, receive, cancel and forget a provider's batches."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -13,7 +14,7 @@ from commands.cli.shared.selection import JUDGED, WRITTEN, selecting
 from commands.cli.shared.terminal import console
 from commands.cli.shared.views import show, view_of
 from commands.cli.shared.workspace import workspace
-from commands.cli.tables.status import batches_table
+from commands.cli.tables.table import Table, table_of
 from commands.errors import NotFound
 from commands.judging import session
 from commands.judging.batch_recovery import adopt_named, forget_batch, port_for
@@ -21,6 +22,7 @@ from commands.judging.unreadable import tell_unreadable
 from commands.ports import BatchJudgeOf
 from commands.runs.workspace import Workspace
 from ledger.store import Ledger
+from projections.results.columns import Column, Shown
 from projections.tournament.batches import Batch
 from projections.tournament.state import Tournament
 
@@ -125,3 +127,55 @@ def _ports(place: Workspace, state: Tournament) -> BatchJudgeOf:
         raise NotFound("this tournament has sent no batch")
     backends = ConfiguredBackends(place.settings, place.folder)
     return session.batch_ports(place.settings, backends, state)
+
+
+class BatchRow(NamedTuple):
+    """A batch at a provider."""
+
+    number: Annotated[int, Column("No.")]
+    batch: Shown[str | None]
+    status: Shown[str]
+    judge: Shown[str]
+    n_queries: Shown[int]
+    n_verdicts: Annotated[int, Column("With verdict")]
+    expected_usd: Annotated[float | None, Column("Expected $", 4)]
+    worst_usd: float | None
+    planned_at: str | None
+    expires_at: str | None
+    results_kept_until: Annotated[str | None, Column("Kept until")]
+
+
+def batches_table(state: Tournament, judge: str | None) -> Table:
+    """Return a row for each batch of a tournament, or of one judge, the oldest first."""
+    rows = [each for each in state.own_batches if judge in {None, each.planned.judge.label}]
+    n_open = sum(batch.is_open for batch in rows)
+    return table_of(
+        BatchRow,
+        (_row(state, batch) for batch in rows),
+        "tourney/batches@1",
+        "Batches",
+        notes=(f"{n_open} of {len(rows)} are open; `tourney batch wait` receives them",)
+        if n_open
+        else ("nothing is in flight",),
+    )
+
+
+def _row(state: Tournament, batch: Batch) -> BatchRow:
+    planned, submitted = batch.planned, batch.submitted
+    return BatchRow(
+        number=planned.number,
+        batch=submitted.provider_batch_id if submitted else None,
+        status=batch.status,
+        judge=planned.judge.label,
+        n_queries=len(planned.queries),
+        n_verdicts=sum(key in state.verdicts for key in planned.queries),
+        expected_usd=planned.expected_usd,
+        worst_usd=planned.worst_usd,
+        planned_at=_minute(batch.recorded.recorded_at),
+        expires_at=_minute(submitted.expires_at) if submitted else None,
+        results_kept_until=_minute(batch.results_kept_until),
+    )
+
+
+def _minute(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="minutes")

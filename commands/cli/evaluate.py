@@ -8,10 +8,10 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from commands.backends.wiring import READERS, fetch_snapshot, inferences_on
+from commands.cli.project.metrics import metrics_table
 from commands.cli.shared import options
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import progress_on_stderr
-from commands.cli.tables.metrics import metrics_table
 from commands.cli.tables.render import Format
 from commands.decisions.recorder import EvaluationRecorder
 from commands.entrants.chats import ChatForm

@@ -11,7 +11,7 @@ import typer
 
 from commands.auditing.soundness import require_sound
 from commands.cli.project.bradley_terry import parameters_of
-from commands.cli.project.metrics import EvaluationReading, read_evaluations
+from commands.cli.project.metrics import NOTHING_EVALUATED, EvaluationReading, read_evaluations
 from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at, stream_of
 from commands.cli.shared.output import say
@@ -26,7 +26,6 @@ from commands.cli.shared.selection import (
 )
 from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.bradley_terry import order_notes
-from commands.cli.tables.metrics import NOTHING_EVALUATED
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
 from commands.importing.imported_set import SelectedSet

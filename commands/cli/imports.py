@@ -1,11 +1,12 @@
 """`tourney import` and `merge`: read responses, battles, ratings, weights or events of others."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
@@ -16,23 +17,29 @@ from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import set_name
 from commands.cli.shared.workspace import ledger_to_write, workspace
-from commands.cli.tables import imports as tables
 from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.outcomes import imported_ratings_table
 from commands.cli.tables.render import Format
-from commands.entrants.hydra_import import DEFAULT_DEPTH, ShardSets, import_hydra
-from commands.errors import ConfigurationError, DoneWithGaps, counted
-from commands.importing.battles import BattleFile, bad_rows
+from commands.cli.tables.table import Table, table_of
+from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
+from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
+from commands.importing.battles import BattleFile, BattleImport, bad_rows, unrated_notes
 from commands.importing.battles import import_battles as take_in_battles
 from commands.importing.formats import plain
 from commands.importing.formats.catalogue import FORMATS, BattleFormat, format_of
 from commands.importing.formats.files import columns_of, readable_again, records_of
 from commands.importing.merge import MergeCounts, merge_ledger
 from commands.importing.ratings import import_ratings
-from commands.importing.responses import bad_lines, import_responses
+from commands.importing.responses import (
+    FoundResponse,
+    ImportedResponses,
+    bad_lines,
+    import_responses,
+)
 from ledger.errors import BrokenExport
 from ledger.exchange import read_export
 from ledger.store import Ledger
+from projections.results.columns import Column, Shown
 
 _LONGEST_HEADER: Final = 1_000  # bytes
 _CLAIM: Final = (
@@ -75,7 +82,7 @@ def responses(
             say(f"nothing of {file} was imported: another file has the same responses")
     if imported.new:
         say(_CLAIM)
-    writer.write(tables.imported_responses_table(imported))
+    writer.write(imported_responses_table(imported))
 
 
 def _merge_export(file: Path, into: Path) -> MergeCounts:
@@ -142,7 +149,7 @@ def import_battles(
     for file in taken:
         for row in bad_rows(file):
             say(row)
-    writer.write(tables.battles_table(taken))
+    writer.write(battles_table(taken))
 
 
 vars(import_battles)["epilog"] = _PLAIN_TABLE  # below its options in help
@@ -212,7 +219,7 @@ def import_hydra_weights(
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
     )
-    writer.write(tables.imported_table(out, imported))
+    writer.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
@@ -269,3 +276,116 @@ def _tell(taken: MergeCounts, writer: Writer) -> None:
     if taken.conflicts:
         against = counted(len(taken.conflicts), "event contradicts", "events contradict")
         raise DoneWithGaps(f"{against} this ledger, whose own were kept")
+
+
+class ImportedFileRow(NamedTuple):
+    """How many battles of a file were imported."""
+
+    file: Shown[str]
+    name: Annotated[str, Column("Set")]
+    format: Shown[str]
+    battles: Shown[int]
+    entrants: Shown[int]
+    ties: Shown[int]
+    no_verdict: Shown[int]
+    skipped: Shown[int]
+    judges: Shown[str | None]
+
+
+def battles_table(files: Sequence[BattleImport]) -> Table:
+    """Return a row that counts each file's battles; one without a verdict is not a tie."""
+    n_known = sum(taken.n_known for taken in files)
+    n_in_set = {taken.file.name: taken.n_in_set for taken in files}
+    notes = [f"{taken.file.path}: {note}" for taken in files for note in unrated_notes(taken)]
+    if n_known:
+        notes.append(f"{counted(n_known, 'battle')} were already on record and left out")
+    if any(taken.n_before for taken in files):
+        notes += [f"{name} now holds {counted(n, 'battle')}" for name, n in n_in_set.items()]
+    alike = {" and ".join(map(ascii, names)) for taken in files for names in taken.look_alikes}
+    notes += [f"{names} look alike, but count as different entrants" for names in sorted(alike)]
+    return table_of(
+        ImportedFileRow,
+        map(_counted_row, files),
+        "tourney/imported-battles@1",
+        "Battles",
+        notes=notes,
+        facts={
+            "judges": sorted(set[str]().union(*(taken.judges for taken in files))),
+            "n_known": n_known,
+            "n_unrated": sum(taken.unrated.total() for taken in files),
+            "n_in_set": sum(n_in_set.values()),
+        },
+    )
+
+
+def _counted_row(taken: BattleImport) -> ImportedFileRow:
+    of = taken.file.of
+    return ImportedFileRow(
+        file=str(taken.file.path),
+        name=taken.file.name,
+        format=f"{of.name}@{of.mapping_version}",
+        battles=taken.n_battles,
+        entrants=len(taken.entrants),
+        ties=taken.winners["tie"] + taken.winners["tie (bothbad)"],
+        no_verdict=taken.winners["no verdict"],
+        skipped=taken.n_left_out,
+        judges=shortened(sorted(taken.judges)) or None,
+    )
+
+
+class AdapterRow(NamedTuple):
+    """An adapter that was imported."""
+
+    adapter: Shown[str]
+    rank: Shown[int]
+    source: Annotated[str, Column("From")]
+
+
+def imported_table(out: Path, imported: Sequence[ImportedAdapter]) -> Table:
+    """Return a row for each adapter, with its source."""
+    return table_of(
+        AdapterRow,
+        (
+            AdapterRow(adapter=adapter.name, rank=adapter.folder.rank, source=str(adapter.source))
+            for adapter in imported
+        ),
+        "tourney/hydra-weights@1",
+        f"Adapters in {out}",
+        facts={"folder": str(out)},
+    )
+
+
+_Place: TypeAlias = tuple[str, str | None]  # a file, and an entrant
+
+
+class ImportedResponsesRow(NamedTuple):
+    """How many responses of an entrant were imported from a file."""
+
+    file: Shown[str]
+    entrant: Shown[str | None]
+    responses: Shown[int]
+    already_there: Shown[int]
+    skipped: Shown[int]
+
+
+def imported_responses_table(imported: ImportedResponses) -> Table:
+    """Return a row for each file and entrant; bad lines count for the file alone."""
+    new, known = _counts(imported.new), _counts(imported.known)
+    skipped: Counter[_Place] = Counter((str(line.file), None) for line in imported.bad)
+    return table_of(
+        ImportedResponsesRow,
+        (
+            ImportedResponsesRow(
+                *place, responses=new[place], already_there=known[place], skipped=skipped[place]
+            )
+            for place in sorted({*new, *known, *skipped}, key=str)
+        ),
+        "tourney/imported-responses@1",
+        "Responses",
+    )
+
+
+def _counts(responses: Sequence[FoundResponse]) -> Counter[_Place]:
+    return Counter(
+        (str(response.file), str(response.response.entrant_id)) for response in responses
+    )

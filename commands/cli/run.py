@@ -13,12 +13,12 @@ from typing import Annotated
 import typer
 
 from commands.backends.wiring import backends_on, reach
+from commands.cli.project.elo import elo_table
 from commands.cli.shared import options
 from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.terminal import console, has_browser
 from commands.cli.shared.workspace import see_status, workspace
-from commands.cli.tables.elo import elo_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import table_of
 from commands.errors import DoneWithGaps, MissingExtra, counted

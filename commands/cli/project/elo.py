@@ -1,8 +1,8 @@
 """`tourney project elo`: Elo ratings, with any K, from the recorded verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -10,14 +10,19 @@ from commands.cli.shared import options
 from commands.cli.shared.reading import read_settled
 from commands.cli.shared.selection import BATTLES, WRITTEN, selecting
 from commands.cli.shared.views import show, view_of
-from commands.cli.tables.elo import elo_table
-from commands.cli.tables.table import Table
-from commands.errors import ConfigurationError
+from commands.cli.tables.table import MoreColumn, Table, judged_by, table_of
+from commands.errors import MOST_NAMES, ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet
 from commands.reading.judged_tournament import JudgedTournament
 from commands.reading.parameters import elo_parameters
-from ledger.events.ratings import TieRule
-from projections.ratings.standings import standings
+from ledger.events.ratings import EloParameters, TieRule
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Json
+from projections.intervals import FEWEST_CLUSTERS
+from projections.ratings.standings import TIES, Standings, standings
+from projections.results.columns import Column
+from projections.results.ratings import EloRow
+from projections.tournament.compared import Account
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -65,3 +70,122 @@ def numbers_of(k_sweep: str) -> tuple[float, ...]:
         return tuple(float(part) for part in k_sweep.split(",") if part.strip())
     except ValueError as error:
         raise ConfigurationError([f"--k-sweep {k_sweep!r}: write it as 1,4,8,32"]) from error
+
+
+def elo_table(
+    standings: Iterable[Standings], parameters: EloParameters, *judges: JudgeSettings
+) -> Table:
+    """Return a row for each entrant on each dimension, best first, with a column for each other K.
+
+    The judges are the one whose verdicts count, or several whose majority counts; an imported set
+    says on its own who decided.
+    """
+    standings = tuple(standings)
+    others = dict.fromkeys(each.other_ties.ties for each in standings if each.other_ties)
+    swept = dict.fromkeys(k for standing in standings for k, _ in standing.sweep)
+    rows = [row for standing in standings for row in standing.rows]
+    return table_of(
+        EloRow,
+        rows,
+        "tourney/elo@1",
+        f"Elo, K = {parameters.k:g}, {parameters.permutations} match orders",
+        more=(
+            *(_under_other_ties(standings, ties) for ties in others),
+            *(_under_other_k(standings, k) for k in swept),
+        ),
+        notes=(
+            *([judged_by(judges)] if judges else []),
+            *_account_notes(standings, parameters, is_jury=len(judges) > 1),
+            *(
+                f"{row.entrant} has no rating on {row.dimension}: no decided battles."
+                for row in rows
+                if row.rating is None
+            ),
+        ),
+        facts={
+            "judge": judges[0].judge_id if len(judges) == 1 else None,
+            "parameters": parameters.fields,
+            "accounts": {each.dimension: each.account.fields() for each in standings},
+            "groups": {each.dimension: [*map(list, each.groups)] for each in standings},
+            "tied_shares": {each.dimension: each.account.tied_share for each in standings},
+            "intervals": {
+                each.dimension: each.bootstrap.fields() if each.bootstrap else None
+                for each in standings
+            },
+        },
+    )
+
+
+def _under_other_ties(standings: Sequence[Standings], ties: TieRule) -> MoreColumn:
+    column = Column(TIES[ties], 1, key=f"rating_ties_{ties}", importance=1, after="order_sem")
+    return MoreColumn(
+        column,
+        [
+            each.other_ties.ratings.get(row.entrant)
+            if each.other_ties and each.other_ties.ties == ties
+            else None
+            for each in standings
+            for row in each.rows
+        ],
+    )
+
+
+def _under_other_k(standings: Sequence[Standings], k: float) -> MoreColumn:
+    values: list[Json] = []
+    for each in standings:
+        found = dict(each.sweep)[k]
+        means = dict(zip(found.entrants, found.mean().tolist(), strict=True))
+        values += [means.get(row.entrant) for row in each.rows]
+    return MoreColumn(Column(f"K={k:g}", 1, key=f"k_{k:g}", importance=0), values)
+
+
+_MANY: Final = 0.2  # of the judged pairs are left out
+
+
+def _left_out(account: Account, *, is_jury: bool) -> str:
+    """Say how many pairs are left out because their verdicts disagree."""
+    are = "is" if account.inconsistent == 1 else "are"
+    n_judged, share = f"{account.n_judged:,}", f"{account.inconsistent_share:.0%}"
+    left_out = f"{account.inconsistent:,} of {n_judged} judged pairs ({share}) {are} left out"
+    if is_jury:
+        return f"{left_out}: no outcome has a majority."
+    why = "the two orders disagree. `tourney project bt` counts their verdicts."
+    return f"{left_out}, as in the published engine: {why}"
+
+
+def _account_notes(
+    standings: Iterable[Standings], parameters: EloParameters, *, is_jury: bool
+) -> Iterable[str]:
+    for each in standings:
+        yield f"{each.dimension}: {each.account.sentence()}"
+        if each.account.inconsistent:
+            warning = "WARNING: " if each.account.inconsistent_share > _MANY else ""
+            yield f"{warning}{each.dimension}: {_left_out(each.account, is_jury=is_jury)}"
+        if each.ties_note:
+            yield f"{each.dimension}: {each.ties_note}"
+        if len(each.groups) > 1:
+            named = "; ".join(joined_names(group) for group in each.groups[:MOST_NAMES])
+            yield (
+                f"WARNING: {each.dimension}: {len(each.groups)} groups that never met; ratings"
+                f" compare only within a group: {named}."
+            )
+        if each.bootstrap is not None:
+            if any(row.ci95_low is not None for row in each.rows):
+                yield f"{each.dimension}: {each.bootstrap.sentence()}"
+            yield from _without_interval_notes(each)
+        elif parameters.bootstraps:
+            needed = f"at least {FEWEST_CLUSTERS} prompts with a decided pair are needed"
+            yield f"{each.dimension}: no 95 % intervals ({needed})."
+    yield "Order SEM: standard error over match orders. It is not the uncertainty of the rating."
+
+
+def _without_interval_notes(standings: Standings) -> Iterable[str]:
+    for row in standings.rows:
+        if row.rating is not None and row.ci95_low is None:
+            n_prompts = standings.n_prompts[row.entrant]
+            why = (
+                f"{counted(n_prompts, 'prompt')}: at least {FEWEST_CLUSTERS} are needed"
+                if n_prompts < FEWEST_CLUSTERS
+                else "prompts vary no more than match order does: see `tourney project bt`"
+            )
+            yield f"{row.entrant}: no interval on {standings.dimension} ({why})."

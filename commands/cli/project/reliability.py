@@ -3,9 +3,9 @@
 `tourney project agreement`, `compare-judges`, `fragility`, `bias` and `calibration`.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -20,20 +20,19 @@ from commands.cli.shared.selection import (
     selecting,
 )
 from commands.cli.shared.views import notes_of, show, view_of
-from commands.cli.tables.judge_comparison import ComparisonTable, comparison_table
 from commands.cli.tables.reliability import (
     agreement_table,
     bias_table,
     calibration_table,
     fragility_table,
 )
-from commands.cli.tables.table import Table
-from commands.errors import ConfigurationError, counted
+from commands.cli.tables.table import Table, table_of
+from commands.errors import ConfigurationError, counted, joined_names
 from commands.importing.imported_set import SelectedSet, imported_set
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.resolve import on_dimension, unknown
 from commands.reading.results import bias_rows, fragility_rows
-from ledger.identity import Dimension
+from ledger.identity import Dimension, Json
 from ledger.store import Ledger
 from projections.battles.ballots import current_votes
 from projections.ratings.gate import MARGIN
@@ -48,11 +47,14 @@ from projections.reliability.agreement import VotesByAnnotator, judge_tests
 from projections.reliability.agreement import agreement as agreement_of
 from projections.reliability.calibration import against_gold, against_verdicts
 from projections.reliability.jurors import jury_agreement, jury_tests, votes_by_annotator
+from projections.results.columns import RowType
+from projections.results.judges import ChangedBattleRow, JudgeFlipRow, JudgeShiftRow
 from projections.tournament.rewording import judge_versions
 from projections.tournament.settlement import Settlement, by_dimension, settle
 from projections.verdicts.policies import CONCATENATE, MAJORITY, RECORDED
 
 _Votes: TypeAlias = Mapping[Dimension, VotesByAnnotator]
+ComparisonTable: TypeAlias = Literal["shifts", "pairs", "battles"]
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -260,3 +262,123 @@ def _calibration(source: JudgedTournament, against: Literal["gold", "judged"]) -
             ["--judge, --dimension, --policy and --parser need --against judged"]
         )
     return calibration_table(against_gold(source.state))
+
+
+People: TypeAlias = Mapping[str, AgreementWithPeople | None]
+"""By dimension."""
+
+_SHIFT: Final = (
+    "Shift: of the Bradley-Terry rating, on the battles that both judges judged. Interval: 95 %,"
+    " each prompt left out of both fits at once. Comparable: each interval lies within the margin."
+)
+_DIFFER: Final = "Differ: the two outcomes are not the same; opposite: they name opposite winners."
+
+
+def comparison_table(
+    judges: tuple[str, str],
+    comparisons: Sequence[JudgeComparison],
+    people: People,
+    *,
+    kind: ComparisonTable,
+    notes: Iterable[str] = (),
+) -> Table:
+    """Return the shift of each entrant, or the flips of each pair, or what flipped.
+
+    Args:
+        judges: The names of A and B.
+        comparisons: By dimension.
+        people: How far each judge agrees with them.
+        kind: What to show.
+        notes: Further notes.
+    """
+    rows: Mapping[str, Sequence[NamedTuple]] = {
+        "shifts": [row for each in comparisons for row in each.shifts],
+        "pairs": [row for each in comparisons for row in each.flips],
+        "battles": [row for each in comparisons for row in each.changed],
+    }
+    kinds: Mapping[str, tuple[RowType, str]] = {
+        "shifts": (JudgeShiftRow, _SHIFT),
+        "pairs": (JudgeFlipRow, _DIFFER),
+        "battles": (ChangedBattleRow, "Read one with `tourney battle ID`."),
+    }
+    (row_kind, meaning), (a, b) = kinds[kind], judges
+    return table_of(
+        row_kind,
+        rows[kind],
+        f"tourney/compare-judges-{kind}@1",
+        "Two judges on the same battles",
+        notes=(
+            f"A: {a}. B: {b}.",
+            meaning,
+            *_without_shift(comparisons, kind),
+            *notes,
+            *(said for each in comparisons for said in _said(each, people)),
+        ),
+        facts={
+            "judge_a": a,
+            "judge_b": b,
+            "comparisons": [_data(each, people[each.dimension]) for each in comparisons],
+        },
+    )
+
+
+def _without_shift(comparisons: Iterable[JudgeComparison], kind: ComparisonTable) -> Iterator[str]:
+    for each in comparisons:
+        for row in each.shifts if kind == "shifts" else ():
+            if row.reason is not None:
+                yield f"{each.dimension}: {row.entrant}: {row.reason}."
+
+
+def _said(comparison: JudgeComparison, people: People) -> Iterator[str]:
+    """Yield how often both differ, whom people agree with, and the verdict."""
+    n_changed = len(comparison.changed)
+    n_opposite = sum(row.n_opposite for row in comparison.flips)
+    n_read = sum(row.n for row in comparison.flips)
+    read = counted(n_read, "battle")
+    if n_read < comparison.n_battles:  # identical responses tie for every judge
+        read += " of different responses"
+    yield (
+        f"{comparison.dimension}: they differ on {n_changed:,} of {read},"
+        f" {n_opposite:,} with opposite winners (--pairs, --battles)."
+    )
+    if (agreed := people[comparison.dimension]) is not None:
+        bounds = ""
+        if agreed.low is not None and agreed.high is not None:
+            bounds = f" [{agreed.low:+.1%}, {agreed.high:+.1%}]"
+        yield (
+            f"{comparison.dimension}: of {counted(agreed.n_votes, 'vote')}, A agrees with"
+            f" {agreed.by_a:.1%} and B with {agreed.by_b:.1%}: {agreed.gain:+.1%}{bounds}."
+        )
+    yield f"{comparison.dimension}: {_verdict(comparison)}"
+
+
+def _verdict(comparison: JudgeComparison) -> str:
+    margin = f"{comparison.margin:g} points"
+    if comparison.verdict == "comparable":
+        return f"comparable: no rating moves by more than {margin}."
+    if comparison.verdict == "not comparable":
+        moved = [
+            row.entrant
+            for row in comparison.shifts
+            if row.shift is not None and abs(row.shift) > comparison.margin
+        ]
+        have = "has a rating that moves" if len(moved) == 1 else "have ratings that move"
+        return f"not comparable: {joined_names(moved)} {have} by more than {margin}."
+    n = f"{counted(comparison.n_battles, 'battle')} on {counted(comparison.n_prompts, 'prompt')}"
+    needed = comparison.n_prompts_needed
+    more = f"; about {needed:,} prompts would do, if shifts stay as they are" if needed else ""
+    return f"not enough battles to say whether ratings are comparable within {margin}: {n}{more}."
+
+
+def _data(comparison: JudgeComparison, agreed: AgreementWithPeople | None) -> Json:
+    return {
+        "dimension": comparison.dimension,
+        "verdict": comparison.verdict,
+        "margin": comparison.margin,
+        "n_battles": comparison.n_battles,
+        "n_prompts": comparison.n_prompts,
+        "n_prompts_needed": comparison.n_prompts_needed,
+        "n_changed": len(comparison.changed),
+        "n_opposite": sum(row.n_opposite for row in comparison.flips),
+        "people": None if agreed is None else {**agreed._asdict(), "gain": agreed.gain},
+    }

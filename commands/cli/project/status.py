@@ -1,8 +1,9 @@
 """`tourney status`: what is on record, and of one tournament what remains to be done."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from importlib import import_module
-from typing import Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -13,15 +14,23 @@ from commands.cli.shared.selection import (
     Selection,
     selecting,
 )
-from commands.cli.tables.status import status_table
-from commands.cli.tables.table import Table
-from ledger.counts import counts_of
-from ledger.events.imports import set_of
+from commands.cli.tables.table import Table, table_of
+from commands.errors import counted
+from ledger.counts import StreamCounts, counts_of
+from ledger.events.imports import ImportedRating, RatingsImported, set_of
+from ledger.identity import Json, StreamId
 from ledger.recorded import Recorded
+from ledger.storage.files import wal_of
 from ledger.store import Ledger, utc_now
-from projections.battles.imported_sets import IMPORTED_EVENTS, IMPORTED_RATINGS, imported_sets
+from projections.battles.imported_sets import (
+    IMPORTED_EVENTS,
+    IMPORTED_RATINGS,
+    ImportedSet,
+    imported_sets,
+)
 from projections.fold import fold
-from projections.tournament.batches import BATCH_EVENTS, open_batches
+from projections.results.columns import Column, Kept, Shown
+from projections.tournament.batches import BATCH_EVENTS, Batch, open_batches
 
 _OF_ONE: Final = tuple(name for name in BY_RULE if name not in OF_LEDGER)
 """The options that select one tournament, and what of it counts."""
@@ -61,3 +70,142 @@ def _on_record(ledger: Ledger) -> Table:
         imported = [*ledger.read(until=until, types=IMPORTED_EVENTS)]
     sets, ratings = imported_sets(imported), fold(IMPORTED_RATINGS, imported)
     return status_table(ledger, counts, open_batches(batches), sets, utc_now(), ratings)
+
+
+_SOON: Final = timedelta(days=7)
+_CURRENT: Final = (
+    "counts include results of earlier instructions, rubrics and judges; `tourney status"
+    " --tournament NAME` counts what is current"
+)
+
+
+class StatusRow(NamedTuple):
+    """How much of what a tournament has on record, named as in its counts."""
+
+    tournament: Kept[str]
+    responses: Shown[int]
+    responses_failed: Annotated[int, Column("Failed", is_counted=True, importance=1)]
+    tokens: Annotated[int, Column(importance=0)]
+    verdicts: Shown[int]
+    without_verdict: Annotated[int, Column(is_counted=True)]
+    decided: Shown[int]
+    tied: Shown[int]
+    inconsistent: Annotated[int, Column(is_counted=True)]
+    samples: Annotated[int, Column(is_counted=True, importance=1)]
+    unscorable: Annotated[int, Column(is_counted=True, importance=0)]
+
+
+def status_table(
+    ledger: Ledger,
+    counts: Mapping[StreamId, StreamCounts],
+    in_flight: Sequence[Batch],
+    imported: Mapping[str, ImportedSet],
+    now: datetime,
+    ratings: Mapping[str, RatingsImported],
+) -> Table:
+    """Show how much of what each tournament has on record, and what is in flight.
+
+    Args:
+        ledger: What is shown.
+        counts: What is on record, by tournament.
+        in_flight: The batches that may still be answered.
+        imported: Sets of battles of others, by name.
+        now: From which results that are about to be lost are told.
+        ratings: The newest imported ratings of each set.
+    """
+    head = ledger.head
+    log = wal_of(ledger.path)
+    n_bytes = sum(each.stat().st_size for each in (ledger.path, log) if each.exists())
+    return table_of(
+        StatusRow,
+        (
+            StatusRow(stream, **{name: getattr(each, name) for name in StatusRow._fields[1:]})
+            for stream, each in counts.items()
+        ),
+        "tourney/status@1",
+        "On record, all judges and settings together",
+        notes=(
+            (
+                f"{ledger.path}: {counted(head.position, 'event')}, {n_bytes / 1e6:.1f} MB,"
+                f" checkpoint {head}"
+            ),
+            *([_CURRENT] if any(each.reconciled for each in counts.values()) else []),
+            *(_in_flight(batch, now) for batch in in_flight),
+            *(_imported(name, each) for name, each in imported.items()),
+            *(_rated(name, each) for name, each in sorted(ratings.items())),
+        ),
+        facts={
+            "ledger": str(ledger.path),
+            "checkpoint": str(head),
+            "n_bytes": n_bytes,
+            "in_flight": [_fields(batch) for batch in in_flight],
+            "imported": [_of_set(name, each) for name, each in imported.items()],
+            "imported_ratings": [
+                {"set": name, **rating.fields}
+                for name, each in sorted(ratings.items())
+                for rating in _best_first(each)
+            ],
+        },
+    )
+
+
+def _in_flight(batch: Batch, now: datetime) -> str:
+    queries = counted(len(batch.planned.queries), "query", "queries")
+    of = f"{batch.stream}: {queries} to {batch.planned.judge.label}"
+    until = batch.results_kept_until
+    if batch.submitted is None or until is None:
+        return f"{of} were planned as a batch; it may exist: `tourney batch wait` looks for it"
+    day = until.date().isoformat()
+    urgent = "SOON LOST: " if until - now < _SOON else ""
+    return (
+        f"{of} are in flight in {batch.submitted.provider_batch_id};"
+        f" `tourney batch wait` receives them. {urgent}the provider keeps the results until {day}"
+    )
+
+
+def _fields(batch: Batch) -> dict[str, Json]:
+    until = batch.results_kept_until
+    return {
+        "tournament": batch.stream,
+        "batch": batch.submitted.provider_batch_id if batch.submitted else None,
+        "judge": batch.planned.judge.label,
+        "n_queries": len(batch.planned.queries),
+        "results_kept_until": None if until is None else until.isoformat(),
+    }
+
+
+def _imported(name: str, each: ImportedSet) -> str:
+    n_battles, n_entrants = each.winners.total(), each.n_entrants
+    held = [
+        *([f"{counted(n_battles, 'battle')} of {n_entrants} entrants"] if n_battles else []),
+        *([f"{each.n_ratings} imported ratings"] if each.n_ratings else []),
+    ]
+    return f"imported as {name}: {' and '.join(held)}"
+
+
+def _rated(name: str, imported: RatingsImported) -> str:
+    """List a set's ratings, each on the scale of its file."""
+    ratings = ", ".join(
+        f"{each.entrant} {each.rating:.1f}"
+        + (f" on {each.dimension}" if each.dimension else "")
+        + ("" if each.ci_low is None else f" ({each.ci_low:.1f} to {each.ci_high:.1f})")
+        for each in _best_first(imported)
+    )
+    return f"rated in {name}: {ratings}"
+
+
+def _best_first(imported: RatingsImported) -> list[ImportedRating]:
+    return sorted(imported.ratings, key=lambda it: (it.dimension or "", -it.rating))
+
+
+def _of_set(name: str, each: ImportedSet) -> dict[str, Json]:
+    n_won_by = each.winners
+    return {
+        "name": name,
+        "battles": n_won_by.total(),
+        "decided": n_won_by["model_a"] + n_won_by["model_b"],
+        "tied": n_won_by["tie"] + n_won_by["tie (bothbad)"],
+        "no_verdict": n_won_by["no verdict"],
+        "entrants": each.n_entrants,
+        "ratings": each.n_ratings,
+    }

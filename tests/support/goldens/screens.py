@@ -17,8 +17,8 @@ from rich.console import Console
 
 from commands.auditing.replay import Difference, Replayed
 from commands.auditing.verify import Verification
+from commands.cli.project.elo import elo_table
 from commands.cli.tables.bradley_terry import RatedBoards
-from commands.cli.tables.elo import elo_table
 from commands.cli.tables.history import (
     conflicts_table,
     differences_table,

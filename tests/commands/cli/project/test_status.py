@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.tables.status import status_table
+from commands.cli.project.status import status_table
 from ledger.counts import counts_of
 from ledger.events.registry import Event
 from ledger.storage.files import wal_of

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from commands.cli.tables.battle import (
+from commands.cli.project.battle import (
     battle_screen,
     battle_table,
 )
