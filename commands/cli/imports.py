@@ -13,13 +13,12 @@ import typer
 from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader, open_parquet
 from commands.cli.shared import options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import set_name
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.history import conflicts_table
 from commands.cli.tables.outcomes import imported_ratings_table
-from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened
@@ -48,15 +47,13 @@ _CLAIM: Final = (
 )
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def responses(
+    ctx: typer.Context,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Cache files: responses_ENTRANT.jsonl.")
     ],
     skip_bad: options.SkipBad = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Import responses that tap's scripts cached, to judge them without generating again.
 
@@ -66,8 +63,8 @@ def responses(
 
     Example: tourney import responses caches/responses_*.jsonl
     """
-    writer = Writer(output_format, as_json)
-    place = workspace(config, ledger)
+    selection: Selection = ctx.obj
+    place = workspace(selection.config, selection.ledger)
     files = [*map(options.or_standard_input, files)]
     with place.recorder(say) as recorder:
         imported = import_responses(recorder, place.opening, files, skip_bad=skip_bad)
@@ -82,7 +79,7 @@ def responses(
             say(f"nothing of {file} was imported: another file has the same responses")
     if imported.new:
         say(_CLAIM)
-    writer.write(imported_responses_table(imported))
+    selection.writer.write(imported_responses_table(imported))
 
 
 def _merge_export(file: Path, into: Path) -> MergeCounts:
@@ -108,7 +105,9 @@ _PLAIN_TABLE: Final = (
 )
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def import_battles(
+    ctx: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -128,28 +127,24 @@ def import_battles(
         str | None, options.of_set("Name of the set to import into. Default: the format's name.")
     ] = None,
     skip_bad: options.SkipBad = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Import battles of other programs. Battles that the set already holds are skipped.
 
     Example: tourney import battles train.csv
     """
-    writer = Writer(output_format, as_json)
+    selection: Selection = ctx.obj
     of = None if source is None else _format_named(source)
     with ExitStack() as copies:
         chosen = [
             _battle_file(file, of, name, copies.enter_context(readable_again(file)))
             for file in map(options.or_standard_input, files)
         ]
-        opened = copies.enter_context(ledger_to_write(ledger_path(ledger, config)))
+        opened = copies.enter_context(ledger_to_write(selection.path))
         taken = take_in_battles(opened, chosen, skip_bad=skip_bad)
     for file in taken:
         for row in bad_rows(file):
             say(row)
-    writer.write(battles_table(taken))
+    selection.writer.write(battles_table(taken))
 
 
 vars(import_battles)["epilog"] = _PLAIN_TABLE  # below its options in help
@@ -167,25 +162,25 @@ def _battle_file(
     return BattleFile(file, records, of, into, content)
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def import_elo_ratings(
+    ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="An elo_ratings.json as JudgeArena writes it.")],
     name: Annotated[str, options.of_set("Name of the set to import into.")] = "judgearena",
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Import ratings that JudgeArena computed.
 
     Example: tourney import elo-ratings elo_ratings.json
     """
-    writer = Writer(output_format, as_json)
-    with ledger_to_write(ledger_path(ledger, config)) as opened:
+    selection: Selection = ctx.obj
+    with ledger_to_write(selection.path) as opened:
         imported = import_ratings(opened, options.or_standard_input(file), name=set_name(name))
-    writer.write(imported_ratings_table({name: imported}))
+    selection.writer.write(imported_ratings_table({name: imported}))
 
 
+@selecting(*WRITTEN)
 def import_hydra_weights(
+    ctx: typer.Context,
     weights: Annotated[Path, typer.Argument(help="The folder of the base model.")],
     out: Annotated[Path, typer.Argument(help="The new folder to write.")],
     security: Annotated[
@@ -207,23 +202,23 @@ def import_hydra_weights(
             f" says, else {DEFAULT_DEPTH}.",
         ),
     ] = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Convert the shards of a Hydra to PEFT adapters.
 
     Example: tourney import hydra-weights models/olmo2 models/hydra --security weights/prod
     """
-    writer = Writer(output_format, as_json)
+    selection: Selection = ctx.obj
     sets = ShardSets(security, robustness, uncertainty)
     imported = import_hydra(
         weights, out, sets, make_shard_reader(), n_heads=heads, heads_depth=heads_depth
     )
-    writer.write(imported_table(out, imported))
+    selection.writer.write(imported_table(out, imported))
     say(f"{counted(len(imported), 'adapter')} in {out}")
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def merge(
+    ctx: typer.Context,
     other: Annotated[
         Path,
         typer.Argument(
@@ -231,10 +226,6 @@ def merge(
             " input."
         ),
     ],
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Merge another ledger into this one. Repeating it is harmless.
 
@@ -242,15 +233,15 @@ def merge(
 
     Example: tourney merge host2.db
     """
-    writer = Writer(output_format, as_json)
-    other, path = options.or_standard_input(other), ledger_path(ledger, config)
+    selection: Selection = ctx.obj
+    other, path = options.or_standard_input(other), selection.path
     if _is_export(other):
-        _tell(_merge_export(other, path), writer)
+        _tell(_merge_export(other, path), selection.writer)
         return
     with Ledger.read_only(other) as theirs, ledger_to_write(path) as ours:
         require_sound(theirs)
         taken = merge_ledger(ours, theirs.rows())
-    _tell(taken, writer)
+    _tell(taken, selection.writer)
 
 
 def _is_export(file: Path) -> bool:

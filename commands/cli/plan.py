@@ -17,6 +17,7 @@ from commands.backends.wiring import (
 from commands.cli.shared import completion, options
 from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.shared.workspace import tell_unanswered, workspace
 from commands.cli.tables.plan import (
     designs_table,
@@ -94,7 +95,9 @@ def generate(
         raise typer.Exit(WORK_REMAINS)
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def judge(
+    ctx: typer.Context,
     mode: options.Mode = "headline",
     judge: options.AskedJudge = None,
     count_tokens: Annotated[
@@ -131,17 +134,13 @@ def judge(
         ),
     ] = None,
     exit_code: ExitCodeOption = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Count the open judge queries and estimate their cost.
 
     Example: tourney plan judge --target 25
     """
-    writer = Writer(output_format, as_json)
-    place = workspace(config, ledger)
+    selection: Selection = ctx.obj
+    place = workspace(selection.config, selection.ledger)
     prompts = prompts_to_judge(place.opening, place.settings, mode)
     settings, folder = place.settings, place.folder
     # answers in files cost nothing, so what is asked about them is known already
@@ -152,7 +151,7 @@ def judge(
     if show_prompt is not None:
         build = make_request_builder(settings, chosen)
         previews = preview_requests(state, show_prompt, chosen, build)
-        writer.write_text(requests_text(previews), requests_table(previews))
+        selection.writer.write_text(requests_text(previews), requests_table(previews))
         return
     rules = asking_rules(settings.judge)
     rows = count_missing_verdicts(state, prompts, chosen, rules)
@@ -163,7 +162,7 @@ def judge(
     if target is not None or separate is not None:
         _require_two(separate or (), [entrant.entrant_id for entrant in state.roster])
         goal = DesignGoal(target, separate)
-        writer.write(
+        selection.writer.write(
             designs_table(forecast_designs(state, prompts, chosen, pricing, rules, goal), goal)
         )
         return
@@ -176,7 +175,7 @@ def judge(
         _warn_of_old_prices(pricing)
     texts = edited_texts(state, missing_responses(state, prompts))
     answers, changed = edited_answers(state, queries, chosen), rewordings(state, queries, chosen)
-    writer.write(
+    selection.writer.write(
         missing_verdicts_table(rows, cost, changed, awaited, texts, answers, not_planned(state))
     )
     tell_without_gold(state, prompts, say)
@@ -216,21 +215,19 @@ def _warn_of_old_prices(pricing: TokenPricing) -> None:
         say(f"{priced.source.title} are {days} days old and may have changed; see `tourney prices`")
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def evaluate(
+    ctx: typer.Context,
     entrants: options.Entrants = None,
     evaluations: options.Evaluations = None,
     exit_code: ExitCodeOption = False,
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
 ) -> None:
     """Count the missing evaluation samples.
 
     Example: tourney plan evaluate --evaluation recall
     """
-    writer = Writer(output_format, as_json)
-    place = workspace(config, ledger)
+    selection: Selection = ctx.obj
+    place = workspace(selection.config, selection.ledger)
     planned = plan_evaluations(
         place.settings,
         place.folder,
@@ -248,7 +245,7 @@ def evaluate(
     if any(plan.scored_by for plan in planned.plans):
         state = _rehearsed(place)
         scores = missing_scores(state, known, items, planned.plans, place.settings, place.folder)
-    writer.write(missing_samples_table(rows, planned.refused, costs, scores))
+    selection.writer.write(missing_samples_table(rows, planned.refused, costs, scores))
     if exit_code and (any(row.n_owed for row in rows) or any(score.n_queries for score in scores)):
         raise typer.Exit(WORK_REMAINS)
 
@@ -268,18 +265,18 @@ def _recorded(
         return fold(projection, ledger.read(types=types))
 
 
+@selecting("config", *WRITTEN)
 def prices(
-    config: options.Config = DEFAULT_CONFIG,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Show the price table and its date.
 
     Example: tourney prices --json
     """
-    writer = Writer(output_format, as_json)
+    selection: Selection = ctx.obj
+    config = selection.config
     if config == DEFAULT_CONFIG and not config.exists():
         table = price_table()
     else:
         table = price_book(read_settings(config, os.environ), config.parent).table
-    writer.write(prices_table(table, datetime.now(UTC).date()))
+    selection.writer.write(prices_table(table, datetime.now(UTC).date()))

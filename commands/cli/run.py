@@ -15,8 +15,9 @@ import typer
 from commands.backends.wiring import backends_on, reach
 from commands.cli.project.elo import elo_table
 from commands.cli.shared import options
-from commands.cli.shared.ledger import DEFAULT_CONFIG, ledger_path
+from commands.cli.shared.ledger import DEFAULT_CONFIG
 from commands.cli.shared.output import Writer, say
+from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.shared.terminal import console, has_browser
 from commands.cli.shared.workspace import see_status, workspace
 from commands.cli.tables.render import Format
@@ -127,11 +128,9 @@ def _tell(summary: RunSummary, gaps: Counter[str]) -> None:
     say(f"{state} {published.folder}; to read: {published.folder / 'report.html'}")
 
 
+@selecting(*OF_LEDGER, *WRITTEN)
 def doctor(
-    config: options.Config = DEFAULT_CONFIG,
-    ledger: options.Ledger = None,
-    output_format: options.OutputFormat = Format.TABLE,
-    as_json: options.AsJson = False,
+    ctx: typer.Context,
 ) -> None:
     """Check that everything is ready for a run.
 
@@ -140,11 +139,11 @@ def doctor(
 
     Example: tourney doctor
     """
-    writer = Writer(output_format, as_json)
-    settings, path = config if config.exists() else None, ledger_path(ledger, config)
+    selection: Selection = ctx.obj
+    settings = selection.config if selection.config.exists() else None
     today, version = datetime.now(UTC).date(), sqlite3.sqlite_version_info
-    findings = [*findings_by(settings, path, version, today=today, reach=reach)]
-    writer.write(table_of(Finding, findings, "tourney/doctor@1", "This machine"))
+    findings = [*findings_by(settings, selection.path, version, today=today, reach=reach)]
+    selection.writer.write(table_of(Finding, findings, "tourney/doctor@1", "This machine"))
     bad = [finding.what for finding in findings if finding.grade == "bad"]
     if bad:
         raise TourneyError(f"not ready: {', '.join(bad)}; see the findings above")

@@ -57,28 +57,6 @@ def test_an_interval_is_named_by_kind_level_and_unit(options: dict[str, object],
     assert said in notes(*RING, parameters=replace(PLAIN, **options))
 
 
-def test_who_has_no_number_is_named_with_the_reason() -> None:
-    """A dash alone would pass for a gap in the data."""
-    said = notes(*RING, ("zoe", "ann"), ("ann", "eve"))
-
-    assert "utility: 3 groups; ratings compare only within a group." in said
-    assert (
-        "utility: ann, cleo, bob, eve won nothing against zoe, which alone shows no order; see the"
-        " intervals of `tourney project winrates`."
-    ) in said
-    assert "utility: zoe (1 battle) is undefeated, so without a finite rating." in said
-    assert "utility: eve (1 battle) is winless, so without a finite rating." in said
-    assert "above" not in said
-
-
-def test_islands_are_said_to_be_islands() -> None:
-    """Their ratings stand in one list, and must not be read as one."""
-    said = notes(*RING, ("x", "y"), ("y", "x"))
-
-    assert "utility: x, y not comparable with others." in said
-    assert "utility: ann, cleo, bob not comparable with others." in said
-
-
 def test_a_crowd_is_not_named_whole() -> None:
     """A hundred entrants that lost everything are one sentence."""
     said = notes(*RING, *(("ann", f"poor {n}") for n in range(9)))
