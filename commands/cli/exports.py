@@ -1,7 +1,7 @@
 """`tourney export` and `report`: write events, battles, ratings, results or a page to a file."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ from commands.cli.project.bradley_terry import parameters_of
 from commands.cli.project.metrics import NOTHING_EVALUATED, EvaluationReading, read_evaluations
 from commands.cli.shared import options
 from commands.cli.shared.ledger import head_at, stream_of
-from commands.cli.shared.output import say
+from commands.cli.shared.output import say, write_lines
 from commands.cli.shared.reading import read_outcomes
 from commands.cli.shared.selection import (
     BATTLES,
@@ -24,7 +24,6 @@ from commands.cli.shared.selection import (
     Selection,
     selecting,
 )
-from commands.cli.shared.table_files import require_suffix, write, write_records
 from commands.cli.tables.bradley_terry import order_notes
 from commands.errors import ConfigurationError
 from commands.importing.formats import plain
@@ -39,13 +38,16 @@ from commands.report.summary import summary_of
 from ledger.events.ratings import BradleyTerryParameters
 from ledger.exchange import export_lines
 from ledger.identity import Fields
+from ledger.storage.files import write_whole
 from ledger.store import Ledger
+from projections.artifacts.escaping import guarded
 from projections.artifacts.evaluations import results_file, results_of
 from projections.artifacts.judgearena import of_imported, of_settlements, rating_records
 from projections.evaluations.state import EvaluationRun
 from projections.ratings.bradley_terry.anchors import rate_with_anchors
 from projections.ratings.bradley_terry.leaderboard import Leaderboard, board_of
 from projections.ratings.tournament import by_dimension
+from projections.results.columns import csv_of
 
 _Rows: TypeAlias = Sequence[Fields]
 _RATING_COLUMNS: Final[Mapping[str, type]] = {
@@ -310,3 +312,79 @@ def _say_order(boards: Iterable[Leaderboard]) -> None:
     for board in boards:
         for note in order_notes(board):
             say(note)
+
+
+Columns: TypeAlias = Mapping[str, type]
+"""The columns of a table by name, each with the type of its cells."""
+
+_SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
+
+
+def require_suffix(output: Path | None, *more: str) -> None:
+    """Refuse a file of an unknown kind before anything is read; a pipe is as standard output.
+
+    Args:
+        output: The file to write; None: standard output.
+        more: Suffixes that are known beside those of tables.
+
+    Raises:
+        ConfigurationError: The suffix is none of them.
+    """
+    known = sorted((*_SUFFIXES, *more))
+    if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
+        return
+    if output.suffix not in known:
+        kinds = f"{', '.join(known[:-1])} or {known[-1]}"
+        fault = f"--output {output}: the suffix is {output.suffix!r}, but must be {kinds}"
+        raise ConfigurationError([f"{fault}; the suffix chooses the format"])
+
+
+def write_records(
+    records: Iterable[Fields],
+    output: Path | None,
+    *,
+    columns: Columns,
+    row_of: Callable[[Fields], Fields] = dict,
+) -> None:
+    """Write records as lines of JSON, or as a table to a file that is named .csv or .parquet.
+
+    Args:
+        records: What is written; a field may be missing.
+        output: The file, which is written completely or not at all; None: standard output.
+        columns: Of the table.
+        row_of: Turns a record into a row of the table.
+
+    Raises:
+        MissingExtra: Parquet is asked for, and pyarrow is not installed.
+        CannotWrite: The file cannot be written.
+    """
+    match output and output.suffix:
+        case ".csv":
+            # As RFC 4180 has it: a line ends in CR LF, so that either is quoted in a cell.
+            rows = (_csv_cells(columns, row_of(record)) for record in records)
+            write([csv_of(columns, rows, "\r\n").encode()], output)
+        case ".parquet":
+            # Imported here: no other file needs what wiring imports.
+            wiring = import_module("commands.backends.wiring")
+            write([wiring.parquet_content(columns, map(row_of, records))], output)
+        case _:
+            write(_json_lines(records), output)
+
+
+def write(lines: Iterable[bytes], output: Path | None) -> None:
+    """Write lines to a file, completely or not at all, or to standard output."""
+    if output is None:
+        write_lines(lines)
+    else:
+        write_whole(output, lines)
+
+
+def _json_lines(records: Iterable[Fields]) -> Iterator[bytes]:
+    """Yield lines of JSON, escaped to ASCII, which is safe on a terminal."""
+    for record in records:
+        yield f"{json.dumps(record, allow_nan=False)}\n".encode()
+
+
+def _csv_cells(columns: Columns, row: Fields) -> list[object]:
+    cells = (row.get(name) for name in columns)
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in cells]

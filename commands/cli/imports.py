@@ -12,13 +12,13 @@ import typer
 
 from commands.auditing.soundness import require_sound
 from commands.backends.wiring import make_shard_reader, open_parquet
+from commands.cli.project.outcomes import imported_ratings_table
 from commands.cli.shared import options
 from commands.cli.shared.output import Writer, say
 from commands.cli.shared.reading import set_name
 from commands.cli.shared.selection import OF_LEDGER, WRITTEN, Selection, selecting
 from commands.cli.shared.workspace import ledger_to_write, workspace
 from commands.cli.tables.history import conflicts_table
-from commands.cli.tables.outcomes import imported_ratings_table
 from commands.cli.tables.table import Table, table_of
 from commands.entrants.hydra_import import DEFAULT_DEPTH, ImportedAdapter, ShardSets, import_hydra
 from commands.errors import ConfigurationError, DoneWithGaps, counted, shortened

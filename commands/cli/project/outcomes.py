@@ -1,8 +1,8 @@
 """`tourney project winrates`, `matches`, `responses` and `spend`."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -10,22 +10,34 @@ from commands.cli.shared import completion, options
 from commands.cli.shared.reading import read_outcomes, read_settled, read_verdicts
 from commands.cli.shared.selection import BATTLES, JUDGED, WRITTEN, selecting
 from commands.cli.shared.views import notes_of, show, view_of
-from commands.cli.tables.outcomes import (
-    matches_table,
-    responses_table,
-    winrates_table,
-)
-from commands.cli.tables.spending import spend_table
-from commands.cli.tables.table import Table
+from commands.cli.tables.table import MoreColumn, Table, table_of
+from commands.errors import counted
+from commands.judging.unreadable import gold_notes
 from commands.reading.judged_tournament import JudgedTournament, OutcomeSource
 from commands.reading.resolve import unknown
-from commands.reading.results import bills_of
-from ledger.identity import Json
+from commands.reading.results import bills_of, outcome_rows, response_rows
+from commands.spending.offer import dollars, no_price
+from ledger.events.imports import RatingsImported
+from ledger.events.registration import JudgeSettings
+from ledger.events.responses import Diagnostics, ResponseGenerated
+from ledger.identity import Digest, Json
+from projections.intervals import NO_INTERVAL
 from projections.ratings.standings import win_rates
-from projections.tournament.compared import OutcomeKind, kind_of
-from projections.tournament.requests import endpoint_spend
+from projections.results.columns import Column
+from projections.results.money import FRACTIONS, EntrantSpendRow, SpendRow
+from projections.results.outcomes import (
+    ImportedRatingRow,
+    OutcomeRow,
+    ProgressRow,
+    ResponseRow,
+)
+from projections.results.ratings import WinRateRow
+from projections.tournament.compared import Counted, OutcomeKind, kind_of
+from projections.tournament.remaining import Progress
+from projections.tournament.requests import Bill, endpoint_spend
 from projections.tournament.settlement import Compared
-from projections.tournament.spend import spend_of
+from projections.tournament.spend import SpendKey, spend_of
+from projections.tournament.state import Tournament
 
 
 @selecting(*BATTLES, *WRITTEN)
@@ -136,3 +148,228 @@ def _spent(source: JudgedTournament) -> Table:
     is_narrowed = source.named_judge is not None or source.named_dimension is not None
     served = () if is_narrowed else endpoint_spend(spent.entrants)
     return spend_table([*bills_of(source, spent)], served)
+
+
+def spend_table(
+    bills: Sequence[tuple[SpendKey, Bill]], served: Sequence[EntrantSpendRow] = ()
+) -> Table:
+    """Return a row for each judge, dimension and day; notes tell the spend of endpoint entrants."""
+    total = sum((bill for _, bill in bills), Bill())
+    return table_of(
+        SpendRow,
+        (SpendRow(**key._asdict(), **bill.fields) for key, bill in bills),
+        "tourney/spend@1",
+        "Spent",
+        notes=(*_notes(total), *_on_served(served)) or ("nothing was spent",),
+        facts={"total": total.fields, "entrants": [*map(_entrant_fields, served)]},
+    )
+
+
+def _entrant_fields(row: EntrantSpendRow) -> dict[str, Json]:
+    fields = row._asdict()
+    return {"entrant_id": fields.pop("entrant"), **fields}
+
+
+def _notes(total: Bill) -> Iterator[str]:
+    if total.n_replies:
+        yield from _on_replies(total)
+    if total.n_maybe_billed:
+        yield _maybe_billed(total.n_maybe_billed, total.most_usd)
+
+
+def _on_replies(total: Bill) -> Iterator[str]:
+    is_known = not total.n_unpriced
+    yield f"{_replies(total.n_replies)} for {dollars(total.usd if is_known else None)}"
+    if total.n_failed:
+        failed = dollars(total.failed_usd if is_known else None)
+        yield f"{failed} of it for {_replies(total.n_failed)} without a verdict"
+    if total.n_unpriced:
+        others = total.n_replies > total.n_unpriced
+        rest = f", and the others for {dollars(total.usd)}" if others else ""
+        yield (
+            f"{_replies(total.n_unpriced)} came while the model had no price{rest}: caps do not"
+            " count them, and a price added later does not change that"
+        )
+    saved = round(total.saved_usd, FRACTIONS)
+    if saved:
+        yield f"the cache {'saved' if saved > 0 else 'cost'} {dollars(abs(saved))}"
+
+
+def _on_served(served: Sequence[EntrantSpendRow]) -> Iterator[str]:
+    """Yield the spend of each endpoint entrant."""
+    for each in served:
+        answers = f"{counted(each.n_answers, 'answer')} by {each.model}"
+        took = f"{each.n_input:,} tokens in, {each.n_output:,} out"
+        by = f" by {each.price_table}" if each.price_table else ""
+        who = f"{each.entrant} (endpoint)"
+        yield f"{who}: {answers}, {took}: {dollars(each.usd)}{by}"
+        if each.n_maybe_billed:
+            yield f"{who}: {_maybe_billed(each.n_maybe_billed, each.maybe_usd)}"
+    if unpriced := dict.fromkeys(each.model for each in served if each.usd is None):
+        yield no_price(*unpriced)
+
+
+def _maybe_billed(n_requests: int, usd: float | None) -> str:
+    requests = counted(n_requests, "request")
+    return (
+        f"{requests} without an answer, or without its tokens, may be billed:"
+        f" {'$? (the price was unknown)' if usd is None else f'{dollars(usd)} at most'}"
+    )
+
+
+def _replies(n: int) -> str:
+    return "1 reply" if n == 1 else f"{n:,} replies"
+
+
+_TITLES: Final[Mapping[Counted, str]] = {
+    "pairs": "Wins by pair of entrants, each pair of responses counted once",
+    "orders": "Wins by pair of entrants, each pair of responses counted twice, once in each order",
+    "battles": "Wins by pair of entrants, each imported battle counted once",
+}
+_TIES: Final = "A's share counts a tie as half a win"
+_PREFERENCES: Final = ", and weights and preferences as they are"
+_INTERVAL: Final = "Interval: Wilson's with Student's t, clustered by prompt."
+
+
+def winrates_table(
+    rows: Iterable[WinRateRow],
+    *,
+    counted: Counted = "pairs",
+    notes: tuple[str, ...] = (),
+    facts: Mapping[str, Json] | None = None,
+) -> Table:
+    """Return a row for each pair of entrants; a comes before b in the alphabet."""
+    rows = tuple(rows)
+    lacks_one = any(row.win_rate is not None and row.ci95_low is None for row in rows)
+    shares = f"{_TIES}{_PREFERENCES if counted == 'battles' else ''}. {_INTERVAL}"
+    return table_of(
+        WinRateRow,
+        rows,
+        "tourney/winrates@1",
+        _TITLES[counted],
+        notes=(*notes, f"{shares} {NO_INTERVAL}" if lacks_one else shares),
+        facts=facts,
+    )
+
+
+def matches_table(
+    compared: Iterable[Compared],
+    *,
+    notes: tuple[str, ...] = (),
+    facts: Mapping[str, Json] | None = None,
+) -> Table:
+    """Return a row for each pair of responses, order of one, or imported battle."""
+    rows = tuple(outcome_rows(compared))
+    return table_of(
+        OutcomeRow,
+        rows,
+        "tourney/matches@1",
+        "Matches",
+        notes=notes,
+        facts=facts,
+        hidden=() if any(row.id for row in rows) else {"id"},
+        without=() if any(row.order for row in rows) else {"order"},
+    )
+
+
+_NO_HEADS: Final[Mapping[str, Json]] = {
+    **Diagnostics(draft_head_idx=0, bypass_jury=False).fields,
+    "draft_head_idx": None,
+    "bypass_jury": None,
+}
+"""The diagnostics of a response that no Hydra wrote: the same keys, empty."""
+
+
+def responses_table(tournament: Tournament) -> Table:
+    """Return a row for each response of the tournament; missing ones are empty."""
+    rows = tuple(response_rows(tournament))
+    responses = [tournament.responses.get(Digest(row.response_key)) for row in rows]
+    diagnostics = [None if response is None else _diagnostics(response) for response in responses]
+    rated = any(row.p_correct is not None for row in rows)
+    return table_of(
+        ResponseRow,
+        rows,
+        "tourney/responses@1",
+        "Responses",
+        more=(
+            MoreColumn(Column(key="diagnostics"), diagnostics),
+            MoreColumn(Column(key="imported_from"), [row.imported_from for row in rows]),
+        ),
+        hidden={"diagnostics", "imported_from", *(() if rated else ("p_correct",))},
+        without={"imported_from"},  # it stands behind the diagnostics
+    )
+
+
+def _diagnostics(response: ResponseGenerated) -> Mapping[str, Json]:
+    decided = response.diagnostics
+    return {
+        **(decided.fields if decided else _NO_HEADS),
+        "seed": response.seed,
+        "n_resampled": _n_resampled(response),
+        "n_tokens_generated": response.n_generated_tokens,
+    }
+
+
+def _n_resampled(response: ResponseGenerated) -> int | None:
+    """Return how many drafts were rejected; None: unknown, for imported responses of a Hydra."""
+    if response.diagnostics is None:
+        return 0
+    return None if response.imported_from else len(response.diagnostics.resampled_at)
+
+
+def progress_table(
+    progress: Progress, judge: JudgeSettings, not_planned: Iterable[str] = ()
+) -> Table:
+    """Return a row for each entrant: responses done, failed and missing."""
+    return table_of(
+        ProgressRow,
+        (
+            ProgressRow(
+                row.entrant_id, generated=row.generated, failed=row.failed, owed=row.missing
+            )
+            for row in progress.responses
+        ),
+        "tourney/progress@1",
+        f"Progress, judge {judge.judge_id}",
+        notes=(
+            *(f"{name}: {each.sentence()}" for name, each in progress.accounts),
+            *not_planned,
+            *gold_notes(progress.without_gold),
+        ),
+        facts={
+            "judge": judge.judge_id,
+            "accounts": {name: each.fields() for name, each in progress.accounts},
+            "left_out": {each.dimension: each.n_prompts for each in progress.without_gold},
+        },
+    )
+
+
+def imported_ratings_table(newest: Mapping[str, RatingsImported]) -> Table:
+    """Return a row for each of the newest ratings of each set, on its own scale."""
+    none = "no imported ratings; `tourney import elo-ratings` imports some"
+    return table_of(
+        ImportedRatingRow,
+        (
+            ImportedRatingRow(
+                set=name,
+                entrant=each.entrant,
+                rating=each.rating,
+                ci_low=each.ci_low,
+                ci_high=each.ci_high,
+                n_battles=each.n_battles,
+                source=each.source,
+                dimension=each.dimension,
+            )
+            for name, event in sorted(newest.items())
+            for each in sorted(event.ratings, key=lambda it: (it.dimension or "", -it.rating))
+        ),
+        "tourney/imported-ratings@1",
+        "Imported ratings",
+        notes=() if newest else (none,),
+        facts={
+            "sets": [
+                {"set": name, "arena": event.arena, "judge_model": event.judge_model}
+                for name, event in sorted(newest.items())
+            ]
+        },
+    )

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import typer
 
+from commands.cli.project.outcomes import progress_table
 from commands.cli.shared.reading import read_verdicts
 from commands.cli.shared.views import show, view_of
-from commands.cli.tables.outcomes import progress_table
 from commands.cli.tables.table import Table
 from commands.errors import ConfigurationError
 from commands.reading.judged_tournament import JudgedTournament

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from commands.backends.wiring import open_parquet
-from commands.cli.shared.table_files import write_records
+from commands.cli.exports import write_records
 from commands.errors import ConfigurationError
 from commands.importing.battles import (
     BattleFile,

@@ -17,10 +17,10 @@ from rich.console import Console
 
 from commands.cli.project.battle import battle_screen
 from commands.cli.project.elo import elo_table
+from commands.cli.project.outcomes import winrates_table
 from commands.cli.project.status import status_table
 from commands.cli.tables.bradley_terry import RatedBoards
 from commands.cli.tables.history import log_table
-from commands.cli.tables.outcomes import winrates_table
 from commands.cli.tables.plan import missing_verdicts_table
 from commands.cli.tables.render import Format, print_lines, print_table
 from commands.cli.tables.table import Table

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from pyarrow import parquet as pq  # type: ignore[import-untyped]  # it says no types
 
-from commands.cli.shared.table_files import require_suffix, write_records
+from commands.cli.exports import require_suffix, write_records
 from commands.errors import ConfigurationError
 from commands.importing.formats.rows import Fields
 

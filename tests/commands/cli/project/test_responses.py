@@ -4,7 +4,7 @@ import json
 
 from msgspec.structs import replace
 
-from commands.cli.tables.outcomes import responses_table
+from commands.cli.project.outcomes import responses_table
 from commands.cli.tables.render import Format
 from commands.cli.tables.table import Table
 from ledger.events.responses import Diagnostics

@@ -6,8 +6,9 @@ import io
 from msgspec.structs import replace
 from rich.console import Console
 
+from commands.cli.plan import prices_table
+from commands.cli.project.outcomes import spend_table
 from commands.cli.tables.render import Format, print_table
-from commands.cli.tables.spending import prices_table, spend_table
 from commands.cli.tables.table import Table
 from commands.spending.price_table import price_table
 from ledger.events.money import Usage
