@@ -314,6 +314,7 @@ def _say_order(boards: Iterable[Leaderboard]) -> None:
             say(note)
 
 
+FileRecord: TypeAlias = Mapping[str, object]
 Columns: TypeAlias = Mapping[str, type]
 """The columns of a table by name, each with the type of its cells."""
 
@@ -340,11 +341,11 @@ def require_suffix(output: Path | None, *more: str) -> None:
 
 
 def write_records(
-    records: Iterable[Fields],
+    records: Iterable[FileRecord],
     output: Path | None,
     *,
     columns: Columns,
-    row_of: Callable[[Fields], Fields] = dict,
+    row_of: Callable[[FileRecord], FileRecord] = dict,
 ) -> None:
     """Write records as lines of JSON, or as a table to a file that is named .csv or .parquet.
 
@@ -379,12 +380,12 @@ def write(lines: Iterable[bytes], output: Path | None) -> None:
         write_whole(output, lines)
 
 
-def _json_lines(records: Iterable[Fields]) -> Iterator[bytes]:
+def _json_lines(records: Iterable[FileRecord]) -> Iterator[bytes]:
     """Yield lines of JSON, escaped to ASCII, which is safe on a terminal."""
     for record in records:
         yield f"{json.dumps(record, allow_nan=False)}\n".encode()
 
 
-def _csv_cells(columns: Columns, row: Fields) -> list[object]:
+def _csv_cells(columns: Columns, row: FileRecord) -> list[object]:
     cells = (row.get(name) for name in columns)
     return [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
