@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from commands.importing.labelled_pairs import PAIRS_FILE, SIDES
 from commands.reading.results import rows_of_metrics
 from commands.report.answers import grids_of
 from commands.report.battles import WhichBattles, battles_of
@@ -51,6 +50,8 @@ from projections.tournament.state import Tournament
 _STYLE: Final = "style.css"
 _SCRIPT: Final = "script.js"
 _WORD: Final = re.compile(r"[^_/\-]*[_/\-]+|[^_/\-]+$")  # of a name, with what ends it
+# As `commands.importing.labelled_pairs` names them, whose imports would take longer than the page.
+_SIDES_OF_LABELLED: Final = {(side, "recorded", "pairs.csv") for side in ("a", "b")}
 _SHORT: Final = 12  # characters of a digest, which `tourney log` accepts
 
 
@@ -188,7 +189,7 @@ def view_of(
 def _is_labelled(state: Tournament) -> bool:
     """Say whether the entrants are the sides of labelled pairs, as `init` lays them out."""
     read = {(entrant.entrant_id, entrant.loader, entrant.weights) for entrant in state.roster}
-    return read == {(side, "recorded", PAIRS_FILE) for side in SIDES}
+    return read == _SIDES_OF_LABELLED
 
 
 def _provenance(subject: Subject) -> Provenance:

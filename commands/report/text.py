@@ -54,7 +54,7 @@ class Piece(NamedTuple):
     is_own: bool
 
 
-class Turn(NamedTuple):
+class ShownTurn(NamedTuple):
     """A turn of a conversation or of an agent's run; any other text is one, without a role."""
 
     role: str
@@ -69,7 +69,7 @@ class Turn(NamedTuple):
 class ShownText(NamedTuple):
     """A text as it is shown: its turns, perhaps without its end."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[ShownTurn, ...]
     n_left_out: int  # characters
 
 
@@ -82,7 +82,7 @@ def texts_beside(one: str, other: str, *, most: int | None) -> tuple[ShownText, 
     """Return two texts as they are shown, the words marked that the other's turn lacks."""
     first, second = shown_text(one, most), shown_text(other, most)
     left, right = [], []
-    for a, b in zip_longest(first.turns, second.turns, fillvalue=Turn("", ())):
+    for a, b in zip_longest(first.turns, second.turns, fillvalue=ShownTurn("", ())):
         pieces, others = word_difference(a.text, b.text)
         left.append(a._replace(pieces=pieces))
         right.append(b._replace(pieces=others))
@@ -104,13 +104,13 @@ def _turns(text: str) -> Messages:
 
 def _in_turns(turns: Iterable[tuple[str, str]], most: int | None) -> ShownText:
     """Return turns up to so many characters."""
-    shown, n_left_out, room = list[Turn](), 0, inf if most is None else most
+    shown, n_left_out, room = list[ShownTurn](), 0, inf if most is None else most
     for role, said in turns:
         text = said if len(said) <= room else said[: int(room)]
         room -= len(text)
         n_left_out += len(said) - len(text)
         if text or not said:
-            shown.append(Turn(role, (Piece(text, is_own=False),) if text else ()))
+            shown.append(ShownTurn(role, (Piece(text, is_own=False),) if text else ()))
     return ShownText(tuple(shown), n_left_out)
 
 

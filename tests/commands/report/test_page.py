@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.importing.labelled_pairs import PAIRS_FILE, SIDES
 from commands.report.battles import WhichBattles
 from commands.report.page import page_of
 from commands.report.subject import Subject
@@ -289,7 +290,7 @@ def test_the_evidence_is_about_the_one_that_is_tied() -> None:
 
 def test_sides_of_labelled_pairs_are_not_ranked() -> None:
     """Who is called a won nothing: the set measures the judge."""
-    sides = [entrant(side, loader="recorded", weights="pairs.csv") for side in ("a", "b")]
+    sides = [entrant(side, loader="recorded", weights=PAIRS_FILE) for side in SIDES]
 
     found = page(*history(opened(entrants=sides), "a"))
 
