@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 from commands.settings.inputs import read_instructions
-from tests.providers.anthropic.messages import Asked, Reply
-from tests.providers.anthropic.prompt import digest_of
+from tests.providers.anthropic.messages import Reply
+from tests.providers.anthropic.prompt import Params, digest_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.providers.openai import FakeOpenAI, Json, Said
 from tests.support.builders.commands import write_bank
@@ -116,8 +116,8 @@ def trivia(tmp_path: Path) -> Iterator[Trivia]:
     (tmp_path / "truth.md").write_text(RUBRIC, encoding="utf-8")
     asked: list[str] = []
 
-    def answering(about: Asked) -> Reply:
-        asked.append(f"{about.system}\n{about.user}")
+    def answering(about: Params) -> Reply:
+        asked.append(f"{about.system_text}\n{about.user}")
         return Reply("Both were read.\n\nVERDICT: A")
 
     with FakeOpenAI(_say) as server, FakeAnthropic(answering=answering) as anthropic:

@@ -83,9 +83,9 @@ def folder(tmp_path: Path, server: FakeOpenAI) -> Path:
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeProcess]:
     """Give a provider whose batches end at the second look."""
-    with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "2") as fake:
+    with FakeProcess("--ends-after-retrievals", "2") as fake:
         yield fake
 
 

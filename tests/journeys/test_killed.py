@@ -86,9 +86,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeProcess]:
     """Give a provider whose batches end at the second look."""
-    with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "2") as fake:
+    with FakeProcess("--ends-after-retrievals", "2") as fake:
         yield fake
 
 
@@ -148,9 +148,9 @@ def test_killed_after_the_provider_accepted_and_before_it_answered(
     require_done(folder, fake)
 
 
-def test_killed_while_polling(folder: Path, tmp_path: Path) -> None:
+def test_killed_while_polling(folder: Path) -> None:
     """The batches are known, and are waited for by whoever comes next."""
-    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+    with FakeProcess("--ends-after-retrievals", "-1") as fake:
         process = paid.command(folder, *JUDGE, url=fake.url)
         process.until(lambda: "batches.retrieve" in endpoints(fake))
         process.kill()

@@ -87,9 +87,9 @@ size = 1
 
 
 @pytest.fixture
-def waiting_fake(tmp_path: Path) -> Iterator[FakeProcess]:
+def waiting_fake() -> Iterator[FakeProcess]:
     """Give a provider whose batches end when they are told to."""
-    with FakeProcess(tmp_path / "provider", "--ends-after-retrievals", "-1") as fake:
+    with FakeProcess("--ends-after-retrievals", "-1") as fake:
         yield fake
 
 
@@ -286,9 +286,9 @@ _PILOT: Final = {"factuality": 192, "calibration": 300, "clinical_utility": 300}
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeProcess]:
     """Give a provider whose batches end at the first look."""
-    with FakeProcess(tmp_path / "provider") as fake:
+    with FakeProcess() as fake:
         yield fake
 
 
@@ -533,9 +533,9 @@ def test_hostile_responses_are_judged_stored_and_shown(tmp_path: Path, fake: Fak
     assert tourney(folder, "verify", url=fake.url).code == 0
 
 
-def test_batches_are_listed_waited_for_and_cancelled(folder: Path, tmp_path: Path) -> None:
+def test_batches_are_listed_waited_for_and_cancelled(folder: Path) -> None:
     """Money in flight can be seen, left alone, and stopped."""
-    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+    with FakeProcess("--ends-after-retrievals", "-1") as fake:
         sent = tourney(folder, "apply", "judge", "--yes", "--no-wait", url=fake.url)
         listed = json.loads(tourney(folder, "batch", "list", "--json", url=fake.url).out)
         (row,) = listed["rows"]
@@ -552,10 +552,10 @@ def test_batches_are_listed_waited_for_and_cancelled(folder: Path, tmp_path: Pat
     assert owed(folder, fake)["factuality"] == N_QUERIES // 3
 
 
-def test_a_run_need_not_wait_for_its_batches(folder: Path, tmp_path: Path) -> None:
+def test_a_run_need_not_wait_for_its_batches(folder: Path) -> None:
     """Each time it receives what has ended and sends what is open; the last time it publishes."""
     run = ("run", "--yes", "--no-wait")
-    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+    with FakeProcess("--ends-after-retrievals", "-1") as fake:
         sent = tourney(folder, *run, url=fake.url)
         waiting = tourney(folder, *run, url=fake.url)
         fake.end_batches()
@@ -567,10 +567,10 @@ def test_a_run_need_not_wait_for_its_batches(folder: Path, tmp_path: Path) -> No
     assert len([*(folder / "runs").iterdir()]) == 1
 
 
-def test_without_waiting_what_failed_in_a_batch_is_sent_again(folder: Path, tmp_path: Path) -> None:
+def test_without_waiting_what_failed_in_a_batch_is_sent_again(folder: Path) -> None:
     """And the command says that work is in flight, until it is done."""
     judge = ("apply", "judge", "--yes", "--no-wait")
-    with FakeProcess(tmp_path / "slow", "--ends-after-retrievals", "-1") as fake:
+    with FakeProcess("--ends-after-retrievals", "-1") as fake:
         fake.inject(shares=Shares(errored=0.1, first_attempts_only=True))
         sent = tourney(folder, *judge, url=fake.url)
         fake.end_batches()

@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     )
     say(f"recording {n_prompts * _N_ENTRANTS:,} responses")
     paid.record_responses(folder, _long_text)
-    with FakeProcess(bench.folder / "provider") as fake:
+    with FakeProcess() as fake:
         took_s, peak_mb, _ = alone(
             tourney("apply", "judge", "--yes"), folder, paid.environment(fake.url)
         )

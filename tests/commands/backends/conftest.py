@@ -25,7 +25,6 @@ from commands.backends.anthropic.client import make_client
 from commands.ports import GenerationTask
 from ledger.events.registration import Adapter, Entrant
 from ledger.identity import EntrantId, digest_of
-from tests.providers.anthropic.batches import Pace as BatchPace
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.anthropic import CANARY
 from tests.support.builders.events import valid
@@ -212,7 +211,7 @@ def tasks() -> Callable[..., list[GenerationTask]]:
 @pytest.fixture
 def fake_anthropic() -> Iterator[FakeAnthropic]:
     """Give the fake of the API, whose batches end when they are told to."""
-    with FakeAnthropic(pace=BatchPace(ends_after_retrievals=None)) as fake:
+    with FakeAnthropic(ends_after_retrievals=None) as fake:
         yield fake
 
 

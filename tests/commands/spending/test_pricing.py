@@ -24,7 +24,7 @@ from projections.tournament.estimate import (
 from projections.tournament.state import Tournament
 from projections.verdicts.queries import JudgeQuery, build_query
 from tests.providers.anthropic.messages import PromptCache
-from tests.providers.anthropic.prompt import model_named
+from tests.providers.anthropic.prompt import counted_of
 from tests.support.builders.commands import settings
 from tests.support.builders.events import NOON, STREAM, instructions, judge, prompt, rubric
 
@@ -216,12 +216,12 @@ def usages_of(queries: list[JudgeQuery], *, in_batch: bool, cache: CacheTtl) -> 
     for n, asked in enumerate(queries):
         padded = asked.system + "As the rubric says. " * 60
         params = {
+            "model": "claude-opus-5-5",
             "system": [{"type": "text", "text": padded, **mark}],
             "messages": [{"role": "user", "content": asked.user}],
         }
-        seen = fake.read_and_write(
-            params, model_named("claude-opus-5-5"), now=NOON, may_hit=not (in_batch and n % 10 < 3)
-        )
+        may_hit = not (in_batch and n % 10 < 3)
+        seen = fake.read_and_write(counted_of(params), now=NOON, may_hit=may_hit)
         used.append(
             Usage(
                 n_input=seen.n_input,

@@ -40,16 +40,6 @@ class Call(msgspec.Struct, gc=False):
     request_id: str
     key_digest: str
     n_bytes: int = 0
-    status: int | None = None  # None: the connection was cut, or there is no answer yet
-
-
-class CreatedBatch(msgspec.Struct, frozen=True):
-    """A batch that was accepted."""
-
-    batch_id: str
-    created_at: str
-    n_requests: int
-    processing_status: str
 
 
 class Bill(msgspec.Struct, frozen=True):
@@ -57,7 +47,7 @@ class Bill(msgspec.Struct, frozen=True):
 
     lines: Sequence[Line] = ()
     calls: Sequence[Call] = ()
-    batches: Sequence[CreatedBatch] = ()
+    batches: Sequence[str] = ()  # the ids of those that were accepted
     n_open_requests: int = 0  # accepted, and not yet processed
 
     @property
@@ -68,13 +58,12 @@ class Bill(msgspec.Struct, frozen=True):
     @property
     def n_paid_by_digest(self) -> Counter[str]:
         """How often each request, named by its digest, was paid for."""
-        return Counter(line.digest for line in self.lines if line.is_billed)
+        return Counter(line.digest for line in self.paid)
 
     @property
     def n_paid_by_custom_id(self) -> Counter[str]:
         """How often each custom_id was paid for; direct messages have none."""
-        paid = (line for line in self.lines if line.is_billed)
-        return Counter(line.custom_id for line in paid if line.custom_id is not None)
+        return Counter(line.custom_id for line in self.paid if line.custom_id is not None)
 
     @property
     def n_by_outcome(self) -> Counter[Outcome]:
@@ -84,7 +73,7 @@ class Bill(msgspec.Struct, frozen=True):
     @property
     def total(self) -> Usage:
         """All tokens that are to be paid."""
-        return sum((line.usage for line in self.lines if line.is_billed), Usage())
+        return sum((line.usage for line in self.paid), Usage())
 
     @property
     def posts(self) -> tuple[Call, ...]:
@@ -127,12 +116,10 @@ class Books:
     def close(self) -> None:
         """Let what was entered count as an attempt, from the next batch on."""
         for line in self._lines[self._n_closed :]:
-            self._asked.add(line.digest)
-            if line.custom_id is not None:
-                self._asked.add(line.custom_id)
+            self._asked |= {line.digest, line.custom_id or line.digest}
         self._n_closed = len(self._lines)
 
-    def bill(self, batches: Sequence[CreatedBatch], n_open_requests: int) -> Bill:
+    def bill(self, batches: Sequence[str], n_open_requests: int) -> Bill:
         """Return the books as they stand."""
         with self._lock:
             return Bill(tuple(self._lines), tuple(self._calls), batches, n_open_requests)

@@ -5,9 +5,8 @@ A fault waits at an endpoint for its turn; shares fall on requests by the hash o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event, Lock
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import msgspec
 
@@ -22,7 +21,7 @@ Endpoint = Literal[
     "batches.list",
     "batches.results",
     "batches.cancel",
-    "models.retrieve",
+    "models.list",
 ]
 Kind = Literal[
     "rate_limited",  # 429 with retry-after; nothing is done
@@ -87,7 +86,7 @@ class Shares(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "succeeded"
 
 
-_SPOILING: tuple[Outcome, ...] = (
+_SPOILING: Final[tuple[Outcome, ...]] = (
     *("errored", "expired", "canceled"),
     *("refused", "truncated", "unreadable"),
 )
@@ -146,38 +145,27 @@ def _left_of(fault: Fault) -> list[Fault]:
 
 def refusal_of(fault: Fault) -> ApiError | None:
     """Return the error that a fault answers before anything is done."""
+    wait_s, kind = fault.retry_after_s, "invalid_request_error"
     match fault.kind:
         case "rate_limited":
-            headers = _asking_for(1.0 if fault.retry_after_s is None else fault.retry_after_s)
+            headers = {"retry-after": f"{1.0 if wait_s is None else wait_s:g}"}
             return ApiError("rate_limit_error", "Number of requests exceeded.", headers=headers)
         case "spend_limit":
             code = "enforced_spend_limit_reached"
             return ApiError("rate_limit_error", "The spend limit is reached.", error_code=code)
         case "no_credit":
-            words = "Your credit balance is too low to access the Anthropic API."
-            return ApiError("invalid_request_error", words)
+            return ApiError(kind, "Your credit balance is too low to access the Anthropic API.")
         case "usage_limit":
-            return ApiError("invalid_request_error", USAGE_LIMIT)
+            return ApiError(kind, USAGE_LIMIT)
         case "too_large":
             return ApiError("request_too_large", "Request exceeds the maximum size")
         case "server_error":
-            headers = {} if fault.retry_after_s is None else _asking_for(fault.retry_after_s)
+            headers = {} if wait_s is None else {"retry-after": f"{wait_s:g}"}
             return ApiError("api_error", "Internal server error", headers=headers)
         case "overloaded":
             return ApiError("overloaded_error", "Overloaded")
         case _:
             return None
-
-
-def _asking_for(seconds: float) -> dict[str, str]:
-    return {"retry-after": f"{seconds:g}"}
-
-
-class Route(NamedTuple):
-    """Which endpoint a request is for, and of what."""
-
-    endpoint: Endpoint
-    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -200,58 +188,50 @@ class Request:
         """Return the body.
 
         Raises:
-            ApiError: it is no JSON object (400).
+            ApiError: It is no JSON object (400).
         """
         try:
             return msgspec.json.decode(self.body, type=Json)
         except msgspec.DecodeError as error:
             raise invalid(f"The request body is not valid JSON: {error}") from error
 
-    def route(self) -> Route:
-        """Return the endpoint.
+    def route(self) -> tuple[Endpoint, str]:
+        """Return the endpoint, and the id of the batch that it is asked about, if it is.
 
         Raises:
-            ApiError: there is none at the path (404).
+            ApiError: There is none at the path (404).
         """
-        match self.method, self.path.removeprefix("/").split("/"):
-            case "POST", ["v1", "messages"]:
-                return Route("messages")
-            case "POST", ["v1", "messages", "count_tokens"]:
-                return Route("count_tokens")
-            case "GET", ["v1", "models", name]:
-                return Route("models.retrieve", name)
-            case method, ["v1", "messages", "batches", *rest]:
-                return self._batch_route(method, rest)
-            case _:
-                raise not_found(f"Not found: {self.method} {self.path}")
-
-    def _batch_route(self, method: str, rest: list[str]) -> Route:
-        match method, rest:
-            case "POST", []:
-                return Route("batches.create")
-            case "GET", []:
-                return Route("batches.list")
-            case "GET", [name]:
-                return Route("batches.retrieve", name)
-            case "GET", [name, "results"]:
-                return Route("batches.results", name)
-            case "POST", [name, "cancel"]:
-                return Route("batches.cancel", name)
+        match self.method, *self.path.removeprefix("/v1/").split("/"):
+            case "POST", "messages":
+                return "messages", ""
+            case "POST", "messages", "count_tokens":
+                return "count_tokens", ""
+            case "GET", "models":
+                return "models.list", ""
+            case "POST", "messages", "batches":
+                return "batches.create", ""
+            case "GET", "messages", "batches":
+                return "batches.list", ""
+            case "GET", "messages", "batches", name:
+                return "batches.retrieve", name
+            case "GET", "messages", "batches", name, "results":
+                return "batches.results", name
+            case "POST", "messages", "batches", name, "cancel":
+                return "batches.cancel", name
             case _:
                 raise not_found(f"Not found: {self.method} {self.path}")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: a body or a file of results, and what is to go wrong as it is sent."""
+    """An answer, and what is to go wrong as it is sent."""
 
     status: int = 200
     body: bytes = b""
-    results: Path | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     fault: Fault | None = None
 
 
 def answer_of(value: object, *, status: int = 200) -> Answer:
     """Return an answer whose body is the JSON of a value."""
-    return Answer(status, msgspec.json.encode(value), headers={"content-type": "application/json"})
+    return Answer(status, msgspec.json.encode(value), {"content-type": "application/json"})

@@ -4,8 +4,7 @@ By default the model is a judge whose verdict follows from the question's digest
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -14,30 +13,19 @@ import msgspec
 from tests.providers.anthropic.exchange import Outcome
 from tests.providers.anthropic.prompt import (
     THINKING_TOKENS,
-    Block,
+    Counted,
     Json,
     Model,
-    blocks_of,
+    Params,
     head_of,
+    model_named,
     n_tokens_of,
-    schema_of,
+    properties_of,
     share_of,
-    texts_of,
-    value_of,
 )
 
 _VERDICTS: Final = ("A", "B", "TIE")
 _BATCH_HIT_RATE: Final = 0.6  # of the cache; the API's documentation says 30 to 98 %
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question to a model."""
-
-    model: str
-    system: str
-    user: str
-    schema: Json | None = None
 
 
 class Reply(NamedTuple):
@@ -47,25 +35,39 @@ class Reply(NamedTuple):
     stop_reason: str = "end_turn"
 
 
-Answering = Callable[[Asked], Reply]
+Answering = Callable[[Params], Reply]
 
 
-def judge(asked: Asked) -> Reply:
+def judge(asked: Params) -> Reply:
     """Give some reasoning, and a verdict or score that the same question always gets."""
-    said = f"{asked.model}\0{asked.system}\0{asked.user}".encode()
+    said = f"{asked.model}\0{asked.system_text}\0{asked.user}".encode()
     number = int.from_bytes(hashlib.sha256(said).digest()[:4], "big")
     verdict = _VERDICTS[number % len(_VERDICTS)]
     reasoning = f"Both were read against the rubric ({number:08x}), point by point."
-    if asked.schema is None and "\n\nScore the answer by the rubric" in asked.user:
+    if asked.schema is not None:
+        return Reply(_by_schema(asked.schema, reasoning, verdict, number))
+    if "\n\nScore the answer by the rubric" in asked.user:
         return Reply(f"{reasoning}\n\nSCORE: {number % 10}")
-    if asked.schema is None:
-        return Reply(f"{reasoning}\n\nVERDICT: {verdict}")
-    value = value_of(asked.schema, text=reasoning, choice=verdict, number=number)
-    return Reply(msgspec.json.encode(value).decode())
+    return Reply(f"{reasoning}\n\nVERDICT: {verdict}")
+
+
+def _by_schema(schema: Json, text: str, verdict: str, number: int) -> str:
+    """Return an object that a schema allows."""
+
+    def value(kind: Json) -> object:
+        match kind:
+            case {"enum": [*allowed]}:
+                return verdict if verdict in allowed else allowed[number % len(allowed)]
+            case {"type": "number"}:
+                return number % 10
+            case _:
+                return text
+
+    values = {name: value(kind) for name, kind in properties_of(schema).items()}
+    return msgspec.json.encode(values).decode()
 
 
 _TTLS: Final = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
-_LOOK_BACK: Final = 20  # blocks before a breakpoint in which the API looks for a cached prefix
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
@@ -103,7 +105,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 class _Prefix(NamedTuple):
     digest: bytes
     n_tokens: int
-    ttl: str | None
+    ttl: str
 
 
 class _Entry(NamedTuple):
@@ -111,11 +113,14 @@ class _Entry(NamedTuple):
     ttl: str
 
 
-def n_input_tokens(params: Mapping[str, object]) -> int:
+def n_input_tokens(params: Counted) -> int:
     """Count the tokens of a prompt, its schema included."""
-    schema = schema_of(params)
-    n_schema = 0 if schema is None else n_tokens_of(msgspec.json.encode(schema).decode())
-    return n_schema + sum(n_tokens_of(block.text) for block in blocks_of(params))
+    return _n_schema_tokens(params) + sum(n_tokens_of(block.text) for block in params.blocks)
+
+
+def _n_schema_tokens(params: Counted) -> int:
+    schema = params.schema
+    return 0 if schema is None else n_tokens_of(msgspec.json.encode(schema).decode())
 
 
 class PromptCache:
@@ -124,73 +129,44 @@ class PromptCache:
     def __init__(self) -> None:
         self._entries: dict[bytes, _Entry] = {}
 
-    def read_and_write(
-        self, params: Mapping[str, object], model: Model, *, now: datetime, may_hit: bool
-    ) -> Usage:
+    def read_and_write(self, params: Counted, *, now: datetime, may_hit: bool) -> Usage:
         """Return the input of a request, and remember the prefixes that it asks to cache.
 
         Args:
-            params: of a Messages request.
-            model: below whose minimum a prefix is not cached.
+            params: of a request, below whose model's minimum a prefix is not cached.
             now: a prefix lives five minutes or an hour after it was last used.
             may_hit: False where a request of a batch ran before its prefix was there.
         """
-        n_tokens = n_input_tokens(params)
-        prefixes = tuple(_prefixes(params, model))
-        found = self._longest(prefixes, now) if may_hit else -1
-        n_read = prefixes[found].n_tokens if found >= 0 else 0
+        n_tokens, prefixes = n_input_tokens(params), [*_prefixes(params)]
+        places = range(len(prefixes)) if may_hit else ()
+        known = [place for place in places if self._lives_on(prefixes[place], now)]
+        n_read = start = prefixes[known[-1]].n_tokens if known else 0
         written = {"5m": 0, "1h": 0}
-        start = n_read
-        for prefix in prefixes[found + 1 :]:
-            if prefix.ttl is not None and prefix.n_tokens >= model.n_cacheable_tokens:
+        for prefix in prefixes[known[-1] + 1 if known else 0 :]:
+            if prefix.n_tokens >= model_named(params.model).n_cacheable_tokens:
                 self._entries[prefix.digest] = _Entry(now + _TTLS[prefix.ttl], prefix.ttl)
                 written[prefix.ttl] += prefix.n_tokens - start
                 start = prefix.n_tokens
         return Usage(n_tokens - start, 0, written["5m"], written["1h"], n_read)
 
-    def _longest(self, prefixes: tuple[_Prefix, ...], now: datetime) -> int:
-        """Return the place of the longest prefix that is there, which then lives on, or -1."""
-        marked = [place for place, prefix in enumerate(prefixes) if prefix.ttl is not None]
-        for mark in reversed(marked):
-            for place in range(mark, max(-1, mark - _LOOK_BACK), -1):
-                entry = self._entries.get(prefixes[place].digest)
-                if entry is not None and entry.expires_at > now:
-                    lives_until = now + _TTLS[entry.ttl]
-                    self._entries[prefixes[place].digest] = entry._replace(expires_at=lives_until)
-                    return place
-        return -1
+    def _lives_on(self, prefix: _Prefix, now: datetime) -> bool:
+        """Return whether a prefix is there, which then lives on."""
+        entry = self._entries.get(prefix.digest)
+        if entry is None or entry.expires_at <= now:
+            return False
+        self._entries[prefix.digest] = entry._replace(expires_at=now + _TTLS[entry.ttl])
+        return True
 
 
-def _prefixes(params: Mapping[str, object], model: Model) -> Iterator[_Prefix]:
-    """Yield each prefix of a prompt that has breakpoints, up to the last of them."""
-    blocks = list(blocks_of(params))
-    ttls = _ttls(blocks, params)
-    n_prefixes = max((place + 1 for place, ttl in enumerate(ttls) if ttl is not None), default=0)
-    if not n_prefixes:
-        return
-    digest = hashlib.sha256(_invalidating(params, model))
-    n_tokens = n_input_tokens(params) - sum(n_tokens_of(block.text) for block in blocks)
-    for block, ttl in zip(blocks[:n_prefixes], ttls, strict=False):
-        digest.update(f"\0{block.role}\0{block.text}".encode())
+def _prefixes(params: Counted) -> Iterator[_Prefix]:
+    """Yield each prefix of a prompt that is to be cached; its model and its form are part of it."""
+    form = msgspec.json.encode([params.model, params.output_config], order="deterministic")
+    digest, n_tokens = hashlib.sha256(form), _n_schema_tokens(params)
+    for block in params.blocks:
+        digest.update(f"\0{block.named}".encode())
         n_tokens += n_tokens_of(block.text)
-        yield _Prefix(digest.digest(), n_tokens, ttl)
-
-
-def _ttls(blocks: list[Block], params: Mapping[str, object]) -> list[str | None]:
-    ttls = [None if block.mark is None else str(block.mark.get("ttl", "5m")) for block in blocks]
-    match params.get("cache_control"):
-        case {**mark}:
-            ttls[-1] = str(mark.get("ttl", "5m"))
-        case _:
-            pass
-    return ttls
-
-
-def _invalidating(params: Mapping[str, object], model: Model) -> bytes:
-    """Return what else a prefix depends on: the model, the schema, the effort, the thinking."""
-    names = ("output_config", "thinking", "tool_choice")
-    rest = {name: params.get(name) for name in names}
-    return msgspec.json.encode({"model": model.model_id, **rest}, order="deterministic")
+        if block.ttl is not None:
+            yield _Prefix(digest.digest(), n_tokens, block.ttl)
 
 
 _UNREADABLE: Final = "Both have their merits, and I would rather not say more."
@@ -221,8 +197,7 @@ class Assistant:
 
     def answer(
         self,
-        params: Json,
-        model: Model,
+        params: Params,
         *,
         message_id: str,
         now: datetime,
@@ -232,28 +207,22 @@ class Assistant:
         """Return the message that answers a request.
 
         Args:
-            params: which were checked.
-            model: that they name.
+            params: of the request.
             message_id: of the message.
             now: what was cached is there for a while.
             spoiling: "refused", "truncated" or "unreadable", where the reply is to be so.
             in_batch: the custom_id of a request of a batch, where caching is best effort.
         """
         may_hit = in_batch is None or share_of("cache", in_batch) < _BATCH_HIT_RATE
-        cached = self._cache.read_and_write(params, model, now=now, may_hit=may_hit)
-        reply = _spoilt(self._answering(_asked(params)), spoiling)
-        written = _written(reply, params, model, is_truncated=spoiling == "truncated")
+        cached = self._cache.read_and_write(params, now=now, may_hit=may_hit)
+        reply = _spoilt(self._answering(params), spoiling)
+        written = _written(reply, params, is_truncated=spoiling == "truncated")
         usage = cached + Usage(n_output=written.n_tokens, n_thinking=written.n_thinking)
         tier = "standard" if in_batch is None else "batch"
-        message = _message(written, message_id, model, usage.as_json(tier))
+        message = _message(written, message_id, params.model, usage.as_json(tier))
         is_unreadable = spoiling == "unreadable" and written.stop_reason == "end_turn"
         well: Outcome = "unreadable" if is_unreadable else "succeeded"
         return Answered(message, _OUTCOMES.get(written.stop_reason, well), usage)
-
-
-def _asked(params: Json) -> Asked:
-    model, system = str(params["model"]), texts_of(params, "system")
-    return Asked(model, system, texts_of(params, "user"), schema_of(params))
 
 
 def _spoilt(reply: Reply, spoiling: Outcome) -> Reply:
@@ -266,10 +235,10 @@ def _spoilt(reply: Reply, spoiling: Outcome) -> Reply:
             return reply
 
 
-def _written(reply: Reply, params: Json, model: Model, *, is_truncated: bool) -> _Written:
+def _written(reply: Reply, params: Params, *, is_truncated: bool) -> _Written:
     """Return what is written before max_tokens is reached; thinking comes first, and counts."""
-    n_wanted, n_thought = n_tokens_of(reply.text), _n_thinking(params, model)
-    n_allowed = int(str(params["max_tokens"]))
+    n_wanted, n_allowed = n_tokens_of(reply.text), params.max_tokens
+    n_thought = _n_thinking(params, model_named(params.model))
     if reply.stop_reason == "refusal":
         return _Written(reply.text, "refusal", n_wanted + 1, 0)
     if is_truncated or reply.stop_reason == "max_tokens":
@@ -280,41 +249,25 @@ def _written(reply: Reply, params: Json, model: Model, *, is_truncated: bool) ->
     return _Written(text, "max_tokens", n_allowed, min(n_thought, n_allowed))
 
 
-def _n_thinking(params: Json, model: Model) -> int:
-    match params:
-        case {"thinking": {"type": "enabled" | "adaptive"}}:
-            pass
-        case _ if not model.always_thinks:
-            return 0
-    match params:
-        case {"output_config": {"effort": str(effort)}}:
-            return THINKING_TOKENS[effort]
-        case _:
-            return THINKING_TOKENS[model.default_effort]
+def _n_thinking(params: Params, model: Model) -> int:
+    if not model.always_thinks:
+        return 0
+    return THINKING_TOKENS[params.output_config.effort or model.default_effort]
 
 
-def _message(written: _Written, message_id: str, model: Model, usage: Json) -> Json:
+def _message(written: _Written, message_id: str, model: str, usage: Json) -> Json:
+    signature = hashlib.sha256(msgspec.json.encode(written.text)).hexdigest()
+    thinking: Json = {"type": "thinking", "thinking": "", "signature": signature}
+    text: Json = {"type": "text", "text": written.text, "citations": None}
+    refusal = {"type": "refusal", "category": None, "explanation": None}
     return {
         "id": message_id,
         "type": "message",
         "role": "assistant",
-        "model": model.model_id,
-        "content": _content(written),
+        "model": model,
+        "content": [thinking] * (written.n_thinking > 0) + [text] * bool(written.text),
         "stop_reason": written.stop_reason,
         "stop_sequence": None,
-        "stop_details": _stop_details(written),
+        "stop_details": refusal if written.stop_reason == "refusal" else None,
         "usage": usage,
     }
-
-
-def _content(written: _Written) -> list[Json]:
-    signature = hashlib.sha256(msgspec.json.encode(written.text)).hexdigest()
-    thinking: Json = {"type": "thinking", "thinking": "", "signature": signature}
-    text: Json = {"type": "text", "text": written.text, "citations": None}
-    return [thinking] * (written.n_thinking > 0) + [text] * bool(written.text)
-
-
-def _stop_details(written: _Written) -> Json | None:
-    if written.stop_reason != "refusal":
-        return None
-    return {"type": "refusal", "category": None, "explanation": None}

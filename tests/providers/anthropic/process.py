@@ -1,18 +1,15 @@
 """The fake in a process of its own, which lives on when its client is killed.
 
-`with FakeProcess(folder) as fake:` offers what FakeAnthropic does, over HTTP.
+`with FakeProcess() as fake:` offers what FakeAnthropic does, over HTTP.
 """
 
-from datetime import timedelta
 from http.client import HTTPConnection
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
 from tests.providers.anthropic.bill import Bill
 from tests.providers.anthropic.exchange import Fault, Programme, Shares
-from tests.providers.anthropic.server import Advance
 from tests.providers.loopback import ServerProcess
 from tests.support.patience import PATIENCE_S, wait_until
 
@@ -20,9 +17,9 @@ from tests.support.patience import PATIENCE_S, wait_until
 class FakeProcess(ServerProcess):
     """A process that ends with the block, or with the process that began it."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, *options: str) -> None:
         """Make a process; `options` are those of `python -m tests.providers.anthropic`."""
-        super().__init__("tests.providers.anthropic", "--state-dir", str(folder), *options)
+        super().__init__("tests.providers.anthropic", *options)
 
     @property
     def url(self) -> str:
@@ -41,10 +38,6 @@ class FakeProcess(ServerProcess):
     def clear(self) -> None:
         """Let everything go well again, and late answers come."""
         self._asked("POST", "/_faults", Programme(clear=True))
-
-    def advance(self, by: timedelta) -> None:
-        """Let time pass."""
-        self._asked("POST", "/_clock", Advance(by.total_seconds()))
 
     def end_batches(self) -> None:
         """Let every batch end now that has not."""

@@ -1,79 +1,157 @@
-"""A request's prompt in the order in which it is cached, and the models and schemas it is for.
+"""What a request may hold, its prompt in the order in which it is cached, and the models.
 
-Minimum prefixes are those of the documentation of autumn 2026; where it has none, a guess.
+What the API refuses of a batch errs hours later, so the fake takes what tourney sends, and nothing
+else. Minimum prefixes are those of the documentation of autumn 2026.
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final, NamedTuple, cast
+from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from tests.providers.anthropic.errors import invalid, not_found
 
 Json = dict[str, object]
+_CHARS_PER_TOKEN: Final = 4
 
-_CHARS_PER_TOKEN = 4
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a request: a field that it does not know is refused."""
+
+
+class Mark(_Part, tag_field="type", tag="ephemeral"):
+    """Up to here a prompt is cached."""
+
+    ttl: Literal["5m", "1h"] = "5m"
+
+
+class TextBlock(_Part, tag_field="type", tag="text"):
+    """A piece of what the system says."""
+
+    text: Annotated[str, msgspec.Meta(min_length=1)]
+    cache_control: Mark | None = None
+
+
+class Turn(_Part):
+    """What the user says."""
+
+    role: Literal["user"]
+    content: str
+
+
+class Format(_Part, tag_field="type", tag="json_schema"):
+    """The shape that a reply must have."""
+
+    schema: Json
+
+
+class OutputConfig(_Part):
+    """How much is thought, and the shape of the reply."""
+
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: Format | None = None
+
+
+class Counted(_Part):
+    """What count_tokens takes."""
+
+    model: str
+    messages: tuple[Turn]
+    system: tuple[TextBlock, ...] = ()
+    output_config: OutputConfig = OutputConfig()
+
+    @property
+    def schema(self) -> Json | None:
+        """The JSON schema that the reply is to follow."""
+        return self.output_config.format and self.output_config.format.schema
+
+    @property
+    def system_text(self) -> str:
+        """All that the system says."""
+        return "\n".join(block.text for block in self.system)
+
+    @property
+    def user(self) -> str:
+        """What the user says."""
+        return self.messages[0].content
+
+    @property
+    def blocks(self) -> Iterator["Block"]:
+        """The blocks of the prompt in the order in which they are cached."""
+        yield from (
+            Block(f"system\0{each.text}", each.text, each.cache_control and each.cache_control.ttl)
+            for each in self.system
+        )
+        yield Block(f"user\0{self.user}", self.user)
+
+
+class Params(Counted, kw_only=True):
+    """What a message is asked for with."""
+
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Block(NamedTuple):
-    """A block of a prompt: a tool, a system block, or one of a message."""
+    """A block of a prompt."""
 
-    role: str
-    content: object
-
-    @property
-    def mark(self) -> Json | None:
-        """The block's cache_control."""
-        fields = object_of(self.content)
-        return None if fields is None else object_of(fields.get("cache_control"))
-
-    @property
-    def text(self) -> str:
-        """What the block says: its text, or its JSON where it is no text."""
-        match self.content:
-            case str(text) | {"type": "text", "text": str(text)}:
-                return text
-            case _:
-                fields = object_of(self.content) or {}
-                bare = {name: value for name, value in fields.items() if name != "cache_control"}
-                return msgspec.json.encode(bare, order="deterministic").decode()
+    named: str  # what tells its prefix from others
+    text: str
+    ttl: str | None = None  # of the cache, if it is written up to here
 
 
-def blocks_of(params: Mapping[str, object]) -> Iterator[Block]:
-    """Yield the blocks of a prompt: tools, system, messages."""
-    for role, content in _sections(params):
-        match content:
-            case [*several]:
-                yield from (Block(role, each) for each in several)
-            case None:
-                pass
-            case _:
-                yield Block(role, content)
+_Kind = TypeVar("_Kind", bound=Counted)
 
 
-def _sections(params: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    yield "tools", params.get("tools")
-    yield "system", params.get("system")
-    match params.get("messages"):
-        case [*messages]:
-            for message in map(object_of, messages):
-                yield ("", None) if message is None else (str(message["role"]), message["content"])
-        case _:
-            pass
+def params_of(told: Mapping[str, object]) -> Params:
+    """Return the params of a message.
+
+    Raises:
+        ApiError: Something is missing, or not allowed.
+    """
+    return _checked(told, Params)
 
 
-def breakpoints(params: Mapping[str, object]) -> Iterator[object]:
-    """Yield each cache_control: those of the blocks, then the one of the whole request."""
-    yield from (block.mark for block in blocks_of(params) if block.mark is not None)
-    if params.get("cache_control") is not None:
-        yield params["cache_control"]
+def counted_of(told: Mapping[str, object]) -> Counted:
+    """Return the params of a count.
+
+    Raises:
+        ApiError: Something is missing, or not allowed.
+    """
+    return _checked(told, Counted)
 
 
-def texts_of(params: Mapping[str, object], role: str) -> str:
-    """Return all that a prompt says in a role: `system`, `user`, `assistant`."""
-    return "\n".join(block.text for block in blocks_of(params) if block.role == role)
+def _checked(told: Mapping[str, object], kind: type[_Kind]) -> _Kind:
+    try:
+        params = msgspec.convert(told, kind)
+    except msgspec.ValidationError as error:
+        raise invalid(str(error)) from error
+    model_named(params.model)
+    if not params.user:
+        raise invalid("messages.0: text content blocks must be non-empty")
+    if params.schema is not None:
+        _check_schema(params.schema)
+    return params
+
+
+_REFUSED_KEYWORDS: Final = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+    | {"minLength", "maxLength", "maxItems", "uniqueItems"}
+)
+
+
+def _check_schema(schema: Json) -> None:
+    """Check a schema for what structured outputs do not take."""
+    if schema.get("additionalProperties") is not False:
+        raise invalid("schema: 'additionalProperties' must be set to false")
+    for fields in properties_of(schema).values():
+        for keyword in sorted(_REFUSED_KEYWORDS & fields.keys()):
+            raise invalid(f"schema: property '{keyword}' is not supported")
+
+
+def properties_of(schema: Json) -> dict[str, Json]:
+    """Return the schemas of an object's properties, by name."""
+    return msgspec.convert(schema.get("properties", {}), dict[str, Json])
 
 
 def n_tokens_of(text: str) -> int:
@@ -91,20 +169,6 @@ def digest_of(params: Mapping[str, object]) -> str:
     return hashlib.sha256(msgspec.json.encode(params, order="deterministic")).hexdigest()
 
 
-def schema_of(params: Mapping[str, object]) -> Json | None:
-    """Return the JSON schema that a request asks its reply to follow."""
-    match params.get("output_config"):
-        case {"format": {"type": "json_schema", "schema": schema}}:
-            return object_of(schema)
-        case _:
-            return None
-
-
-def object_of(value: object) -> Json | None:
-    """Return a JSON value as an object, if it is one."""
-    return cast("Json", value) if isinstance(value, dict) else None
-
-
 def share_of(*names: str) -> float:
     """Return a number in [0, 1) that names always give: what happens to a share of requests."""
     digest = hashlib.sha256("\0".join(names).encode()).digest()
@@ -118,41 +182,23 @@ THINKING_TOKENS: Final[Mapping[str, int]] = {
 }
 
 
-@dataclass(frozen=True)
-class Model:
-    """What a model allows, and whether it always thinks before it writes."""
+class Model(NamedTuple):
+    """From how many tokens a model caches, and whether it always thinks before it writes."""
 
     model_id: str
-    n_cacheable_tokens: int = 1_024
-    n_output_tokens: int = 64_000
+    n_cacheable_tokens: int
     default_effort: str = "high"
     always_thinks: bool = False
 
 
-def _newest(model_id: str, **differing: object) -> Model:
-    """Return a model that caches from 512 tokens on."""
-    given: dict[str, object] = {"n_cacheable_tokens": 512, "n_output_tokens": 128_000, **differing}
-    return Model(model_id, **given)  # type: ignore[arg-type]  # as named
-
-
-MODELS: Final[Mapping[str, Model]] = {
+_MODELS: Final[Mapping[str, Model]] = {
     model.model_id: model
     for model in (
-        _newest("claude-fable-5-2", always_thinks=True),
-        _newest("claude-fable-5-1", always_thinks=True),
-        _newest("claude-fable-5", always_thinks=True),
-        _newest("claude-opus-5-5", always_thinks=True, default_effort="medium"),
-        _newest("claude-sonnet-5-5"),
-        Model("claude-haiku-5-5", n_cacheable_tokens=4_096, default_effort="medium"),
-        Model("claude-opus-5", n_cacheable_tokens=512, n_output_tokens=128_000),
-        Model("claude-sonnet-5"),
-        Model("claude-opus-4-8"),
-        Model("claude-opus-4-7", n_cacheable_tokens=2_048),
-        Model("claude-opus-4-6", n_cacheable_tokens=4_096),
-        Model("claude-opus-4-5", n_cacheable_tokens=4_096),
-        Model("claude-sonnet-4-6"),
-        Model("claude-sonnet-4-5"),
-        Model("claude-haiku-4-5", n_cacheable_tokens=4_096),
+        Model("claude-fable-5-2", 512, always_thinks=True),
+        Model("claude-opus-5-5", 512, "medium", always_thinks=True),
+        Model("claude-sonnet-5-5", 512),
+        Model("claude-haiku-5-5", 4_096, "medium"),
+        Model("claude-haiku-4-5", 4_096),
     )
 }
 
@@ -161,81 +207,8 @@ def model_named(model_id: str) -> Model:
     """Return a model.
 
     Raises:
-        ApiError: there is none of that name (404).
+        ApiError: There is none of that name (404).
     """
-    if model_id not in MODELS:
+    if model_id not in _MODELS:
         raise not_found(f"model: {model_id}")
-    return MODELS[model_id]
-
-
-def model_info(model: Model) -> dict[str, object]:
-    """Return what GET /v1/models/{id} says of a model."""
-    return {
-        "type": "model",
-        "id": model.model_id,
-        "display_name": model.model_id.replace("-", " ").title(),
-        "created_at": "2026-01-01T00:00:00Z",
-        "lifecycle": "active",
-        "line": model.model_id.split("-")[1],
-        "max_input_tokens": 1_000_000,
-        "max_tokens": model.n_output_tokens,
-    }
-
-
-_REFUSED_KEYWORDS: Final = frozenset(
-    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-    | {"minLength", "maxLength", "maxItems", "uniqueItems"}
-)
-
-
-def check_schema(schema: object, where: str = "output_config.format.schema") -> None:
-    """Check a schema for what structured outputs do not take.
-
-    Raises:
-        ApiError: an object that allows more properties, or a limit of size or value (400).
-    """
-    fields = object_of(schema)
-    if fields is None:
-        return
-    if fields.get("type") == "object" and fields.get("additionalProperties") is not False:
-        raise invalid(f"{where}: 'additionalProperties' must be set to false")
-    for keyword in sorted(_REFUSED_KEYWORDS & fields.keys()):
-        raise invalid(f"{where}: property '{keyword}' is not supported")
-    for name, below in _subschemas(fields):
-        check_schema(below, f"{where}.{name}")
-
-
-def _subschemas(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for keyword in ("properties", "$defs"):
-        yield from (object_of(fields.get(keyword)) or {}).items()
-    yield "items", fields.get("items")
-    match fields.get("anyOf"):
-        case [*choices]:
-            yield from ((f"anyOf.{place}", choice) for place, choice in enumerate(choices))
-        case _:
-            pass
-
-
-def value_of(schema: object, *, text: str, choice: str, number: int) -> object:
-    """Return a value that a schema allows: texts are `text`, choices `choice` where it may be."""
-
-    def within(below: object) -> object:
-        return value_of(below, text=text, choice=choice, number=number)
-
-    match schema:
-        case {"enum": [*allowed]}:
-            return choice if choice in allowed else allowed[number % len(allowed)]
-        case {"const": value}:
-            return value
-        case {"anyOf": [first, *_]}:
-            return within(first)
-        case {"type": "object", "properties": properties}:
-            return {name: within(below) for name, below in (object_of(properties) or {}).items()}
-        case {"type": "array", "items": below}:
-            return [within(below)]
-        case {"type": str(kind)}:
-            digit = number % 10
-            values = {"boolean": digit % 2 == 0, "integer": digit, "number": digit, "null": None}
-            return values.get(kind, text)
-        case _:
-            return text
+    return _MODELS[model_id]

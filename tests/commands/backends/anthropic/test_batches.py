@@ -5,7 +5,6 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from anthropic import Anthropic
@@ -15,10 +14,9 @@ from commands.errors import (
     BatchRefused,
 )
 from commands.ports import NoReply, Reply
-from tests.providers.anthropic.batches import Pace as BatchPace
 from tests.providers.anthropic.exchange import Endpoint, Fault, Shares
-from tests.providers.anthropic.messages import Asked
 from tests.providers.anthropic.messages import Reply as FakeReply
+from tests.providers.anthropic.prompt import Params
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.anthropic import judge_settings, queries
@@ -73,12 +71,8 @@ class TestFaults(BatchFaults):
     """The faults of every maker, as Anthropic's API has them."""
 
     @pytest.fixture(autouse=True)
-    def _api(self, tmp_path: Path, anthropic_client: Anthropic) -> Iterator[None]:
-        self.folder = tmp_path
-        pace = BatchPace(ends_after_retrievals=None)
-        with FakeAnthropic(pace=pace, folder=tmp_path) as fake:
-            self.fake, self.client = fake, anthropic_client.with_options(base_url=fake.url)
-            yield
+    def _api(self, fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
+        self.fake, self.client = fake_anthropic, anthropic_client
 
     def make(self) -> AnthropicBatches:
         """Return a judge that asks the fake."""
@@ -123,8 +117,8 @@ class TestFaults(BatchFaults):
 
     def retell(self, provider_batch_id: str, edit: Callable[[list[bytes]], list[bytes]]) -> None:
         """Change the file of results."""
-        file = self.folder / f"{provider_batch_id}.results.jsonl"
-        file.write_bytes(b"\n".join(edit(file.read_bytes().splitlines())))
+        batch = self.fake.service.batches.named(provider_batch_id)
+        batch.results = b"\n".join(edit(batch.results.splitlines()))
 
 
 def test_the_sizes_of_queries_add_up_to_the_size_of_a_batch(
@@ -173,62 +167,13 @@ def test_each_way_that_a_query_ends_is_told(
     assert reasons.count("canceled") == state.n_canceled > 0
 
 
-@pytest.mark.parametrize(
-    ("error_type", "reason"),
-    [
-        ("invalid_request_error", "rejected"),
-        ("not_found_error", "errored"),
-        ("overloaded_error", "errored"),
-    ],
-)
-def test_what_is_invalid_is_not_asked_again(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, error_type: str, reason: str
-) -> None:
-    """The rest may go well another time."""
-    fake_anthropic.inject(shares=Shares(errored=1.0, error_type=error_type))
-    judge = batching(anthropic_client)
-
-    (answer,) = judge.results(ended(judge, fake_anthropic, 1))
-
-    assert isinstance(answer, NoReply)
-    assert (answer.reason, answer.detail) == (reason, f"{error_type}: Internal server error")
-
-
-def test_a_batch_that_expired_answers_with_nothing(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """A day is all that a batch has."""
-    judge = batching(anthropic_client)
-    name = judge.create(queries(2)).provider_batch_id
-    fake_anthropic.advance(timedelta(hours=25))
-
-    answers = list(judge.results(name))
-
-    assert [each.reason for each in answers if isinstance(each, NoReply)] == ["expired"] * 2
-
-
-def test_a_batch_may_end_with_some_of_it_answered() -> None:
-    """What was answered before the cancelling is paid for, and kept."""
-    pace = BatchPace(ends_after_retrievals=None, share_done_at_cancel=0.5)
-
-    with FakeAnthropic(pace=pace) as fake, client_of(fake.url) as client:
-        judge = batching(client)
-        name = judge.create(queries(10)).provider_batch_id
-        judge.cancel(name)
-        state = judge.retrieve(name)
-
-        assert (state.n_succeeded, state.n_canceled) == (5, 5)
-        assert sum(isinstance(each, Reply) for each in judge.results(name)) == 5
-
-
 def test_results_are_never_all_in_memory() -> None:
     """A headline's results are hundreds of megabytes."""
 
-    def wordily(_: Asked) -> FakeReply:
+    def wordily(_: Params) -> FakeReply:
         return FakeReply("word " * 2_000 + "\nVERDICT: A")
 
-    pace = BatchPace(ends_after_retrievals=None)
-    with FakeAnthropic(answering=wordily, pace=pace) as fake, client_of(fake.url) as client:
+    with FakeAnthropic(answering=wordily) as fake, client_of(fake.url) as client:
         judge = batching(client)
         results = judge.results(ended(judge, fake, 400))
         next(results)

@@ -14,7 +14,7 @@ from commands.backends.anthropic.client import (
     with_retries,
 )
 from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
-from tests.providers.anthropic.exchange import Fault, Kind
+from tests.providers.anthropic.exchange import Fault
 from tests.providers.anthropic.server import FakeAnthropic
 from tests.support.builders.anthropic import CANARY, told_of
 
@@ -74,7 +74,7 @@ def test_a_token_does_as_well(
     monkeypatch.setenv("ANTHROPIC_BASE_URL", fake_anthropic.url)
 
     with make_client() as client:
-        assert client.models.retrieve("claude-sonnet-5-5").id == "claude-sonnet-5-5"
+        assert client.models.list().data == []
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -106,17 +106,10 @@ def test_a_spend_limit_is_no_rate_limit(status: int, code: str | None) -> None:
 
 
 def test_what_the_provider_says_is_told_in_one_line() -> None:
-    """Its request id is what the provider's support asks for."""
-    error = answered(404, "model:\n  claude-unknown")
+    """Its request id is what its support asks for; half a character the ledger could not hold."""
+    error = answered(404, "model:\n  claude-\ud83d")
 
-    assert describe_error(error) == "HTTP 404: some_error: model: claude-unknown (request req_1)"
-
-
-def test_half_a_character_in_what_the_provider_says_is_replaced() -> None:
-    """The ledger could not hold why a query failed."""
-    assert describe_error(answered(400, "prompt: \ud83d")).startswith(
-        "HTTP 400: some_error: prompt: ?"
-    )
+    assert describe_error(error) == "HTTP 404: some_error: model: claude-? (request req_1)"
 
 
 @pytest.mark.parametrize("asked_s", [3600.0, float("inf")])
@@ -124,31 +117,12 @@ def test_what_costs_nothing_is_not_waited_for_either(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, asked_s: float
 ) -> None:
     """The SDK alone would sleep for as long as it is told to."""
-    fake_anthropic.inject(
-        Fault(endpoint="models.retrieve", kind="rate_limited", retry_after_s=asked_s)
-    )
+    fake_anthropic.inject(Fault(endpoint="models.list", kind="rate_limited", retry_after_s=asked_s))
 
     with pytest.raises(ProviderError, match=r"asks to wait .* s"), translate_errors():
-        with_retries(anthropic_client).models.retrieve("claude-sonnet-5-5")
+        with_retries(anthropic_client).models.list()
 
     assert len(fake_anthropic.bill().calls) == 1
-
-
-FAULTS: tuple[Kind, ...] = ("server_error", "cut_before", "cut_half", "too_late", "spend_limit")
-
-
-@pytest.mark.parametrize("kind", FAULTS)
-@pytest.mark.usefixtures("impatient")
-def test_no_failure_tells_the_key(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
-) -> None:
-    """A traceback is pasted into an issue before anyone reads it."""
-    fake_anthropic.inject(Fault(endpoint="*", kind=kind))
-
-    with pytest.raises((ProviderError, SpendLimitReached)) as caught, translate_errors():
-        anthropic_client.models.retrieve("claude-sonnet-5-5")
-
-    assert CANARY not in told_of(caught.value)
 
 
 def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
@@ -158,7 +132,7 @@ def test_a_key_that_the_libraries_below_quote_is_not_passed_on(
     client = Anthropic(base_url=fake_anthropic.url, api_key=f"{CANARY}\n", max_retries=0)
 
     with client, pytest.raises(APIConnectionError) as theirs:
-        client.models.retrieve("claude-sonnet-5-5")
+        client.models.list()
     is_quoted = CANARY in repr(theirs.value.__cause__)
     with pytest.raises(ProviderError) as ours, translate_errors():
         raise theirs.value

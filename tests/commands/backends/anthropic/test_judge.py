@@ -1,23 +1,21 @@
 """The judge that asks through the Messages API, against a server that fails as the real one."""
 
-from collections.abc import Collection, Sequence
 from itertools import chain
-from threading import Thread
-from threading import enumerate as threads
 
 import msgspec
 import pytest
 from anthropic import Anthropic
 
-from commands.asking.pool import THREAD_NAME
 from commands.backends.anthropic.judge import AnthropicJudge
-from commands.errors import NoCredentials, ProviderError, SpendLimitReached
+from commands.errors import ConfigurationError, NoCredentials, ProviderError, SpendLimitReached
 from commands.ports import Answer, Judge, NoReply, Reply
 from commands.settings.schema import CacheTtl
-from tests.providers.anthropic.errors import Limits
-from tests.providers.anthropic.exchange import Fault, Kind, Shares
+from ledger.errors import TourneyError
+from tests.providers.anthropic.exchange import Fault, Kind
 from tests.providers.anthropic.requests import client_of
 from tests.providers.anthropic.server import FakeAnthropic
+from tests.providers.billing_gateway import STATUSES, Gateway, Sent
+from tests.providers.openai import Json
 from tests.support.builders.anthropic import (
     CANARY,
     MODEL,
@@ -28,6 +26,8 @@ from tests.support.builders.anthropic import (
 )
 from tests.support.contracts import JudgeContract
 from tests.support.scripted import answer_groups, answered
+
+(QUERY,) = queries(1)
 
 
 def judging(
@@ -43,9 +43,11 @@ def judging(
     return AnthropicJudge(client, settings, cache=cache, n_at_a_time=n_at_a_time, now=now)
 
 
-def no_replies(answers: Sequence[Answer]) -> list[tuple[str, str]]:
-    """Return the reasons and fates of what has no reply."""
-    return [(each.reason, each.fate) for each in answers if isinstance(each, NoReply)]
+def failure_of(judge: Judge, query: object = QUERY) -> NoReply:
+    """Return what became of a request that failed."""
+    answer = judge.ask(query)  # type: ignore[arg-type]  # as each test needs
+    assert isinstance(answer, NoReply)
+    return answer
 
 
 class TestAnthropicJudge(JudgeContract):
@@ -60,17 +62,18 @@ class TestAnthropicJudge(JudgeContract):
         return judging(self.client, n_at_a_time=3)
 
 
-def test_a_reply_is_whole(fake_anthropic: FakeAnthropic, anthropic_client: Anthropic) -> None:
+@pytest.mark.parametrize(("protocol", "beginning"), [("line", "Both"), ("schema", '{"reasoning":')])
+def test_a_reply_is_whole(
+    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, protocol: str, beginning: str
+) -> None:
     """Model, stop reason and tokens are what the price is found by."""
-    (reply,) = answered(judging(anthropic_client), queries(1))
+    reply = judging(anthropic_client, protocol=protocol).ask(QUERY)
 
-    bill = fake_anthropic.bill()
     assert isinstance(reply, Reply)
-    assert reply.usage is not None
     assert (reply.model, reply.stop_reason) == (MODEL, "end_turn")
-    assert reply.text.splitlines()[-1].startswith("VERDICT: ")
-    assert reply.usage.n_output == bill.total.n_output
-    assert reply.usage.n_cache_write_5m == bill.total.n_written_5m > 0
+    assert reply.text.startswith(beginning)
+    assert reply.usage is not None
+    assert reply.usage.n_output == fake_anthropic.bill().total.n_output
 
 
 @pytest.mark.parametrize(("cache", "written"), [("5m", "5m"), ("1h", "1h"), ("off", None)])
@@ -86,110 +89,104 @@ def test_the_first_query_of_a_dimension_writes_the_cache_and_the_next_read_it(
     assert [use.n_cache_read > 0 for use in used] == [False] + [written is not None] * 2
 
 
-def test_a_reply_by_the_schema_is_json(anthropic_client: Anthropic) -> None:
-    """The other protocol."""
-    (reply,) = answered(judging(anthropic_client, protocol="schema"), queries(1))
-
-    assert isinstance(reply, Reply)
-    assert reply.text.startswith('{"reasoning":')
-
-
 @pytest.mark.parametrize(
-    ("shares", "stop_reason"),
-    [(Shares(refused=1.0), "refusal"), (Shares(truncated=1.0), "max_tokens")],
+    ("kind", "fate", "then", "error"),
+    [
+        ("rate_limited", "refused", "wait", ProviderError),
+        ("overloaded", "refused", "wait", ProviderError),
+        ("cut_before", "perhaps billed", "go on", None),
+        ("cut_after", "perhaps billed", "go on", None),
+        ("cut_half", "perhaps billed", "go on", None),
+        ("too_late", "perhaps billed", "go on", None),
+        ("server_error", "perhaps billed", "go on", None),
+        ("error_after", "perhaps billed", "go on", None),
+        ("spend_limit", "refused", "stop", SpendLimitReached),
+        ("no_credit", "refused", "stop", SpendLimitReached),
+        ("page", "perhaps billed", "stop", ProviderError),
+    ],
 )
-def test_a_useless_reply_is_a_reply(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, shares: Shares, stop_reason: str
-) -> None:
-    """It is paid for: what it is worth is decided elsewhere."""
-    fake_anthropic.inject(shares=shares)
-
-    (reply,) = answered(judging(anthropic_client), queries(1))
-
-    assert isinstance(reply, Reply)
-    assert reply.stop_reason == stop_reason
-    assert reply.usage is not None
-
-
-@pytest.mark.parametrize("kind", ["rate_limited", "overloaded"])
-def test_what_was_not_answered_is_asked_again(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
-) -> None:
-    """Each is paid for once, however often it was sent."""
-    clock = FakeTime()
-    asked_s = 7 if kind == "rate_limited" else None
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, n=3, retry_after_s=asked_s))
-
-    answers = list(answered(judging(anthropic_client, clock=clock), queries(2), clock=clock))
-
-    assert all(isinstance(answer, Reply) for answer in answers)
-    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
-    assert len(clock.slept) == 3
-    assert (clock.slept == [7.0] * 3) == (kind == "rate_limited")
-
-
-@pytest.mark.parametrize("kind", ["cut_after", "cut_before", "cut_half", "too_late"])
 @pytest.mark.usefixtures("impatient")
-def test_what_may_have_been_answered_is_not_asked_again(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
+def test_a_request_is_sent_once_and_its_fate_is_told(
+    fake_anthropic: FakeAnthropic,
+    anthropic_client: Anthropic,
+    kind: Kind,
+    fate: str,
+    then: str,
+    error: type[TourneyError] | None,
 ) -> None:
-    """Nobody pays twice without being told; asking again is the user's to decide."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind))
+    """Nobody pays twice without being told; what others would meet, too, ends the run or waits."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, retry_after_s=7.0))
 
-    answers = list(answered(judging(anthropic_client), queries(2)))
+    failure = failure_of(judging(anthropic_client))
 
-    assert no_replies(answers) == [("errored", "perhaps billed")]
-    assert len(fake_anthropic.bill().posts) == 2
+    assert (failure.reason, failure.fate, failure.then) == ("errored", fate, then)
+    assert type(failure.error) is (error or type(None))
+    assert failure.asked_s == (7.0 if kind == "rate_limited" else None)
+    assert failure.is_certain == (kind != "page")
+    assert len(fake_anthropic.bill().posts) == 1
+    assert CANARY not in failure.detail + (told_of(failure.error) if failure.error else "")
 
 
-def test_a_gateway_that_gave_up_is_not_asked_again(
+def test_a_page_in_place_of_a_message_says_where_to_look(
     fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
 ) -> None:
-    """The provider behind it may have answered."""
-    fake_anthropic.inject(shares=Shares(errored=1.0, error_type="timeout_error"))
+    """A proxy that wants a login would send it to every query."""
+    fake_anthropic.inject(Fault(endpoint="messages", kind="page"))
 
-    answers = list(answered(judging(anthropic_client), queries(1)))
+    detail = failure_of(judging(anthropic_client)).detail
 
-    assert no_replies(answers) == [("errored", "perhaps billed")]
-    assert len(fake_anthropic.bill().posts) == 1
+    assert "<html>Sign in" in detail
+    assert "correct ANTHROPIC_BASE_URL" in detail
 
 
 def test_a_query_that_is_invalid_is_rejected_for_good(anthropic_client: Anthropic) -> None:
     """It would be so at every further attempt; others are not."""
-    wrong, right = queries(2)
+    failure = failure_of(judging(anthropic_client), QUERY._replace(user=""))
 
-    answers = list(answered(judging(anthropic_client), [wrong._replace(user=""), right]))
-
-    assert no_replies(answers) == [("rejected", "refused")]
-    assert "invalid_request_error" in str(answers)
-    assert len(answers) == 2
+    assert (failure.reason, failure.fate, failure.then) == ("rejected", "refused", "go on")
+    assert "invalid_request_error" in failure.detail
+    assert failure.is_certain
 
 
-@pytest.mark.parametrize("kind", ["server_error", "error_after"])
-def test_a_query_that_errs_is_left_to_another_command(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
-) -> None:
-    """It may have been answered, and billed; the others may go well."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind))
+def test_a_provider_that_is_not_there_was_sent_nothing() -> None:
+    """So nothing is said of billing."""
+    with client_of("http://127.0.0.1:9") as client:
+        failure = failure_of(judging(client))
 
-    answers = list(answered(judging(anthropic_client), queries(2)))
-
-    assert no_replies(answers) == [("errored", "perhaps billed")]
-    assert len(answers) == len(fake_anthropic.bill().posts) == 2
+    assert (failure.fate, failure.then) == ("not sent", "ask again")
+    assert "ConnectError" in failure.detail
+    assert isinstance(failure.error, ProviderError)
 
 
-def test_a_provider_that_is_busy_for_minutes_is_waited_for(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """A run of hours must not end at the first full minute."""
-    clock = FakeTime()
-    fake_anthropic.inject(Fault(endpoint="messages", kind="overloaded", n=20))
+def test_a_model_that_is_not_there_stops_the_rest(anthropic_client: Anthropic) -> None:
+    """A misspelt name is no property of a query."""
+    settings = msgspec.structs.replace(judge_settings(), model="claude-unknown")
 
-    answers = list(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
+    failure = failure_of(AnthropicJudge(anthropic_client, settings, cache="off", n_at_a_time=1))
 
-    assert no_replies(answers) == []
-    assert sum(clock.slept) > 300
-    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
+    assert (failure.fate, failure.then) == ("refused", "stop")
+    assert "model: claude-unknown" in failure.detail
+
+
+def test_an_effort_that_a_model_does_not_know_is_a_fault_of_the_settings() -> None:
+    """Every query would be rejected for it."""
+    words = "output_config.effort: not supported by this model"
+    with Gateway(lambda *_: Sent(400, {"error": {"type": "odd", "message": words}})) as gateway:
+        failure = through(gateway)
+
+    assert failure.then == "stop"
+    assert isinstance(failure.error, ConfigurationError)
+    assert 'set another effort, or effort = "none"' in str(failure.error)
+
+
+def test_a_wrong_key_stops_at_once() -> None:
+    """As if there were none."""
+    with FakeAnthropic(api_key="another") as fake, client_of(fake.url) as client:
+        failure = failure_of(judging(client))
+
+    assert failure.then == "stop"
+    assert isinstance(failure.error, NoCredentials)
+    assert "HTTP 401" in failure.detail
 
 
 def test_a_provider_that_stays_busy_is_left_alone(
@@ -202,7 +199,9 @@ def test_a_provider_that_stays_busy_is_left_alone(
     with pytest.raises(ProviderError, match="run the same command again"):
         came.extend(answered(judging(anthropic_client, clock=clock), queries(3), clock=clock))
 
-    assert no_replies(came) == [("errored", "refused")]
+    (failure,) = came
+    assert isinstance(failure, NoReply)
+    assert (failure.reason, failure.fate) == ("errored", "refused")
     assert 3600 < sum(clock.slept) < 3800
 
 
@@ -217,10 +216,11 @@ def test_a_wait_of_hours_is_kept_and_told(
     groups = answer_groups(judge, queries(2), pace=clock.pace(), tell=told.append)
     answers = [*chain.from_iterable(groups)]
 
-    assert no_replies(answers) == []
+    assert all(isinstance(answer, Reply) for answer in answers)
     assert clock.slept == [7200.0]
     (line,) = told
     assert "takes no more requests now: waiting 7200 s, until" in line
+    assert set(fake_anthropic.bill().n_paid_by_digest.values()) == {1}
 
 
 @pytest.mark.parametrize(("asked_s", "told"), [(90_000.0, "90000 s"), (float("inf"), "inf s")])
@@ -238,82 +238,65 @@ def test_a_provider_that_wants_a_day_is_not_waited_for(
     assert len(fake_anthropic.bill().posts) == 1
 
 
-def test_a_page_in_place_of_a_message_stops_the_rest(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """A proxy that wants a login would send it to every query."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind="page", n=100))
-
-    with pytest.raises(ProviderError, match=r"<html>Sign in.*correct ANTHROPIC_BASE_URL"):
-        list(answered(judging(anthropic_client), queries(3)))
-
-    assert len(fake_anthropic.bill().posts) == 1
+def well(body: Json, **headers: str) -> Sent:
+    """Answer as the API does."""
+    block = {"type": "text", "text": "VERDICT: A"}
+    usage = {"input_tokens": 30, "output_tokens": 5}
+    message = {"type": "message", "model": body["model"], "content": [block], "usage": usage}
+    told = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Sent(200, {**message, "stop_reason": "end_turn"}, told)
 
 
-def test_a_provider_that_is_not_there_is_an_error() -> None:
-    """Nothing was sent, so nothing is said of billing."""
-    with client_of("http://127.0.0.1:9") as client, pytest.raises(ProviderError) as caught:
-        list(answered(judging(client), queries(3)))
-
-    assert "ConnectError" in str(caught.value)
-    assert "billed" not in str(caught.value)
+def asked_through(gateway: Gateway) -> Answer:
+    """Return what comes of a query that is asked through a gateway."""
+    with client_of(gateway.url.removesuffix("/v1")) as client:
+        return judging(client).ask(QUERY)
 
 
-@pytest.mark.parametrize("kind", ["spend_limit", "no_credit"])
-def test_a_spend_limit_stops_at_once(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic, kind: Kind
-) -> None:
-    """What was answered before is kept; nothing is sent a second time, or given up for good."""
-    fake_anthropic.inject(Fault(endpoint="messages", kind=kind, skip=2, n=100))
-    came: list[Answer] = []
-
-    with pytest.raises(SpendLimitReached) as caught:
-        came.extend(answered(judging(anthropic_client), queries(5)))
-
-    assert [isinstance(each, Reply) for each in came] == [True, True, False]
-    assert no_replies(came) == [("errored", "refused")]
-    assert len(fake_anthropic.bill().posts) == 3
-    assert CANARY not in told_of(caught.value)
+def through(gateway: Gateway) -> NoReply:
+    """Return why nothing does."""
+    answer = asked_through(gateway)
+    assert isinstance(answer, NoReply)
+    return answer
 
 
-def test_a_model_that_is_not_there_stops_the_rest(
-    fake_anthropic: FakeAnthropic, anthropic_client: Anthropic
-) -> None:
-    """A misspelt name is no property of a query."""
-    settings = msgspec.structs.replace(judge_settings(), model="claude-unknown")
-    judge = AnthropicJudge(anthropic_client, settings, cache="off", n_at_a_time=1)
-
-    with pytest.raises(ProviderError, match="model: claude-unknown"):
-        list(answered(judge, queries(3)))
-
-    assert len(fake_anthropic.bill().posts) == 1
+@pytest.mark.parametrize("status", STATUSES)
+def test_whatever_a_gateway_answers_may_be_billed(status: int) -> None:
+    """Its words are not those of the API, which alone knows that it did nothing."""
+    failure = Sent(status, {"error": {"message": "no", "type": "gateway_error"}})
+    with Gateway(lambda *_: failure) as gateway:
+        assert through(gateway).fate == "perhaps billed"
+        assert len(gateway.asked) == 1
 
 
-def test_a_wrong_key_stops_at_once() -> None:
-    """As if there were none."""
-    with FakeAnthropic(api_key="another") as fake, client_of(fake.url) as client:
-        with pytest.raises(NoCredentials, match="HTTP 401"):
-            list(answered(judging(client), queries(3)))
+@pytest.mark.parametrize("status", [403, 408, 409, 424, 498])
+def test_one_querys_own_status_ends_no_run(status: int) -> None:
+    """It says nothing of the key."""
+    words = {"type": "error", "error": {"type": "odd", "message": "not this one"}}
+    with Gateway(lambda *_: Sent(status, words)) as gateway:
+        failure = through(gateway)
 
-        assert len(fake.bill().calls) == 1
+    assert failure.then == "go on"
+    assert "not this one" in failure.detail
+
+
+def test_an_error_in_a_success_is_read_as_the_error_that_it_is() -> None:
+    """A gateway's own habit; a limit is waited for."""
+    limit = {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down."}}
+    with Gateway(lambda *_: Sent(200, limit)) as gateway:
+        failure = through(gateway)
+
+    assert (failure.fate, failure.then) == ("refused", "wait")
 
 
 def test_requests_wait_when_the_provider_says_that_none_is_left() -> None:
     """Asking on would be refused, and too many refusals are held against the key."""
-    clock = FakeTime()
+    told = {
+        "anthropic_ratelimit_requests_remaining": "0",
+        "anthropic_ratelimit_requests_reset": "2026-10-01T00:00:20Z",  # FakeTime begins at 0
+    }
+    with Gateway(lambda _, body: well(body, **told)) as gateway:
+        reply = asked_through(gateway)
 
-    with (
-        FakeAnthropic(limits=Limits(n_requests_per_minute=2), now=clock.now) as fake,
-        client_of(fake.url) as client,
-    ):
-        answers = list(answered(judging(client, clock=clock), queries(5), clock=clock))
-        statuses = {call.status for call in fake.bill().calls}
-
-    assert len(answers) == 5
-    assert statuses == {200}
-    assert clock.slept == [60.0, 60.0]
-
-
-def asking_now(others: Collection[Thread]) -> list[Thread]:
-    """Return the threads that ask, but for those that were there before."""
-    return [each for each in threads() if each not in others and each.name == THREAD_NAME]
+    assert isinstance(reply, Reply)
+    assert reply.asked_s == 20.0

@@ -54,7 +54,7 @@ prices = "prices.toml"
 @pytest.fixture
 def fake(tmp_path: Path) -> Iterator[FakeProcess]:
     """Give a provider whose batches end at the first look."""
-    with FakeProcess(tmp_path / "provider") as fake:
+    with FakeProcess() as fake:
         yield fake
 
 
