@@ -91,8 +91,7 @@ class Traffic:
     keys: list[str] = field(default_factory=list)
     looked_with: list[str] = field(default_factory=list)  # the keys of those who listed models
     faults: deque[Fault | None] = field(default_factory=deque)
-    n_now: int = 0
-    n_most: int = 0  # requests at a time
+    n_now: int = 0  # requests under way
     lock: Lock = field(default_factory=Lock)
     closing: Event = field(default_factory=Event)
 
@@ -103,7 +102,6 @@ class Traffic:
             self.asked.append(body)
             self.keys.append(key)
             self.n_now += 1
-            self.n_most = max(self.n_most, self.n_now)
             fault = self.faults.popleft() if self.faults else None
         try:
             yield fault

@@ -20,40 +20,40 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a request: a field that it does not know is refused."""
 
 
-class Mark(_Part, tag_field="type", tag="ephemeral"):
+class Mark(_Part, tag_field="type", tag="ephemeral", frozen=True):
     """Up to here a prompt is cached."""
 
     ttl: Literal["5m", "1h"] = "5m"
 
 
-class TextBlock(_Part, tag_field="type", tag="text"):
+class TextBlock(_Part, tag_field="type", tag="text", frozen=True):
     """A piece of what the system says."""
 
     text: Annotated[str, msgspec.Meta(min_length=1)]
     cache_control: Mark | None = None
 
 
-class Turn(_Part):
+class Turn(_Part, frozen=True):
     """What the user says."""
 
     role: Literal["user"]
     content: str
 
 
-class Format(_Part, tag_field="type", tag="json_schema"):
+class Format(_Part, tag_field="type", tag="json_schema", frozen=True):
     """The shape that a reply must have."""
 
     schema: Json
 
 
-class OutputConfig(_Part):
+class OutputConfig(_Part, frozen=True):
     """How much is thought, and the shape of the reply."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     format: Format | None = None
 
 
-class Counted(_Part):
+class Counted(_Part, frozen=True):
     """What count_tokens takes."""
 
     model: str
@@ -64,7 +64,8 @@ class Counted(_Part):
     @property
     def schema(self) -> Json | None:
         """The JSON schema that the reply is to follow."""
-        return self.output_config.format and self.output_config.format.schema
+        form = self.output_config.format
+        return None if form is None else form.schema
 
     @property
     def system_text(self) -> str:
@@ -79,14 +80,13 @@ class Counted(_Part):
     @property
     def blocks(self) -> Iterator["Block"]:
         """The blocks of the prompt in the order in which they are cached."""
-        yield from (
-            Block(f"system\0{each.text}", each.text, each.cache_control and each.cache_control.ttl)
-            for each in self.system
-        )
+        for block in self.system:
+            mark = block.cache_control
+            yield Block(f"system\0{block.text}", block.text, None if mark is None else mark.ttl)
         yield Block(f"user\0{self.user}", self.user)
 
 
-class Params(Counted, kw_only=True):
+class Params(Counted, frozen=True, kw_only=True):
     """What a message is asked for with."""
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1)]

@@ -9,9 +9,6 @@ import pytest
 
 from commands.backends.endpoint.batches import OpenAIBatches
 from commands.backends.endpoint.server import Endpoint
-from commands.errors import (
-    NoCredentials,
-)
 from commands.ports import Answer, NoReply, Reply
 from ledger.events.registration import JudgeSettings
 from ledger.identity import JudgeId
@@ -161,15 +158,6 @@ class TestFaults(BatchFaults):
         name = str(self.fake.service.batches[provider_batch_id]["output_file_id"])
         files = self.fake.service.files
         files[name] = b"\n".join(edit(files[name].splitlines()))
-
-
-def test_a_wrong_key_is_told_by_its_variable() -> None:
-    """A jury has several."""
-    with FakeOpenAIBatches(api_key="another") as fake:
-        judge = batching(fake.url)
-
-        with pytest.raises(NoCredentials, match="export OPENAI_API_KEY="):
-            judge.retrieve("batch_1")
 
 
 def test_a_query_is_asked_in_a_batch_as_it_is_asked_alone(

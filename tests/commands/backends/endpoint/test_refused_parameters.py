@@ -137,24 +137,31 @@ def test_a_reasoning_model_competes_without_a_setting(ledger: Ledger, n_at_a_tim
     ]
 
 
-def test_a_reasoning_model_judges_without_a_setting(ledger: Ledger) -> None:
-    """Its queries keep their keys: what was learnt stands beside them."""
+def test_a_reasoning_model_judges_without_a_setting_and_an_entrant_there_learns_from_it(
+    ledger: Ledger,
+) -> None:
+    """And so does every later command: whatever changes a request is on the ledger before it."""
     with Gateway(reasoning) as gateway:
         state = judge(gateway, ledger)
+        n_before, types = len(gateway.asked), types_of(ledger)
+        later, told = generate(gateway, ledger)
 
-    assert len(state.verdicts) == 8
-    assert len(gateway.asked) == 8 + 2
-    assert learnt(state) == NAMES
-    assert state.lost_usd == 0.0
+    assert (len(state.verdicts), n_before, state.lost_usd) == (8, 8 + 2, 0.0)
+    assert types.index("ParameterRefused") < types.index("VerdictReceived")
+    first = next(each.event for each in ledger.read() if isinstance(each.event, ParameterRefused))
+    assert (first.base_url, first.model) == (gateway.url, MODEL)
+    assert "Use 'max_completion_tokens' instead" in first.detail
+    assert len(gateway.asked) == n_before + 4
+    assert (learnt(later), told) == (NAMES, [])
 
 
 def untold(n: int, body: Json) -> Sent:
-    """Answer likewise through a gateway that hides whether the API itself refused."""
+    """Answer likewise through a proxy that hides whether the API refused, and which parameter."""
     sent = reasoning(n, body)
     if sent.status == 200:
         return sent
     words = WANTS_ANOTHER_NAME if "max_tokens" in body else DOES_NOT_SAMPLE
-    return Sent(400, {"error": {"message": words["message"], "param": words["param"]}})
+    return Sent(400, {"error": {"message": words["message"], "param": "None"}})  # as LiteLLM
 
 
 def test_a_rejection_that_was_perhaps_billed_is_recorded_before_another_is_sent(
@@ -204,29 +211,6 @@ def test_what_was_left_out_in_vain_is_not_left_out_again(ledger: Ledger) -> None
         judge(gateway, ledger)
 
     assert len(gateway.asked) == 3
-
-
-def test_what_is_learnt_is_recorded_before_the_first_answer(ledger: Ledger) -> None:
-    """Whatever changes a request is on the ledger, with the server's words."""
-    with Gateway(reasoning) as gateway:
-        judge(gateway, ledger)
-
-    types = types_of(ledger)
-    first = next(each.event for each in ledger.read() if isinstance(each.event, ParameterRefused))
-    assert types.index("ParameterRefused") < types.index("VerdictReceived")
-    assert (first.base_url, first.model) == (gateway.url, MODEL)
-    assert "Use 'max_completion_tokens' instead" in first.detail
-
-
-def test_a_judge_and_an_entrant_of_one_server_learn_from_each_other(ledger: Ledger) -> None:
-    """And so does every later command."""
-    with Gateway(reasoning) as gateway:
-        judge(gateway, ledger)
-        n_before = len(gateway.asked)
-        state, told = generate(gateway, ledger)
-
-    assert len(gateway.asked) == n_before + 4
-    assert (learnt(state), told) == (NAMES, [])
 
 
 def test_another_model_of_the_server_learns_by_itself(ledger: Ledger) -> None:
@@ -299,22 +283,6 @@ def test_nothing_is_learnt_from_a_rejection_that_stays(
     assert len(gateway.asked) <= (4 if param else 6)
 
 
-def test_a_parameter_that_a_proxy_does_not_name_is_looked_for_in_its_words(ledger: Ledger) -> None:
-    """LiteLLM writes "None" where OpenAI names the parameter."""
-
-    def proxy(n: int, body: Json) -> Sent:
-        sent = reasoning(n, body)
-        if sent.status == 200:
-            return sent
-        words = WANTS_ANOTHER_NAME if "max_tokens" in body else DOES_NOT_SAMPLE
-        return Sent(400, {"error": {**words, "param": "None"}})
-
-    with Gateway(proxy) as gateway:
-        state, _ = generate(gateway, ledger)
-
-    assert learnt(state) == NAMES
-
-
 def test_a_server_that_was_found_to_take_neither_name_is_asked_once() -> None:
     """Two ledgers that were merged may say so."""
     names = ("max_tokens", "max_completion_tokens")
@@ -335,34 +303,3 @@ def test_a_server_that_was_found_to_take_neither_name_is_asked_once() -> None:
         LearntParameters("u", "m", known).adapt(post)("/chat/completions", {"max_tokens": 5})
 
     assert len(asked) == 1
-
-
-def test_a_value_that_is_too_large_is_not_taken_for_an_unknown_name(ledger: Ledger) -> None:
-    """Its rejection names the parameter, too."""
-    words = "max_tokens is too large: 32. This model supports at most 16 completion tokens."
-    with Gateway(lambda _, __: Sent(400, {"error": {"message": words, **USUAL}})) as gateway:
-        state, _ = generate(gateway, ledger)
-
-    assert learnt(state) == []
-    assert all("max_tokens" in each for each in gateway.asked)
-
-
-def test_a_protocol_that_a_server_does_not_know_stays_a_setting(ledger: Ledger) -> None:
-    """Without it the judge would be told of JSON that nobody enforces."""
-    words = "Unsupported parameter: 'response_format' is not supported with this model."
-    with (
-        Gateway(lambda _, __: Sent(400, {"error": {"message": words, **USUAL}})) as gateway,
-        pytest.raises(ConfigurationError, match='set protocol = "line"'),
-    ):
-        judge(gateway, ledger, protocol="schema")
-
-
-def test_a_request_is_never_changed_before_it_is_rejected(ledger: Ledger) -> None:
-    """A server that takes everything is sent everything."""
-    with Gateway(lambda _, body: well(body)) as gateway:
-        state, _ = generate(gateway, ledger)
-
-    assert learnt(state) == []
-    assert {json.dumps(sorted(each)) for each in gateway.asked} == {
-        '["max_tokens", "messages", "model", "temperature"]'
-    }

@@ -208,33 +208,6 @@ class TestEndpointGenerator(GeneratorContract):
         return generator(self._url, n_at_a_time=3)
 
 
-def test_a_greedy_entrant_is_asked_for_no_more_than_that(fake: FakeOpenAI) -> None:
-    """A server may refuse what it does not know, and nothing is drawn."""
-    options = GenerationOptions(top_p=0.5)
-
-    results_of(fake.url, [task(options=options)])
-
-    assert fake.traffic.asked == [
-        {
-            "model": MODEL,
-            "messages": [{"role": "user", "content": "Question 0?"}],
-            "max_tokens": 32,
-            "temperature": 0.0,
-        }
-    ]
-
-
-def test_a_sampled_answer_is_asked_for_with_all_that_decides_it(fake: FakeOpenAI) -> None:
-    """Without its seed another answer would come of the same key."""
-    options = GenerationOptions(top_p=0.5, stop=("\n\n", "Q:"))
-
-    results_of(fake.url, [task(3, options=options, of=hosted(temperature=0.7))])
-
-    (asked,) = fake.traffic.asked
-    drawn = {"temperature": 0.7, "top_p": 0.5, "seed": 3, "stop": ["\n\n", "Q:"]}
-    assert asked.items() >= drawn.items()
-
-
 def test_examples_are_sent_as_turns_and_a_begun_answer_goes_on(fake: FakeOpenAI) -> None:
     """By the two keys that vLLM and SGLang have for it."""
     turns = (("user", "1?"), ("assistant", "2"), ("user", "3?"))
@@ -281,38 +254,15 @@ def test_an_answer_is_kept_with_how_it_ended(said: Said, text: str, finish_reaso
     assert (result.elapsed_s or 0) > 0
 
 
-def test_what_a_filter_kept_back_is_no_answer() -> None:
-    """Half an answer would be judged as if the entrant had stopped there."""
+def test_what_a_filter_kept_back_is_no_answer_and_is_counted() -> None:
+    """Half of one would be judged as if it had stopped there; whoever ran it sends a bill."""
     with FakeOpenAI(lambda _: Said("To make", finish_reason="content_filter")) as fake:
         (result,) = results_of(fake.url, [task()])
 
     assert isinstance(result, GenerationFailure)
     assert (result.response_key, result.reason) == (key("0"), "refused")
-
-
-def test_what_a_filter_kept_back_is_counted() -> None:
-    """Whoever serves the model has run it, and sends a bill."""
-    with FakeOpenAI(lambda _: Said("To make", finish_reason="content_filter")) as fake:
-        (result,) = results_of(fake.url, [task()])
-
-    assert isinstance(result, GenerationFailure)
     n_prompt = len(json.dumps(fake.traffic.asked[0]["messages"])) // 4
     assert result.usage == Usage(n_input=n_prompt, n_output=1)
-
-
-@pytest.mark.parametrize("kind", ["bad_request", "too_large"])
-def test_a_prompt_that_a_server_does_not_take_leaves_the_others_alone(
-    fake: FakeOpenAI, kind: str
-) -> None:
-    """Most often it is too long for the server's context, and its words say so."""
-    fake.inject(Fault(kind))  # type: ignore[arg-type]  # the kinds above
-
-    results = results_of(fake.url, tasks(3))
-
-    (failed,) = (each for each in results if isinstance(each, GenerationFailure))
-    assert (failed.response_key, failed.reason) == (key("0"), "rejected")
-    assert failed.detail.endswith(f"told to fail: {kind}")
-    assert len(results) == 3
 
 
 def test_a_request_without_an_answer_is_told_after_the_others_are_answered(
@@ -530,4 +480,14 @@ def test_each_setting_reaches_the_server() -> None:
         "stop": ["X"],
         "chat_template_kwargs": {"enable_thinking": False},
         "logit_bias": {"5": 1},
+    }
+
+
+def test_a_greedy_entrant_is_asked_for_no_more_than_that() -> None:
+    """A server may refuse what it does not know, and nothing is drawn."""
+    assert sent(EntrantOptions(top_p=0.5), temperature=None) == {
+        "model": MODEL,
+        "messages": [{"role": "user", "content": "a dose"}],
+        "max_tokens": 32,
+        "temperature": 0.0,
     }

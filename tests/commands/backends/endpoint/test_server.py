@@ -1,15 +1,12 @@
-"""A request is sent once, over a connection that is kept; no answer fills the memory."""
+"""What comes of a request is bounded, and goes nowhere else unasked."""
 
 import gzip
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler
-from threading import Barrier, Event, Thread
 
-import httpx2
 import openai
 import pytest
 
@@ -19,8 +16,8 @@ from commands.ports import NoReply
 from ledger.identity import Digest, Json
 from tests.providers.billing_gateway import Gateway, Sent
 from tests.providers.loopback import LoopbackFake
-from tests.providers.openai import MODEL, FakeOpenAI, Said
-from tests.support.patience import PATIENCE_S, wait_until
+from tests.providers.openai import MODEL, FakeOpenAI
+from tests.support.patience import PATIENCE_S
 
 BODY: Mapping[str, Json] = {
     "model": MODEL,
@@ -84,109 +81,22 @@ def test_an_answer_that_never_ends_times_out() -> None:
         posted(gateway, timeout_s=0.2)
 
 
-def test_the_server_is_asked_in_the_clients_name() -> None:
-    """With its key, once."""
-    with (
-        FakeOpenAI(api_key="sk-1") as fake,
-        Endpoint(fake.url, "m", "sk-1").client() as client,
-    ):
-        answer = json.loads(post_by(client)(PATH, BODY))
-
-    assert answer["model"] == MODEL
-    assert fake.traffic.asked == [json.loads(json.dumps(BODY))]
-    assert fake.traffic.keys == ["sk-1"]
-
-
-class _Fickle(BaseHTTPRequestHandler):
-    """Answers, and then closes the connection without a word, as servers do after a while."""
+class _Moved(BaseHTTPRequestHandler):
+    """Says that it is to be said elsewhere."""
 
     protocol_version = "HTTP/1.1"
-    moved_to: str | None = None
 
     def do_POST(self) -> None:
-        """Say nothing at length, or that it is to be said elsewhere."""
+        """Name the place."""
         self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(307 if self.moved_to else 200)
-        if self.moved_to:
-            self.send_header("location", self.moved_to)
+        self.send_response(307)
+        self.send_header("location", "https://elsewhere/v1/chat/completions")
         self.send_header("content-length", "2")
         self.end_headers()
         self.wfile.write(b"{}")
-        self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # theirs
         """Print nothing."""
-
-
-class _Moved(_Fickle):
-    moved_to = "https://elsewhere/v1/chat/completions"
-
-
-def test_a_connection_is_kept_open() -> None:
-    """To open one takes longer than many an answer."""
-    with (
-        FakeOpenAI() as fake,
-        Endpoint(fake.url, "m", None).client() as client,
-    ):
-        for _ in range(3):
-            post_by(client)(PATH, BODY)
-        n_open = fake.n_open
-
-    assert n_open == 1
-
-
-def test_requests_at_a_time_have_a_connection_each() -> None:
-    """They are not answered one after another."""
-    both = Barrier(2, timeout=PATIENCE_S)
-
-    def say(_: object) -> Said:
-        both.wait()
-        return Said()
-
-    with (
-        FakeOpenAI(say) as fake,
-        Endpoint(fake.url, "m", None).client() as client,
-    ):
-        beside = Thread(target=post_by(client), args=(PATH, BODY))
-        beside.start()
-        post_by(client)(PATH, BODY)
-        beside.join(PATIENCE_S)
-
-    assert fake.traffic.n_most == 2
-
-
-def test_a_connection_that_the_server_closed_meanwhile_is_opened_again() -> None:
-    """Its next request has not failed, and is not perhaps billed."""
-    with (
-        LoopbackFake(_Fickle) as fake,
-        Endpoint(fake.url, "m", None).client() as client,
-    ):
-        for _ in range(2):
-            assert post_by(client)(PATH, BODY) == b"{}"
-            wait_until(lambda: fake.n_open == 0)
-
-
-def test_a_request_under_way_at_the_end_leaves_no_connection() -> None:
-    """The end does not wait for it, since it may take long."""
-    asked, ended = Event(), Event()
-
-    def say(_: object) -> Said:
-        asked.set()
-        assert ended.wait(PATIENCE_S)
-        return Said()
-
-    def ask_late(client: openai.OpenAI) -> None:
-        with suppress(openai.APIConnectionError):  # or it is answered: nobody reads it
-            post_by(client)(PATH, BODY)
-
-    with FakeOpenAI(say) as fake:
-        with Endpoint(fake.url, "m", None).client() as client:
-            late = Thread(target=ask_late, args=(client,))
-            late.start()
-            assert asked.wait(PATIENCE_S)
-        ended.set()
-        late.join(PATIENCE_S)
-        wait_until(lambda: fake.n_open == 0)
 
 
 def test_a_server_that_moved_says_where_to() -> None:
@@ -200,17 +110,6 @@ def test_a_server_that_moved_says_where_to() -> None:
     assert isinstance(answer, NoReply)
     assert answer.then == "stop"
     assert "HTTP 307: moved to https://elsewhere/v1" in answer.detail
-
-
-def test_a_server_that_is_not_there_was_not_sent_a_request() -> None:
-    """Nobody can have been billed."""
-    with (
-        Endpoint(NOBODY, "m", None).client() as client,
-        pytest.raises(openai.APIConnectionError) as refused,
-    ):
-        post_by(client)(PATH, BODY)
-
-    assert isinstance(refused.value.__cause__, httpx2.ConnectError)
 
 
 @pytest.mark.parametrize(("bypassed", "n_asked"), [("", 1), ("127.0.0.1", 0)])
