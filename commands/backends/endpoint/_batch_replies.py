@@ -221,9 +221,9 @@ def query_key_in(line: bytes) -> Digest | None:
         return None
 
 
-RefusedIn: TypeAlias = Callable[[str, object], Sequence[ParameterRefused] | None]
-"""Returns what is certain of the parameters that a rejection names in its words, or by a field;
-None: a request can do without none of them."""
+RefusedIn: TypeAlias = Callable[[Digest, str, object], Sequence[ParameterRefused] | None]
+"""Returns what is certain of the parameters that a query's rejection names in its words, or by a
+field; None: a request can do without none of them."""
 
 
 def answer_in(line: bytes, refused_in: RefusedIn) -> Answer | None:
@@ -264,7 +264,7 @@ def _failed(query_key: Digest, response: _Response, refused_in: RefusedIn) -> No
     """Return why the model did not answer; a query is rejected for good only if it is at fault."""
     status, fault = response.status_code, _REFUSAL.decode(response.body).error
     detail = f"HTTP {status}: {fault.detail}"
-    if (refused := refused_in(detail, fault.param)) is not None:
+    if (refused := refused_in(query_key, detail, fault.param)) is not None:
         return NoReply(query_key, "errored", detail, then="wait", refused=refused)
     remedy = remedy_of(detail, fault.param)
     if remedy is not None:

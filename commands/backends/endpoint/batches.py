@@ -18,7 +18,7 @@ import msgspec
 import openai
 
 from commands.backends.endpoint import _batch_replies as replies
-from commands.backends.endpoint.refused_parameters import LearntParameters, adapted
+from commands.backends.endpoint.refused_parameters import LearntParameters, Parameters, adapted
 from commands.backends.endpoint.requests import PATH, ChatForm, is_told
 from commands.backends.endpoint.server import Endpoint, kinds_of
 from commands.backends.remote.batch_fields import date_in, inflated
@@ -77,8 +77,10 @@ class OpenAIBatches:
         """Take the judge, its server, and what servers were found not to take."""
         self._form, self._server = ChatForm(judge), server
         self._learnt = LearntParameters(server.base_url, judge.model, refused)
-        # by batch what it went without, if this process sent it
-        self._went_without: dict[str, Mapping[str, ParameterRefused]] = {}
+        # by query what it goes without from now on: a rejection of it may have named a parameter
+        self._suspected: dict[Digest, Parameters] = {}
+        # by batch what its queries went without, if this process sent it
+        self._went_without: dict[str, Mapping[Digest, Parameters]] = {}
         client = server.client()
         finalize(self, client.close)
         self._once = client.with_options(max_retries=0)
@@ -88,8 +90,8 @@ class OpenAIBatches:
 
     def create(self, queries: Sequence[JudgeQuery]) -> BatchState:
         """Upload the queries, then order the batch once."""
-        without = self._learnt.without
-        file_id = self._upload(b"".join(self._line(query, without) for query in queries))
+        without = {query.query_key: self._without(query) for query in queries}
+        file_id = self._upload(b"".join(map(self._line, queries)))
         try:
             body = self._once.batches.with_raw_response.create(
                 completion_window="24h",
@@ -107,7 +109,7 @@ class OpenAIBatches:
 
     def n_bytes(self, query: JudgeQuery) -> int:
         """Return the bytes that a query adds to a batch's file."""
-        return len(self._line(query, self._learnt.without))
+        return len(self._line(query))
 
     def retrieve(self, provider_batch_id: str) -> BatchState:
         """Return the state of a batch."""
@@ -152,14 +154,14 @@ class OpenAIBatches:
             raise ProviderError(f"batch {provider_batch_id} has not ended")
         told: set[Digest] = set()
         is_whole = not batch.lacks_a_file
-        without = self._went_without.get(batch.id, {})
+        went_without = self._went_without.get(batch.id, {})
         for file_id, n_least in batch.result_files.items():
             n_before, n_odd = len(told), 0
             for line in self._lines(batch, file_id):
-                answer = replies.answer_in(line, partial(self._refused_in, without))
+                answer = replies.answer_in(line, partial(self._refused_in, went_without))
                 if answer is not None:
                     told.add(answer.query_key)
-                    yield self._with_news(answer, without)
+                    yield self._with_news(answer, went_without.get(answer.query_key, {}))
                 elif line.strip():
                     n_odd += 1
             is_whole = is_whole and batch.is_whole(len(told) - n_before, n_least, n_odd)
@@ -178,13 +180,16 @@ class OpenAIBatches:
 
         return self._told(ask, replies.SERVER_BATCH, provider_batch_id).state
 
-    def _line(self, query: JudgeQuery, without: Mapping[str, ParameterRefused]) -> bytes:
+    def _without(self, query: JudgeQuery) -> Parameters:
+        return {**self._suspected.get(query.query_key, {}), **self._learnt.without}
+
+    def _line(self, query: JudgeQuery) -> bytes:
         """Return the line of the file that asks a query; its custom_id is the query key."""
         line: Json = {
             "custom_id": query.query_key,
             "method": "POST",
             "url": _ENDPOINT,
-            "body": adapted(self._form.body(query), without),
+            "body": adapted(self._form.body(query), self._without(query)),
         }
         return canonical_json(line) + b"\n"
 
@@ -200,12 +205,17 @@ class OpenAIBatches:
             raise self._server.not_the_api(first_line(error)) from error
 
     def _refused_in(
-        self, without: Mapping[str, ParameterRefused], detail: str, told: object
+        self,
+        went_without: Mapping[Digest, Parameters],
+        query_key: Digest,
+        detail: str,
+        told: object,
     ) -> Sequence[ParameterRefused] | None:
         """Learn from a rejection; a parameter is certain only if a field names it, as `RefusedIn`.
 
-        Else it is suspected: the next batch goes without it.
+        Else it is suspected: the query goes without it, and if it is then answered, so do others.
         """
+        without = went_without.get(query_key, {})
         sent = adapted(self._form.shared, without)
         found = self._learnt.refusals_in(detail, told, sent, without)
         if not found:
@@ -213,11 +223,11 @@ class OpenAIBatches:
         if is_told(told):
             self._learnt.believe(found)
             return [*found.values()]
-        self._learnt.suspect(found)
+        self._suspected[query_key] = {**without, **found}
         return []
 
-    def _with_news(self, answer: Answer, without: Mapping[str, ParameterRefused]) -> Answer:
-        """Return an answer with what it says of the parameters that its batch went without."""
+    def _with_news(self, answer: Answer, without: Parameters) -> Answer:
+        """Return an answer with what it says of the parameters that its query went without."""
         if not isinstance(answer, Reply):
             return answer
         self._learnt.believe(without)

@@ -10,7 +10,7 @@ what was learnt is recorded beside them.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 import openai
 
@@ -28,6 +28,8 @@ from ledger.events.requests import ParameterRefused
 from ledger.identity import Json
 
 _INVALID: Final = frozenset({400, 422})
+Parameters: TypeAlias = Mapping[str, ParameterRefused]
+"""Parameters that a server does not take, or is suspected not to take, by name."""
 
 
 class LearntParameters:
@@ -47,7 +49,7 @@ class LearntParameters:
         self._lock = Lock()
 
     @property
-    def without(self) -> Mapping[str, ParameterRefused]:
+    def without(self) -> Parameters:
         """What requests are sent without, or by another name, by parameter."""
         with self._lock:
             return self._suspected | self._refused
@@ -72,7 +74,8 @@ class LearntParameters:
                         raise
                     without = {**without, **found}
                     if fate_of(error.status_code, kinds_of(error)) == "perhaps billed":
-                        self.suspect(found)
+                        with self._lock:
+                            self._suspected |= found
                         raise AskOtherwise(error) from None
                 else:
                     self.believe(without)
@@ -86,7 +89,7 @@ class LearntParameters:
         told: object,
         sent: Container[str],
         without: Container[str | None],
-    ) -> Mapping[str, ParameterRefused]:
+    ) -> Parameters:
         """Return the first parameter that a rejection names and the request can do without.
 
         Args:
@@ -102,12 +105,7 @@ class LearntParameters:
             return {}
         return {name: self._refusal(name, detail)}
 
-    def suspect(self, found: Mapping[str, ParameterRefused]) -> None:
-        """Send later requests without parameters, until one is answered or rejected for good."""
-        with self._lock:
-            self._suspected |= found
-
-    def believe(self, found: Mapping[str, ParameterRefused]) -> None:
+    def believe(self, found: Parameters) -> None:
         """Take findings for certain: a request was answered in their form."""
         with self._lock:
             for name, each in found.items():
@@ -140,9 +138,7 @@ class LearntParameters:
         )
 
 
-def adapted(
-    body: Mapping[str, Json], without: Mapping[str, ParameterRefused]
-) -> Mapping[str, Json]:
+def adapted(body: Mapping[str, Json], without: Parameters) -> Mapping[str, Json]:
     """Return a body without parameters, or with their other names."""
     names = {name: without[name].instead if name in without else name for name in body}
     return {name: body[old] for old, name in names.items() if name is not None}

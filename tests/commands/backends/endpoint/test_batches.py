@@ -287,6 +287,26 @@ def test_a_parameter_that_no_field_names_is_learnt_once_a_batch_without_it_is_an
     assert last.detail.endswith("; choose another model or server")
 
 
+def test_a_parameter_that_one_rejection_quotes_is_left_out_of_that_query_alone(
+    judge: OpenAIBatches, fake: FakeOpenAIBatches
+) -> None:
+    """It may mean something else: only that query can tell, once it is answered."""
+    odd, plain = asked = queries(2)
+    words = error("Unsupported characters; the request was temperature=0.0")
+    fake.service.refused = {odd.query_key: (400, words)}
+
+    first = [*judge.results(ended(judge, fake, 2))]
+    judge.create(asked)
+    sent = [json.loads(line) for line in [*fake.service.files.values()][-1].splitlines()]
+    fake.end_batches()
+    second = [*judge.results([*fake.service.batches][-1])]
+
+    bodies = {line["custom_id"]: line["body"] for line in sent}
+    assert "temperature" in bodies[plain.query_key]
+    assert "temperature" not in bodies[odd.query_key]
+    assert [[*each.refused] for each in (*first, *second)] == [[]] * 4
+
+
 def test_a_refusal_is_a_reply_that_is_paid_for() -> None:
     """It is read as one that came by itself."""
     with FakeOpenAIBatches(lambda _: Said(None, refusal="No.")) as fake:
