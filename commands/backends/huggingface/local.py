@@ -107,7 +107,6 @@ class LocalModels:
         batch_tokens: int | None,
         device: str = "auto",
         load: Load = load_entrant,
-        free: FreeBytes = free_bytes,
     ) -> None:
         """Set the token budget of a batch (inputs, padding and new tokens) and the device.
 
@@ -115,12 +114,11 @@ class LocalModels:
             batch_tokens: None: as many as free memory holds.
             device: "auto" is the best one available.
             load: Loads an entrant.
-            free: Counts the free memory.
 
         Raises:
             ConfigurationError: The device is not available.
         """
-        self._batch_tokens, self._free = batch_tokens, free
+        self._batch_tokens = batch_tokens
         self._device = prepare_device(device)
         self._load = load
         self._loaded: tuple[Hashable, LoadedWeights] | None = None
@@ -169,7 +167,7 @@ class LocalModels:
         self, same_load: Sequence[Work], do: "Do[Work, Result]"
     ) -> Iterator[tuple[Result, ...]]:
         loaded = self._take(same_load[0].entrant)
-        return do(loaded, same_load, batch_budget(self._batch_tokens, loaded, self._free))
+        return do(loaded, same_load, batch_budget(self._batch_tokens, loaded))
 
     def _take(self, entrant: Entrant) -> LoadedWeights:
         """Return an entrant's weights; another load is freed first, as both may not fit."""

@@ -1,5 +1,6 @@
 """Tiny random weights of any family, and where they are written."""
 
+import copy
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -31,6 +32,15 @@ def tiny(family: type[Model], *, seed: int, **changes: object) -> Model:
         model = family(config)
     model.train(mode=False)
     return model
+
+
+def with_template(
+    tokenizer: PreTrainedTokenizerFast, template: str | None
+) -> PreTrainedTokenizerFast:
+    """Return the tokenizer with another chat template, or with none."""
+    other = copy.deepcopy(tokenizer)
+    other.chat_template = template
+    return other
 
 
 def save_weights(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Path:

@@ -32,6 +32,7 @@ from tests.support.builders.events import judge as judge_settings
 from tests.support.contracts import AnsweringContract, key_of
 from tests.support.scripted import answered
 from tests.support.weights.loads import model_of
+from tests.support.weights.tiny import with_template
 
 CPU = torch.device("cpu")
 MAX_TOKENS = 12
@@ -70,13 +71,6 @@ def answers_of(judge: LocalJudge, queries: Sequence[JudgeQuery] = QUERIES) -> li
 def asking(user: str, system: str = "Judge.") -> JudgeQuery:
     """Return a query of these texts."""
     return PairQuery(key(system + user), "forward", system, user, "", "", None)
-
-
-def with_template(tokenizer: PreTrainedTokenizerFast, template: str) -> PreTrainedTokenizerFast:
-    """Return the tokenizer with another chat template."""
-    other = copy.deepcopy(tokenizer)
-    other.chat_template = template
-    return other
 
 
 class TestHfJudge(AnsweringContract):

@@ -1,7 +1,7 @@
 """The tokens of a batch follow from free memory, and nothing that is said follows from them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.cache_utils import DynamicLayer
 
-from commands.backends.huggingface.local import LocalModels, batch_budget, free_bytes
+from commands.backends.huggingface.local import batch_budget, free_bytes
 from commands.backends.hydra.decoding import HydraSteps
 from commands.backends.hydra.weights import load_hydra
 from commands.backends.weights.loaded import LoadedWeights, as_loaded, token_bytes
 from commands.backends.weights.sampling import SamplingSettings
-from commands.ports import GeneratedText, GenerationTask
+from commands.ports import GenerationTask
 from ledger.events.registration import Entrant
 from tests.support.weights.families import family_model
-from tests.support.weights.generating import PROMPTS
 from tests.support.weights.hydra import (
     N_HEADS,
     HeadRoles,
@@ -26,7 +25,6 @@ from tests.support.weights.hydra import (
     head_row,
     hydra_entrant,
 )
-from tests.support.weights.loads import changed
 from tests.support.weights.tiny import tiny
 
 CPU = torch.device("cpu")
@@ -81,32 +79,6 @@ def test_a_gpu_may_hold_larger_batches(loaded: LoadedWeights) -> None:
 def test_free_memory_is_some_of_this_machine() -> None:
     """A count of pages, say, would be thousands of times too small."""
     assert 1 << 24 < free_bytes(CPU) < 1 << 50
-
-
-def on_memory(free: int, n_rows: list[int]) -> dict[str, Any]:
-    """Return the options of a worker, which notes how many rows each pass has."""
-
-    def note(_: object, given: Sequence[torch.Tensor]) -> None:
-        n_rows.append(len(given[0]))
-
-    load = changed(lambda model: model.register_forward_pre_hook(note))
-    return {"batch_tokens": None, "device": "cpu", "load": load, "free": lambda _: free}
-
-
-def test_answers_are_the_same_however_much_memory_is_free(entrant: Build, tasks: MakeTasks) -> None:
-    """Who has a larger machine must not get other responses."""
-    owed = tasks(entrant(temperature=0.9), [f"{n} {each}" for n, each in enumerate(2 * PROMPTS)])
-
-    def said(free: int, n_rows: list[int]) -> dict[str, str]:
-        batches = LocalModels(**on_memory(free, n_rows)).generate(owed)
-        made = (cast("GeneratedText", each) for batch in batches for each in batch)
-        return {each.response_key: each.text for each in made}
-
-    of_little: list[int] = []
-    of_much: list[int] = []
-
-    assert said(0, of_little) == said(1 << 40, of_much)
-    assert max(of_little) < max(of_much) == len(owed)
 
 
 def n_bytes(caches: DynamicCache) -> int:

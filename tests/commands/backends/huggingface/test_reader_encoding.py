@@ -1,6 +1,5 @@
 """Continuations of chats are those of the text that the weights' template makes."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from commands.ports import Continuation
 from ledger.events.conversations import Messages
 from ledger.events.options import EntrantOptions
 from ledger.events.registration import Entrant
+from tests.support.weights.tiny import with_template
 
 Build = Callable[..., Entrant]
 ASKED: Messages = (("user", "a dose?"),)
@@ -45,8 +45,8 @@ def test_a_tokenizers_own_beginning_is_added_if_it_is_asked_to(
     entrant: Build, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     """As lm-evaluation-harness does where a template writes none."""
-    own = copy.deepcopy(tokenizer)
-    own.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
+    template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
+    own = with_template(tokenizer, template)
     mark = ("<|endoftext|>", 0)
     begun = processors.TemplateProcessing(single=f"{mark[0]} $A", special_tokens=[mark])
     own.backend_tokenizer.post_processor = begun
@@ -81,11 +81,8 @@ def test_weights_without_a_template_are_refused(
     entrant: Build, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     """Plain text in a chat's place would be another test."""
-    base = copy.deepcopy(tokenizer)
-    base.chat_template = None
-
     with pytest.raises(WeightsError, match="no chat template"):
-        token_pairs(base, [chat(entrant(), ASKED, "a")])
+        token_pairs(with_template(tokenizer, None), [chat(entrant(), ASKED, "a")])
 
 
 def test_chats_and_plain_texts_are_encoded_apart(entrant: Build) -> None:

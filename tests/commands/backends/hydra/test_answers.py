@@ -228,13 +228,9 @@ def test_the_time_of_a_batch_is_that_of_its_rating_too(hydra_files: HydraFiles) 
     loaded = load_hydra(entrant, entrant.hydra, CPU)
     answered_at, rated_at = list[float](), list[float]()
 
-    def dawdle(*_: object) -> None:
-        time.sleep(0.05)
-        rated_at.append(time.perf_counter())
-
     mlps = loaded.model.head_layers[0].mlp.mlps
     mlps[0].register_forward_hook(lambda *_: answered_at.append(time.perf_counter()))
-    mlps[N_HEADS].register_forward_hook(dawdle)
+    mlps[N_HEADS].register_forward_hook(lambda *_: rated_at.append(time.perf_counter()))
 
     (answer,) = texts(answered(loaded, entrant, "a dose?"))
 

@@ -325,7 +325,7 @@ def test_samples_follow_the_product_of_the_verifiers(
     """Nobody must be able to tell it from sampling the product itself."""
     net, models = small_hydra
 
-    tokens = sampled_tokens(net, 20_000)
+    tokens = sampled_tokens(net, 6_000)
 
     assert fit(tokens, exact(by_whole_models(models[1:]))) > 0.001
     assert fit(tokens, exact(by_whole_models(models))) < 1e-9  # the draft head is no expert
@@ -337,7 +337,7 @@ def test_samples_of_one_head_follow_it_alone(
     """What it is to leave the jury out is to be seen in the tournament, so it must be just that."""
     net, models = small_hydra
 
-    tokens = sampled_tokens(net, 20_000, roles=HeadRoles(2, ()))
+    tokens = sampled_tokens(net, 6_000, roles=HeadRoles(2, ()))
 
     assert fit(tokens, exact(by_whole_models([models[2]]))) > 0.001
     assert fit(tokens, exact(by_whole_models([models[1]]))) < 1e-9

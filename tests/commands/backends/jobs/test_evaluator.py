@@ -187,20 +187,6 @@ def test_a_model_of_another_float_type_is_refused(training: Training, spec: Exec
         Evaluator.from_trainer(doubled, EVALUATIONS, spec, FLOAT32)
 
 
-def test_training_goes_on_as_if_nothing_had_been(training: Training, spec: ExecutionSpec) -> None:
-    """Neither the mode, nor the random numbers, nor the settings for generation change."""
-    settings = training.model.generation_config
-    torch.manual_seed(5)
-    drawn = torch.rand(3)
-    torch.manual_seed(5)
-
-    Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)()
-
-    assert training.model.training
-    assert training.model.generation_config is settings
-    assert torch.equal(torch.rand(3), drawn)
-
-
 def test_a_run_writes_results_and_is_done(training: Training, spec: ExecutionSpec) -> None:
     """One number for each evaluation, as the customer's framework has it, and how it came about."""
     evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)

@@ -1,6 +1,5 @@
 """Prompts are shown as the weights were trained to see them."""
 
-import copy
 from pathlib import Path
 
 import pytest
@@ -9,17 +8,9 @@ from transformers import PreTrainedTokenizerFast
 from commands.backends.weights.chat import encode_prompt, end_of_turn, require_chat
 from commands.errors import WeightsError
 from ledger.events.options import EntrantOptions
+from tests.support.weights.tiny import with_template
 
 FOLDER = Path("weights")
-
-
-def with_template(
-    tokenizer: PreTrainedTokenizerFast, template: str | None
-) -> PreTrainedTokenizerFast:
-    """Return the tokenizer with another chat template, or with none."""
-    other = copy.deepcopy(tokenizer)
-    other.chat_template = template
-    return other
 
 
 def test_a_prompt_becomes_one_user_turn_and_the_answer_is_next(

@@ -1,7 +1,6 @@
 """Weights are loaded whole onto the device that was chosen, or refused with a remedy."""
 
 import logging
-import random
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -75,18 +74,6 @@ def test_every_end_token_that_is_named_anywhere_ends_an_answer(
 
     end_of_turn = loaded.tokenizer.convert_tokens_to_ids("<|im_end|>")
     assert loaded.end_ids == {7, 9, loaded.tokenizer.eos_token_id, end_of_turn}
-
-
-def test_loading_leaves_the_global_random_state_alone(
-    entrant: Build, adapters: tuple[Path, Path]
-) -> None:
-    """By itself peft draws random numbers for adapters before it loads them."""
-    before = torch.get_rng_state(), random.getstate()
-
-    load_weights(entrant(*adapters), CPU)
-
-    assert torch.equal(torch.get_rng_state(), before[0])
-    assert random.getstate() == before[1]
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
