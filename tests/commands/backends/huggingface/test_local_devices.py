@@ -224,17 +224,6 @@ def test_a_hydra_waits_for_its_tokens_and_what_its_jury_found(
     assert waits(task) == {"tolist": n_read, "tensor": 1}
 
 
-def test_tensors_of_two_devices_are_refused(entrant: Build, tasks: Tasks) -> None:
-    """As CUDA does: weights that were left where they are read would be found."""
-
-    def forget(one: Entrant, device: torch.device) -> LoadedWeights:
-        return load_entrant(one, CPU)._replace(device=device)
-
-    owed = tasks(entrant(), PROMPTS[:1])
-    with accelerators(), pytest.raises(RuntimeError, match="same device, not cuda:0 and cpu"):
-        said(owed, "cuda", forget)
-
-
 def test_the_double_keeps_the_rules_of_devices() -> None:
     """What it let through would be found on a real one only."""
     with accelerators(2) as gpus:

@@ -356,11 +356,6 @@ def test_a_question_that_does_not_fit_is_not_asked(
     assert cut == [pytest.approx(sound[0], abs=1e-6), pytest.approx(sound[1], abs=1e-6), None]
 
 
-def test_nothing_asked_is_nothing_answered(loaded: LoadedWeights) -> None:
-    """Every row of a batch may have failed."""
-    assert rates(loaded, []) == []
-
-
 @pytest.mark.parametrize("response", ["a patient asks", "", "dose" * 9])
 def test_the_question_takes_no_more_room_than_is_set_aside(
     tokenizer: PreTrainedTokenizerFast, response: str

@@ -288,8 +288,8 @@ def test_a_job_on_a_network_is_allowed_as_the_refusal_says(
     assert evaluator.done
 
 
-def test_other_weights_are_not_done(training: Training, spec: ExecutionSpec) -> None:
-    """A run is named by the content of the weights, not by the job's name or the step."""
+def test_other_weights_or_terms_are_not_done(training: Training, spec: ExecutionSpec) -> None:
+    """A run is named by the weights' content and its options, not by the job's name or a file."""
     evaluator = Evaluator.from_trainer(training, EVALUATIONS, spec, FLOAT32)
     evaluator()
     before = results(spec)
@@ -300,12 +300,6 @@ def test_other_weights_are_not_done(training: Training, spec: ExecutionSpec) -> 
     assert not evaluator.done
     evaluator()
     assert results(spec)["results"]["letters"] != before["results"]["letters"]
-
-
-def test_other_terms_are_not_done(training: Training, spec: ExecutionSpec) -> None:
-    """A file that is there says nothing of how it came about."""
-    Evaluator.from_trainer(training, EVALUATIONS[:1], spec, FLOAT32)()
-
     warmer = [(ATLAS, {"temperature": 2.0})]
     assert not Evaluator.from_trainer(training, warmer, spec, FLOAT32).done
 
@@ -314,24 +308,17 @@ def test_other_terms_are_not_done(training: Training, spec: ExecutionSpec) -> No
 def test_a_checkpoints_configuration_is_kept_for_those_who_resume(
     weights: Path, spec: ExecutionSpec
 ) -> None:
-    """Who begins says what is evaluated; who goes on need not say it again."""
+    """Who goes on need not say again what is evaluated; begun anew, it would be mixed."""
     begun, config = Evaluator.from_checkpoint(weights, spec, TEXTS)
     begun.run()
 
+    with pytest.raises(ConfigurationError, match=r"probe.*exists already; pass resume=True to go"):
+        Evaluator.from_checkpoint(weights, spec, TEXTS)
     resumed, same = Evaluator.from_checkpoint(weights, spec, resume=True)
 
     assert same == config
     assert resumed.done
     assert list(results(spec)["results"]) == ["texts"]
-
-
-@pytest.mark.usefixtures("texts")
-def test_a_job_that_is_there_is_gone_on_with_or_refused(weights: Path, spec: ExecutionSpec) -> None:
-    """What one wanted to begin anew would be mixed with what was there."""
-    Evaluator.from_checkpoint(weights, spec, TEXTS).evaluator.run()
-
-    with pytest.raises(ConfigurationError, match=r"probe.*exists already; pass resume=True to go"):
-        Evaluator.from_checkpoint(weights, spec, TEXTS)
 
 
 def test_a_job_needs_a_configuration_that_can_be_read(weights: Path, spec: ExecutionSpec) -> None:

@@ -122,20 +122,6 @@ def test_end_tokens_and_stop_texts_both_count(tokens: list[int]) -> None:
     assert not stopped.is_at(tokens[:1])
 
 
-def test_special_tokens_are_not_in_the_text(tokenizer: PreTrainedTokenizerFast) -> None:
-    """A judge that reads <|im_end|> learns which entrant is which, and parsers trip on it."""
-    tokens = tokenizer.encode("<|assistant|>a dose<|pad|>", add_special_tokens=False)
-
-    assert decode_text(tokenizer, tokens) == "a dose"
-
-
-def test_a_character_of_several_tokens_survives(tokenizer: PreTrainedTokenizerFast) -> None:
-    """Decoding token by token would make of it what nobody wrote."""
-    tokens = tokenizer.encode("5 µg → ½ ?", add_special_tokens=False)
-
-    assert decode_text(tokenizer, tokens) == "5 µg → ½ ?"
-
-
 def test_prompts_are_padded_on_the_left_and_masked_there() -> None:
     """New tokens must follow the prompt, not its padding."""
     tokens, mask = pad_left([(5, 6, 7), (8,)], torch.device("cpu"))

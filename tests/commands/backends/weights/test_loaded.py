@@ -77,13 +77,16 @@ def test_every_end_token_that_is_named_anywhere_ends_an_answer(
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_missing_file_is_told_with_the_way_to_get_it(
+def test_a_broken_or_missing_file_is_told_with_the_way_to_get_it(
     entrant: Build, weights: Path, copied: Copied, file: str
 ) -> None:
-    """A download that stopped half-way is the usual cause."""
+    """A download that stopped half-way, or a Git LFS pointer under the right name."""
     folder = copied(weights)
-    (folder / file).unlink()
+    (folder / file).write_text("version https://git-lfs.github.com/spec/v1")
 
+    with pytest.raises(WeightsError, match="cannot be read"):
+        load_weights(entrant(folder=folder), CPU)
+    (folder / file).unlink()
     with pytest.raises(WeightsError, match=r"hf download ORG/NAME --local-dir") as refusal:
         load_weights(entrant(folder=folder), CPU)
     assert refusal.value.path == folder
@@ -153,16 +156,6 @@ def test_weights_that_are_not_those_of_the_config_are_refused(
     folder = respecified(weights, "config.json", **setting)
 
     with pytest.raises(WeightsError, match=why):
-        load_weights(entrant(folder=folder), CPU)
-
-
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_broken_file_is_refused(entrant: Build, weights: Path, copied: Copied, file: str) -> None:
-    """Git LFS pointers are text files under the right name."""
-    folder = copied(weights)
-    (folder / file).write_text("version https://git-lfs.github.com/spec/v1")
-
-    with pytest.raises(WeightsError, match="cannot be read"):
         load_weights(entrant(folder=folder), CPU)
 
 
