@@ -7,8 +7,14 @@ from typing import Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from commands.backends.anthropic.client import is_out_of_credit
-from commands.backends.remote.batch_fields import count_in, inflated, text_of, time_of
-from commands.backends.remote.bodies import decode_json, lines_in
+from commands.backends.remote.bodies import (
+    count_in,
+    decode_json,
+    inflated,
+    lines_in,
+    text_of,
+    time_of,
+)
 from commands.backends.remote.outcomes import undecodable
 from commands.ports import Answer, BatchState, NoReply, Reply, Then
 from commands.settings.api_keys import redacted

@@ -20,11 +20,12 @@ import msgspec
 from commands.backends.anthropic import client as api
 from commands.backends.anthropic._replies import answers_in, page_of, state_of
 from commands.backends.anthropic.requests import RequestForm
-from commands.backends.remote.batch_fields import date_in
+from commands.backends.remote.bodies import date_in
 from commands.backends.remote.outcomes import (
     ORDER_REFUSED,
     broken_off,
     fate_of,
+    newest_since,
     not_listing,
     uncertain,
 )
@@ -95,16 +96,11 @@ class AnthropicBatches:
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
-        after_id, has_more = "", True
-        while has_more:
-            with api.translate_errors():
-                page = self._again.list(limit=_PAGE, after_id=after_id or anthropic.omit).read()
-                states, has_more = page_of(page)
-            for state in states:
-                if state.created_at < moment:
-                    return
-                after_id = state.provider_batch_id
-                yield state
+        return newest_since(moment, self._page)
+
+    def _page(self, after: str) -> tuple[Sequence[BatchState], bool]:
+        with api.translate_errors():
+            return page_of(self._again.list(limit=_PAGE, after_id=after or anthropic.omit).read())
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield the answers in an ended batch's results, as one download has them."""

@@ -41,15 +41,9 @@ class RequestForm:
 
     def params(self, query: JudgeQuery) -> MessageCreateParamsNonStreaming:
         """Return the parameters of a request."""
-        params: MessageCreateParamsNonStreaming = {
-            "model": self.model,
-            "max_tokens": self.max_tokens,
-            "system": [self._system(query)],
-            "messages": [{"role": "user", "content": query.user}],
-        }
-        if output_config := self._output_config(query):
-            params["output_config"] = output_config
-        return params
+        counted = self.counted(query)
+        params = {"model": self.model, "max_tokens": self.max_tokens, **counted}
+        return cast("MessageCreateParamsNonStreaming", params)
 
     def counted(self, query: JudgeQuery) -> types.MessageCountTokensParams:
         """Return the parameters of a request to count the input tokens."""

@@ -10,8 +10,7 @@ import msgspec
 from commands.backends.endpoint._replies import reply_of
 from commands.backends.endpoint.requests import remedy_of
 from commands.backends.endpoint.server import is_out_of_credit
-from commands.backends.remote.batch_fields import count_in, text_of, time_of
-from commands.backends.remote.bodies import decode_json
+from commands.backends.remote.bodies import count_in, decode_json, text_of, time_of
 from commands.backends.remote.outcomes import REJECTED, undecodable
 from commands.ports import Answer, BatchState, NoReply, Then
 from commands.settings.api_keys import redacted

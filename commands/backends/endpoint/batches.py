@@ -21,12 +21,13 @@ from commands.backends.endpoint import _batch_replies as replies
 from commands.backends.endpoint.refused_parameters import LearntParameters, Parameters, adapted
 from commands.backends.endpoint.requests import PATH, ChatForm, is_told
 from commands.backends.endpoint.server import Endpoint, kinds_of
-from commands.backends.remote.batch_fields import date_in, inflated
 from commands.backends.remote.bodies import (
     CONNECT_S,
     FREE_CALL_S,
+    date_in,
     decode_json,
     first_line,
+    inflated,
     lines_in,
     retry_after_s,
     was_not_sent,
@@ -36,6 +37,7 @@ from commands.backends.remote.outcomes import (
     broken_off,
     failure_of_free_call,
     fate_of,
+    newest_since,
     not_listing,
     uncertain,
 )
@@ -137,15 +139,7 @@ class OpenAIBatches:
 
     def created_since(self, moment: datetime) -> Iterator[BatchState]:
         """Yield the batches created at or after a moment, the newest first."""
-        after, has_more = "", True
-        while has_more:
-            page = self._told(partial(self._page, after), replies.BATCH_PAGE)
-            for batch in page.data:
-                if batch.state.created_at < moment:
-                    return
-                after = batch.id
-                yield batch.state
-            has_more = page.has_more and bool(page.data)
+        return newest_since(moment, self._page)
 
     def results(self, provider_batch_id: str) -> Iterator[Answer]:
         """Yield the answers in an ended batch's files, as one download has them."""
@@ -260,9 +254,11 @@ class OpenAIBatches:
             return fatal
         return BatchRefused(detail, was_sent=was_sent)
 
-    def _page(self, after: str) -> bytes:
+    def _page(self, after: str) -> tuple[Sequence[BatchState], bool]:
         batches = self._again.batches.with_raw_response
-        return batches.list(limit=_PAGE, after=after or openai.omit).content
+        ask = lambda: batches.list(limit=_PAGE, after=after or openai.omit).content  # noqa: E731  # one call
+        page = self._told(ask, replies.BATCH_PAGE)
+        return [batch.state for batch in page.data], page.has_more and bool(page.data)
 
     def _batch(self, provider_batch_id: str) -> replies.ServerBatch:
         batches = self._again.batches.with_raw_response

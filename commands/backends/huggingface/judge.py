@@ -10,14 +10,20 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from commands.backends.huggingface.local import batch_budget
-from commands.backends.weights.answers import Decoded, DecodingRules, Ending, PromptRow
+from commands.backends.weights.answers import (
+    Decoded,
+    DecodingRules,
+    Ending,
+    PromptRow,
+    as_answer,
+)
 from commands.backends.weights.batching import BatchQueue, run_batches
-from commands.backends.weights.chat import decode_text, encode, require_chat, show_chat
+from commands.backends.weights.chat import encode, require_chat, show_chat
 from commands.backends.weights.decoding import decode
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights, load_folder, prepare_device
 from commands.errors import ConfigurationError
-from commands.ports import Answer, NoReply, Reply
+from commands.ports import Answer, GenerationFailure, NoReply, Reply
 from ledger.events.money import Usage
 from projections.verdicts.queries import JudgeQuery
 
@@ -100,6 +106,7 @@ class HfJudge:
             WeightsError: The weights cannot be loaded.
         """
         self._loaded = load(folder, prepare_device(device), dtype=dtype)
+        self._ending = Ending(self._loaded.end_ids)
         self._limit = _limit(self._loaded, folder, max_tokens)
         with quiet_transformers():
             require_chat(self._loaded.tokenizer, folder)
@@ -118,7 +125,7 @@ class HfJudge:
         fitting = [row for row in rows if isinstance(row, PromptRow)]
         batch_tokens = batch_budget(self._batch_tokens, self._loaded)
         queue = BatchQueue(fitting, lambda row: row.n_tokens, batch_tokens)
-        rules = DecodingRules(Ending(self._loaded.end_ids))
+        rules = DecodingRules(self._ending)
         device = self._loaded.device
         for batch, decoded in run_batches(queue, partial(decode, self._loaded, rules), device):
             if decoded is None:
@@ -143,17 +150,15 @@ class HfJudge:
         return row
 
     def _answer(self, decoded: Decoded) -> Answer:
-        row, tokens = decoded.row, decoded.tokens
-        if decoded.is_broken:
-            where = f"the logits of new token {len(tokens) + 1}"
-            return NoReply(row.key, "errored", f"{where} are not finite, in {self._dtype}")
-        has_ended = tokens[-1] in self._loaded.end_ids
+        said = as_answer(decoded, self._loaded.tokenizer, self._ending, dtype=self._dtype)
+        if isinstance(said, GenerationFailure):
+            return NoReply(decoded.row.key, "errored", said.detail)
         return Reply(
-            query_key=row.key,
-            text=decode_text(self._loaded.tokenizer, tokens[:-1] if has_ended else tokens),
-            stop_reason="end_turn" if has_ended else "max_tokens",
+            query_key=decoded.row.key,
+            text=said.text,
+            stop_reason="end_turn" if said.finish_reason == "stop" else "max_tokens",
             model=self._model,
-            usage=Usage(n_input=len(row.prompt_ids), n_output=len(tokens)),
+            usage=Usage(n_input=len(said.prompt_ids), n_output=len(said.generated_ids)),
         )
 
 

@@ -13,7 +13,7 @@ from commands.backends.hydra.decoding import HydraRow, decode
 from commands.backends.hydra.net import Route, TokenBlock
 from commands.backends.hydra.weights import CORRECT, WRONG
 from commands.backends.weights.answers import DecodingRules, PromptRow, as_answer
-from commands.backends.weights.batching import pad_left
+from commands.backends.weights.batching import padded
 from commands.backends.weights.chat import encode, encode_prompt
 from commands.backends.weights.loaded import LoadedWeights
 from commands.ports import GeneratedText, GenerationFailure
@@ -129,7 +129,7 @@ def _correctness_probabilities(
 ) -> list[float]:
     """Return p = sigmoid(z_A - z_B): the softmax over both letters."""
     net = loaded.model
-    ids, mask = pad_left(questions, net.device)
+    ids, mask = padded(questions, net.device)
     block = TokenBlock.behind(mask.bool(), ids.shape[1])
     states = net.trunk_states(ids, block, None)  # (B, S, D)
     states[:, -1] += torch.stack(first_states)

@@ -15,7 +15,7 @@ from transformers import DynamicCache
 from commands.backends.hydra import poe
 from commands.backends.hydra.net import HydraNet, Route, TokenBlock
 from commands.backends.weights.answers import Decoded, DecodingRules, PromptRow
-from commands.backends.weights.batching import pad_left
+from commands.backends.weights.batching import padded
 from commands.backends.weights.decoding import follow
 from commands.backends.weights.sampling import (
     BROKEN,
@@ -100,7 +100,7 @@ class HydraSteps:
         """Start with nothing read."""
         self._net, self._how, self._beta = net, how, beta
         self._temperature = 1.0 if how.temperature is None else how.temperature  # of P
-        self._unread, mask = pad_left([row.row.prompt_ids for row in rows], net.device)
+        self._unread, mask = padded([row.row.prompt_ids for row in rows], net.device)
         self._is_own = mask.bool()  # (B, K), false on padding
         self.cache = DynamicCache()
         self._noise = RowNoise([row.row.seed for row in rows], net.device)

@@ -1,13 +1,14 @@
 """What the status of an answer, or a broken connection, tells of a request's fate."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
 
 from commands.errors import BatchUncertain, NotAnswering, ProviderError
-from commands.ports import NoReply, Then
+from commands.ports import BatchState, NoReply, Then
 from commands.settings.api_keys import redacted
 from ledger.errors import TourneyError
 from ledger.events.judging import Fate
@@ -64,6 +65,25 @@ def failure_of_free_call(detail: str, status: int | None) -> ProviderError:
     is_server_fault = status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR
     may_pass = is_redirected or is_server_fault or status in _PASSING
     return NotAnswering(detail) if may_pass else ProviderError(detail)
+
+
+def newest_since(
+    moment: datetime, page_after: Callable[[str], tuple[Sequence[BatchState], bool]]
+) -> Iterator[BatchState]:
+    """Yield the batches created at or after a moment, the newest first.
+
+    Args:
+        moment: The earliest time of creation.
+        page_after: Returns a page of the list behind a batch, and whether there are more.
+    """
+    after, has_more = "", True
+    while has_more:
+        states, has_more = page_after(after)
+        for state in states:
+            if state.created_at < moment:
+                return
+            after = state.provider_batch_id
+            yield state
 
 
 def not_listing(why: TourneyError) -> TourneyError:

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import torch
 
@@ -60,23 +60,10 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[lis
     return list(groups.values())
 
 
-def pad_left(
-    prompts: Sequence[Sequence[int]], device: torch.device
+def padded(
+    rows: Sequence[Sequence[int]], device: torch.device, *, side: Literal["left", "right"] = "left"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (B, T) tokens, padded on the left, and the (B, T) mask that is 1 on real tokens."""
-    return _pad(prompts, device, "left")
-
-
-def pad_right(
-    rows: Sequence[Sequence[int]], device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the same, padded on the right."""
-    return _pad(rows, device, "right")
-
-
-def _pad(
-    rows: Sequence[Sequence[int]], device: torch.device, side: str
-) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return (B, T) tokens, padded on a side, and the (B, T) mask that is 1 on real tokens."""
     tensors = [torch.tensor(row, device=device) for row in rows]
     masks = [torch.ones_like(row) for row in tensors]
     pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True, padding_side=side)

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from commands.backends.weights.answers import Decoded, DecodingRules, Ending, PromptRow
-from commands.backends.weights.batching import PAD_ID, pad_left
+from commands.backends.weights.batching import PAD_ID, padded
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
 from commands.backends.weights.sampling import BROKEN, NO_TOKEN, RowNoise, choose
@@ -69,7 +69,7 @@ class _PlainSteps:
     def __init__(
         self, loaded: LoadedWeights, rules: DecodingRules, prompts: Sequence[PromptRow]
     ) -> None:
-        ids, mask = pad_left([prompt.prompt_ids for prompt in prompts], loaded.device)
+        ids, mask = padded([prompt.prompt_ids for prompt in prompts], loaded.device)
         self._ids = ids.masked_fill(mask == 0, NO_TOKEN)  # (B, K)
         self._noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
         self._past = transformers.DynamicCache()  # keeps all columns; the mask knows the windows
@@ -142,7 +142,7 @@ def _generate(loaded: LoadedWeights, rules: DecodingRules, batch: Sequence[Decod
     tokens they would get alone.
     """
     prompts = [each.row for each in batch]
-    ids, mask = pad_left([prompt.prompt_ids for prompt in prompts], loaded.device)
+    ids, mask = padded([prompt.prompt_ids for prompt in prompts], loaded.device)
     noise = RowNoise([prompt.seed for prompt in prompts], loaded.device)
     have_ended = [False] * len(batch)
 

@@ -17,7 +17,7 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from commands.backends.weights.batching import group_by, pad_left, pad_right
+from commands.backends.weights.batching import group_by, padded
 from commands.backends.weights.decoding import arguments_of, read_tokens
 from commands.backends.weights.folder import quiet_transformers
 from commands.backends.weights.loaded import LoadedWeights
@@ -201,7 +201,7 @@ class _PrefixCache(NamedTuple):
     @classmethod
     def read(cls, heads: Heads, groups: Sequence[PrefixGroup]) -> "_PrefixCache":
         prefixes = [group.rows[0].inputs[: group.n_shared] for group in groups]
-        ids, mask = pad_left(prefixes, heads.device)
+        ids, mask = padded(prefixes, heads.device)
         cache = heads.new_cache()
         heads.states(ids, 1, mask=mask, past=cache)
         return cls(cache, mask)
@@ -220,7 +220,7 @@ def _compute(
     """Return each window's likelihood; rows begin with the prefixes in the cache, if any."""
     n_read = past.mask.sum(dim=1).tolist() if past else [0] * len(rows)
     tails = [row.inputs[n:] for row, n in zip(rows, n_read, strict=True)]
-    ids, is_real = pad_right(tails, heads.device)  # (R, S) each
+    ids, is_real = padded(tails, heads.device, side="right")  # (R, S) each
     places = [
         (window, n, window.n_context - 1 - n_before)  # the column before the first target
         for n, (row, n_before) in enumerate(zip(rows, n_read, strict=True))

@@ -11,7 +11,7 @@ from transformers import Olmo2ForCausalLM
 
 from commands.backends.hydra.net import HydraNet, Route, TokenBlock, head_mlps
 from commands.backends.hydra.weights import read_shard, read_shards
-from commands.backends.weights.batching import pad_left
+from commands.backends.weights.batching import padded
 from commands.backends.weights.lora import Lora
 from tests.support.weights.hydra import (
     DEPTH,
@@ -59,7 +59,7 @@ def build_hydra(model: Olmo2ForCausalLM, shards: list[list[Lora]]) -> HydraNet:
 @torch.inference_mode()
 def logits_of(net: HydraNet, prompts: list[list[int]], heads: list[int]) -> list[torch.Tensor]:
     """Return (S, V) logits of each prompt by a head each, read in one batch without a cache."""
-    ids, mask = pad_left(prompts, CPU)
+    ids, mask = padded(prompts, CPU)
     block = TokenBlock.behind(mask.bool(), ids.shape[1])
     states = net.trunk_states(ids, block, None)
     states = net.head_states(states, Route(heads, CPU), block, None)

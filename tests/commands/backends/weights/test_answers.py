@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from commands.backends.weights.answers import Decoded, Ending, PromptRow, StopTexts
-from commands.backends.weights.batching import pad_left
+from commands.backends.weights.batching import padded
 from commands.backends.weights.chat import decode_text
 from commands.backends.weights.sampling import BROKEN
 from ledger.identity import digest_of
@@ -124,7 +124,7 @@ def test_end_tokens_and_stop_texts_both_count(tokens: list[int]) -> None:
 
 def test_prompts_are_padded_on_the_left_and_masked_there() -> None:
     """New tokens must follow the prompt, not its padding."""
-    tokens, mask = pad_left([(5, 6, 7), (8,)], torch.device("cpu"))
+    tokens, mask = padded([(5, 6, 7), (8,)], torch.device("cpu"))
 
     assert torch.equal(tokens, torch.tensor([[5, 6, 7], [0, 0, 8]]))
     assert torch.equal(mask, torch.tensor([[1, 1, 1], [0, 0, 1]]))
