@@ -52,7 +52,7 @@ prices = "prices.toml"
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Iterator[FakeProcess]:
+def fake() -> Iterator[FakeProcess]:
     """Give a provider whose batches end at the first look."""
     with FakeProcess() as fake:
         yield fake
