@@ -68,19 +68,6 @@ def test_a_file_makes_of_our_mlps_what_it_made_of_theirs(
         torch.testing.assert_close(ours, block.feed_forward(states), rtol=1e-5, atol=1e-5)
 
 
-def test_a_file_of_the_last_layer_changes_its_mlp_and_nothing_else(
-    base: Callable[[], PreTrainedModel], tmp_path: Path
-) -> None:
-    """A head's block 0 is the model's layer 1 here: the first layer is the trunk's."""
-    head = original_head(base(), range(1, 2), rank=RANK)
-
-    after = merge_lora(base(), read_pt(save_slim(head, tmp_path / "head.pt"), range(1, 2)))
-
-    before = base().state_dict()
-    changed = {name for name in before if not torch.equal(before[name], after.state_dict()[name])}
-    assert changed == {f"model.layers.1.mlp.{p}_proj.weight" for p in ("gate", "up", "down")}
-
-
 def test_a_file_is_the_folder_of_peft_that_it_stands_for(state: State, tmp_path: Path) -> None:
     """Imported or not, the same head must answer."""
     lora = read_pt(saved(tmp_path, state), BOTH)
