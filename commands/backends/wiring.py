@@ -29,10 +29,10 @@ from commands.evaluating.samples import Inference
 from commands.evaluating.tasks import LoadedTasks, TaskParameters
 from commands.importing.answers import RecordedGenerator, read_answers
 from commands.importing.formats.rows import Fields, Sheet
-from commands.judging.panel import require_key, section_of, weights_of
+from commands.judging.panel import keys_needed, section_of, weights_of
 from commands.judging.preview import RequestBuilder
 from commands.ports import BatchJudge, Billing, Generator, Judge, LocalJudge, Tell, TokenCounter
-from commands.settings.api_keys import key_in
+from commands.settings.api_keys import key_in, require_keys
 from commands.settings.inputs import read_bank
 from commands.settings.schema import AskingSettings, Settings
 from commands.settings.sections import EndpointSection, RecordedSection
@@ -314,7 +314,7 @@ def _openai_batches(
 ) -> BatchJudge:
     with needs_extra("endpoint", "openai"):
         from commands.backends.endpoint.batches import OpenAIBatches
-    require_key(judge, section_of(settings, judge))
+    require_keys(keys_needed(settings, [judge]))
     return OpenAIBatches(judge, _server_of(settings, judge), refused=refused)
 
 

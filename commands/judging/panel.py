@@ -1,8 +1,7 @@
 """The panel: the judges in the settings, and the one that `--mode` selects."""
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from commands.entrants.folder_or_hub import FetchSnapshot, find_weights
 from commands.entrants.weights import folder_digest
-from commands.errors import ConfigurationError, NoCredentials
+from commands.errors import ConfigurationError
 from commands.settings.inputs import read_instructions
 from commands.settings.makers import key_variables
 from commands.settings.schema import JudgeSection, Settings
@@ -100,16 +99,15 @@ def _weights(section: JudgeSection, model: str, folder: Path, fetch: FetchSnapsh
     return find_weights(Path(model), folder, fetch, revision=section.revision).folder
 
 
-def require_key(judge: JudgeSettings, section: JudgeSection) -> None:
-    """Fail early if the provider needs an API key and none is set.
-
-    Raises:
-        NoCredentials: None is set.
-    """
-    variables = key_variables(judge.provider, section.api_key_env, section.base_url)
-    if variables and not any(os.environ.get(name) for name in variables):
-        why = f"judge {judge.judge_id!r} needs an API key, and none is set"
-        raise NoCredentials(why, variables[0])
+def keys_needed(settings: Settings, judges: Iterable[JudgeSettings]) -> dict[str, tuple[str, ...]]:
+    """Return the variables of which one must hold a judge's key, as `require_keys` takes them."""
+    sections = ((judge, section_of(settings, judge)) for judge in judges)
+    return {
+        f"judge {judge.judge_id!r}": key_variables(
+            judge.provider, section.api_key_env, section.base_url
+        )
+        for judge, section in sections
+    }
 
 
 def _duplicates(panel: Sequence[JudgeSettings]) -> Iterator[str]:

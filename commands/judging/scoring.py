@@ -14,7 +14,7 @@ from commands.decisions.commands import RecordFact
 from commands.decisions.recorder import Recorder
 from commands.errors import WorkInFlight
 from commands.judging.judge import JudgeTask
-from commands.judging.panel import require_key, section_of
+from commands.judging.panel import keys_needed
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
@@ -28,6 +28,7 @@ from commands.judging.session import (
 )
 from commands.judging.unreadable import tell_unscored
 from commands.ports import Backends, Console
+from commands.settings.api_keys import require_keys
 from commands.settings.schema import Settings
 from commands.spending.consent import require_allowed
 from commands.spending.forecast import PlannedCost, plan_cost
@@ -130,7 +131,7 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
 
     Raises:
         ConfigurationError: --no-wait is given for a judge that is not asked in batches.
-        NoCredentials: A provider needs an API key, and none is set.
+        NoCredentials: Providers need API keys that are not set; all are named.
         Refused: A cap cannot be kept, or no terminal is here to confirm.
     """
     known, _ = recorder.evaluations()
@@ -144,8 +145,7 @@ def require_judges(recorder: Recorder, scoring: Scoring) -> None:
         for task in scoring.tasks(recorder)
         if task.judge in judges or task.open_in(state)
     ]
-    for plan in plans:
-        require_key(plan.judge, section_of(scoring.settings, plan.judge))
+    require_keys(keys_needed(scoring.settings, (plan.judge for plan in plans)))
     offers = [offer_of_queries(state, plan.task, []) for plan in plans if needs_consent(plan, [])]
     require_allowed(offers, scoring.options.spending, scoring.console)
     for plan in plans:

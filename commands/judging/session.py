@@ -19,11 +19,12 @@ from commands.judging.judge import (
     begun_again,
     judge_open,
 )
-from commands.judging.panel import id_of_mode, require_key, section_of
+from commands.judging.panel import id_of_mode, keys_needed, section_of
 from commands.judging.receiving import BatchReceiver
 from commands.judging.unreadable import nothing_judged
 from commands.judging.waiting import BatchOptions
 from commands.ports import Backends, BatchJudge, BatchJudgeOf, Console
+from commands.settings.api_keys import require_keys
 from commands.settings.schema import JudgeSection, Settings
 from commands.settings.servers import is_on_own_network
 from commands.spending import budget, consent, pricing
@@ -266,7 +267,7 @@ def batch_ports(settings: Settings, backends: Backends, state: Tournament) -> Ba
     """Return the providers of batches, each made once and only if its API key is set."""
 
     def port_of(judge: JudgeSettings) -> BatchJudge:
-        require_key(judge, section_of(settings, judge))
+        require_keys(keys_needed(settings, [judge]))
         return backends.batch_judge(judge, state.refused_parameters)
 
     return cache(port_of)
@@ -388,6 +389,6 @@ def _ask(
     """Ask for consent to queries; a free judge needs none."""
     task = plan.task
     if queries and needs_consent(plan, queries):
-        require_key(task.judge, section_of(plan.settings, task.judge))
+        require_keys(keys_needed(plan.settings, [task.judge]))
         offer = offer_of_queries(recorder.state, task, queries)
         consent.require_consent(offer, plan.options.spending, console)

@@ -13,7 +13,7 @@ from commands.auditing.soundness import require_sound
 from commands.errors import ConfigurationError, ProviderError, counted
 from commands.judging.unreadable import gold_notes
 from commands.ports import Tell
-from commands.settings.api_keys import ANTHROPIC_KEYS
+from commands.settings.api_keys import ANTHROPIC_KEYS, first_set
 from commands.settings.inputs import read_bank, read_rubric
 from commands.settings.reader import read_settings
 from commands.settings.schema import Settings
@@ -158,7 +158,7 @@ def _obstacle(server: Server) -> Grade:
 
 def _has_key(server: Server) -> bool:
     """Say whether a key is set, if one is needed for certain."""
-    return not server.keys or any(os.environ.get(name) for name in server.keys)
+    return not server.keys or first_set(server.keys) is not None
 
 
 def _server(server: Server, reach: Reach) -> Finding:
@@ -196,9 +196,8 @@ def _keys(servers: Iterable[Server]) -> Iterator[Finding]:
 
 def _key(what: str, names: tuple[str, ...], needing: Sequence[Server]) -> Finding:
     """Check one key, which several judges may need."""
-    found = [name for name in names if os.environ.get(name)]
-    if found:
-        return Finding(what, "good", f"{found[0]} is set")
+    if (name := first_set(names)) is not None:
+        return Finding(what, "good", f"{name} is set")
     if not needing:
         return Finding(what, "good", "not set; only Anthropic's models need it")
     asked = ", ".join(server.asked for server in needing)

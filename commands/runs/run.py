@@ -17,12 +17,13 @@ from commands.entrants.generate import GenerationSummary, generate_with_consent
 from commands.errors import AuditDisagrees
 from commands.judging import session
 from commands.judging.judge import JudgingSummary
-from commands.judging.panel import require_key, section_of
+from commands.judging.panel import keys_needed, section_of
 from commands.ports import Backends, Console
 from commands.report.page import report_of_run
 from commands.runs.doctor import require_servers
 from commands.runs.register import prompts_to_judge
 from commands.runs.workspace import Workspace
+from commands.settings.api_keys import require_keys
 from commands.settings.schema import Settings
 from commands.settings.servers import Reach, entrant_servers, server_of_judge
 from commands.spending.endpoints import Request
@@ -182,7 +183,7 @@ def run_tournament(
     user agrees to the cost of all steps at once.
 
     Raises:
-        NoCredentials: A key is missing, or refused.
+        NoCredentials: Keys are missing, and all of them are named; or one is refused.
         ConfigurationError: Nothing can be judged.
         ProviderError: A server cannot be reached, or fails.
         Refused: The user did not confirm the cost, or the cap is too low.
@@ -228,9 +229,9 @@ def _require_ready(
 ) -> None:
     """Require what judging needs, and that the servers of judge and entrants answer."""
     judge = plan.judge
-    section = section_of(settings, judge)
-    require_key(judge, section)
+    served = [*entrant_servers(each for each in settings.entrants if each.id in entrants)]
+    of_entrants = {server.asked: server.keys for server in served}
+    require_keys(keys_needed(settings, [judge]) | of_entrants)
     session.require_cap_can_be_kept(plan)
-    served = (each for each in settings.entrants if each.id in entrants)
-    servers = (server_of_judge(section, [judge.model]), *entrant_servers(served))
-    require_servers((each for each in servers if each is not None), reach, console.tell)
+    of_judge = server_of_judge(section_of(settings, judge), [judge.model])
+    require_servers([*filter(None, [of_judge]), *served], reach, console.tell)

@@ -6,9 +6,10 @@ ever, so keys are taken out of it as it comes in.
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from commands.errors import NoCredentials
+from commands.errors import NoCredentials, joined_names
 
 ANTHROPIC_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Where Anthropic's client looks, in this order."""
@@ -30,6 +31,30 @@ def key_in(variable: str) -> str | None:
         why = f"{variable} contains a space, a line break or another invalid character"
         raise NoCredentials(why, variable, instead="unset it, if the server needs no key")
     return key
+
+
+def first_set(variables: Iterable[str]) -> str | None:
+    """Return the first of some variables that holds a key; None: none does."""
+    return next((name for name in variables if os.environ.get(name)), None)
+
+
+def require_keys(needed: Mapping[str, tuple[str, ...]]) -> None:
+    """Require every API key that is needed, before work is done that would be in vain.
+
+    Args:
+        needed: By who needs a key, the variables of which one must hold it; empty: none is needed.
+
+    Raises:
+        NoCredentials: Keys are missing; all are named.
+    """
+    missing = {who: names[0] for who, names in needed.items() if names and not first_set(names)}
+    if missing:
+        lack = "needs an API key" if len(missing) == 1 else "need API keys"
+        why = f"{joined_names([*missing])} {lack}, and none is set"
+        variables = "=... ".join(dict.fromkeys(missing.values()))
+        if any(who.startswith("judge") for who in missing):
+            raise NoCredentials(why, variables)
+        raise NoCredentials(why, variables, instead="set base_url to another server")
 
 
 _REDACTED: Final = "[key]"

@@ -14,12 +14,15 @@ from commands.asking.pool import Pool
 from commands.errors import BatchGone, ProviderError, ResultsLost
 from commands.ports import (
     Answer,
+    BatchJudge,
     BatchState,
+    Billing,
     Continuation,
     ContinuationLikelihood,
     GeneratedText,
     GenerationFailure,
     GenerationTask,
+    Generator,
     Judge,
     LikelihoodFailure,
     LocalJudge,
@@ -28,6 +31,8 @@ from commands.ports import (
     Tell,
 )
 from ledger.errors import TourneyError
+from ledger.events.registration import JudgeSettings
+from ledger.events.requests import ParameterRefused
 from ledger.store import utc_now
 from projections.verdicts.queries import JudgeQuery, queries_digest
 from tests.support.builders.anthropic import FakeTime
@@ -328,3 +333,38 @@ class ScriptedBatchJudge:
             n_canceled=n_canceled,
             n_expired=n_expired,
         )
+
+
+class ScriptedBackends:
+    """Backends that answer from scripts; what has no script may not be asked."""
+
+    def __init__(
+        self,
+        generator: Generator | None = None,
+        judge: LocalJudge | None = None,
+        batches: BatchJudge | None = None,
+    ) -> None:
+        self._generator, self._judge, self._batches = generator, judge, batches
+
+    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
+        """Return the scripted generator."""
+        assert self._generator is not None
+        return self._generator
+
+    def judge(
+        self,
+        judge: JudgeSettings,  # noqa: ARG002  # a port's signature
+        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
+    ) -> LocalJudge:
+        """Return the judge that answers at once, whoever is asked."""
+        assert self._judge is not None
+        return self._judge
+
+    def batch_judge(
+        self,
+        judge: JudgeSettings,  # noqa: ARG002  # a port's signature
+        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
+    ) -> BatchJudge:
+        """Return the judge that answers in batches, whoever is asked."""
+        assert self._batches is not None
+        return self._batches

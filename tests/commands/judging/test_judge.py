@@ -1,8 +1,7 @@
 """Judging what is open: each reply kept, asked again where it said nothing, then reconciled."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from threading import Event
 
 import pytest
 
@@ -10,17 +9,19 @@ from commands.decisions.commands import SubmitQuery
 from commands.decisions.recorder import Recorder
 from commands.errors import NothingReadable
 from commands.judging.judge import JudgeTask, JudgingSummary, begun_again, judge_open
-from commands.ports import LocalJudge, NoReply, Reply, no_progress
+from commands.ports import Answer, LocalJudge, NoReply, no_progress
 from commands.spending.budget import BudgetReached
 from ledger.errors import TourneyError
 from ledger.events.judging import PairReconciled
 from ledger.events.money import Usage
-from ledger.identity import Digest, PromptId, StreamId
+from ledger.events.registration import JudgeSettings
+from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
 from projections.tournament.settlement import account_of, settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import USED
+from tests.support.builders.batching import MERGED
 from tests.support.builders.commands import (
     JUDGE,
     P1,
@@ -37,20 +38,21 @@ from tests.support.builders.games import generated
 from tests.support.builders.money import FlatRate, MeanwhileMerged
 from tests.support.scripted import ScriptedJudge
 
-
-def range_of(n: int) -> list[str]:
-    """Return the names of so many prompts."""
-    return [f"p{number}" for number in range(n)]
-
-
-NAMES = range_of(20)
+ALL_DONE = JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+CAPPED = JudgeTask(JUDGE, [P1, P2], AskingRules(1), lambda _: FlatRate(1.0), max_usd=2.5)
+"""A task of which the cap allows two queries at first."""
 
 
 def judged(
     recorder: Recorder, port: LocalJudge, *, retries: int = 1, limit: int | None = None
 ) -> JudgingSummary:
-    """Judge what is open on both prompts."""
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(retries), limit=limit)
+    """Judge what is open on all prompts."""
+    prompts = [each.prompt_id for each in recorder.state.bank]
+    return done(recorder, JudgeTask(JUDGE, prompts, AskingRules(retries), limit=limit), port)
+
+
+def done(recorder: Recorder, task: JudgeTask, port: LocalJudge) -> JudgingSummary:
+    """Carry out a task."""
     return judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
 
 
@@ -59,65 +61,40 @@ def statuses(recorder: Recorder) -> list[str]:
     return [settlement.status for settlement in settle(recorder.state, [P1, P2], JUDGE)]
 
 
-def never_made() -> LocalJudge:
-    """Fail: nothing may be asked."""
-    raise AssertionError
-
-
 def counting(ledger: Ledger) -> Callable[[str], int]:
     """Return a function that counts a ledger's events of a type."""
     return lambda name: types_of(ledger).count(name)
 
 
-class FromTheEnd:
-    """A judge whose replies come in the opposite order, as from a batch."""
+def forgetful(first: str) -> Callable[[JudgeQuery], str]:
+    """Return what a judge says that gives a verdict only when it is asked the second time."""
+    seen = set[Digest]()
 
-    n_together = 100
+    def answer(query: JudgeQuery) -> str:
+        is_first = query.query_key not in seen
+        seen.add(query.query_key)
+        return first if is_first else prefer_tuned(query)
 
-    def answers(
-        self,
-        queries: Sequence[JudgeQuery],
-        stops: Event,  # noqa: ARG002  # all are answered
-    ) -> Iterator[tuple[Reply, ...]]:
-        """Yield replies together, the last query's first."""
-        yield tuple(reply(each.query_key, prefer_tuned(each)) for each in reversed(queries))
+    return answer
 
 
-def test_both_orders_of_every_pair_are_asked_and_reconciled(recorder: Recorder) -> None:
-    """One order alone would be decided by the slot as often as by the response."""
+def test_both_orders_of_every_pair_are_asked_and_reconciled_once(
+    ledger: Ledger, recorder: Recorder
+) -> None:
+    """One order alone would be decided by the slot; verdicts were paid for, and are on record."""
     port = preferring_tuned()
 
-    done = judged(recorder, port)
+    first = judged(recorder, port)
+    position = ledger.head.position
+    second = judged(recorder, port)
 
-    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-    assert [query.shown_a for query in port.asked[:2] if isinstance(query, PairQuery)] == [
-        "base on Question p1?",
-        "tuned on Question p1?",
+    assert (first, second) == (ALL_DONE, JudgingSummary(0, 0, 0, 0))
+    assert [query.shown_a for query in port.asked if isinstance(query, PairQuery)] == [
+        f"{name} on Question {prompt_id}?"
+        for prompt_id in ("p1", "p2")
+        for name in ("base", "tuned")
     ]
     assert statuses(recorder) == ["b", "b"]
-
-
-def test_a_query_holds_all_that_a_judge_needs(recorder: Recorder) -> None:
-    """The port gets text only; nothing else may decide a verdict."""
-    port = preferring_tuned()
-
-    judged(recorder, port, limit=1)
-
-    (query,) = port.asked
-    assert query.gold_answer == "aspirin"
-    assert "Judge factuality." in query.system
-    assert "Question p1?" in query.user
-
-
-def test_judging_again_asks_for_nothing_more(ledger: Ledger, recorder: Recorder) -> None:
-    """Verdicts were paid for; the second run finds them on the ledger."""
-    judged(recorder, preferring_tuned())
-    position, port = ledger.head.position, preferring_tuned()
-
-    done = judged(recorder, port)
-
-    assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=0)
-    assert port.asked == []
     assert ledger.head.position == position
 
 
@@ -128,13 +105,9 @@ def test_what_a_process_that_died_had_sent_is_asked_again_by_the_next(recorder: 
     recorder.record(*(SubmitQuery(JUDGE.judge_id, each, 1.0) for each in queries))
 
     again = begun_again(recorder, task)
-    port = preferring_tuned()
-    done = [
-        judge_open(recorder, each, lambda *_: port, on_progress=no_progress)
-        for each in (task, again)
-    ]
+    summaries = [done(recorder, each, preferring_tuned()) for each in (task, again)]
 
-    assert [each.n_verdicts for each in done] == [0, len(queries)]
+    assert [each.n_verdicts for each in summaries] == [0, len(queries)]
     assert (len(recorder.state.under_way), recorder.state.lost_usd) == (0, len(queries))
 
 
@@ -150,11 +123,10 @@ def test_a_run_that_was_cut_off_asks_for_the_rest_only(ledger: Ledger, recorder:
     with pytest.raises(PowerCut):
         judged(recorder, ScriptedJudge(two_then_dark))
 
-    done = judged(Recorder(ledger, STREAM), port)
+    rest = judged(Recorder(ledger, STREAM), port)
 
-    assert done == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
-    assert len(port.asked) == 2
-    assert counting(ledger)("JudgeQuerySubmitted") == 4
+    assert rest == JudgingSummary(n_open=2, n_verdicts=2, n_failed=0, n_reconciled=2)
+    assert (len(port.asked), counting(ledger)("JudgeQuerySubmitted")) == (2, 4)
 
 
 def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(
@@ -172,66 +144,66 @@ def test_ctrl_c_records_what_is_under_way_and_asks_nothing_more(
     with pytest.raises(KeyboardInterrupt):
         judged(recorder, port)
 
-    assert len(port.asked) == counting(ledger)("VerdictReceived") == 2
-    assert counting(ledger)("JudgeQuerySubmitted") == 2
-    assert counting(ledger)("PairReconciled") == 1
+    types = ("VerdictReceived", "JudgeQuerySubmitted", "PairReconciled")
+    assert (len(port.asked), *map(counting(ledger), types)) == (2, 2, 2, 1)
 
 
 def test_an_unreadable_reply_is_asked_for_again(ledger: Ledger, recorder: Recorder) -> None:
     """A judge that forgot its last line mostly remembers it the second time."""
-    seen = set()
+    assert judged(recorder, ScriptedJudge(forgetful("Both are fine."))) == ALL_DONE
 
-    def forgetful(query: JudgeQuery) -> str:
-        is_first = query.query_key not in seen
-        seen.add(query.query_key)
-        return "Both are fine." if is_first else prefer_tuned(query)
-
-    done = judged(recorder, ScriptedJudge(forgetful))
-
-    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert counting(ledger)("JudgeQueryFailed") == 4
     assert counting(ledger)("JudgeQuerySubmitted") == 8
 
 
-@pytest.mark.parametrize("retries", [0, 1, 3])
-def test_a_judge_that_never_says_a_verdict_is_given_up(
-    ledger: Ledger, recorder: Recorder, retries: int
+@pytest.mark.parametrize(
+    ("text", "stop_reason", "retries", "n_asked", "status"),
+    [
+        *(("Both are fine.", "end_turn", n, n + 1, "unreadable") for n in (0, 1, 3)),
+        ("", "end_turn", 1, 2, "empty"),
+        ("I cannot.", "refusal", 5, 1, "refused"),
+        ("I cannot", "max_tokens", 5, 1, "truncated"),
+    ],
+)
+def test_what_is_asked_in_vain_is_given_up_with_its_reason(
+    ledger: Ledger,
+    recorder: Recorder,
+    text: str,
+    stop_reason: str,
+    retries: int,
+    *,
+    n_asked: int,
+    status: str,
 ) -> None:
-    """What is asked in vain is counted as failed, with its reason, and costs nothing more."""
-    port = ScriptedJudge(lambda _: "Both are fine.")
+    """Each asking is paid for; what would end the same is not asked again at all."""
+    port = ScriptedJudge(lambda query: reply(query.query_key, text, stop_reason))
 
-    done = judged(recorder, port, retries=retries)
-    again = judged(recorder, port, retries=retries)
+    first = judged(recorder, port, retries=retries)
+    second = judged(recorder, port, retries=retries)
 
-    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
-    assert again.n_open == 0
-    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 4 * (retries + 1)
-    assert statuses(recorder) == ["unreadable", "unreadable"]
+    assert first == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert second.n_open == 0
+    assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 4 * n_asked
+    assert statuses(recorder) == [status, status]
 
 
 def test_a_silent_judge_ends_the_run(ledger: Ledger, recorder: Recorder) -> None:
     """No reply is no failure: the queries stay open, submitted once, for another day."""
-    done = judged(recorder, ScriptedJudge(lambda _: None))
+    summary = judged(recorder, ScriptedJudge(lambda _: None))
 
-    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
+    assert summary == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
     assert counting(ledger)("JudgeQuerySubmitted") == 4
     assert statuses(recorder) == ["pending", "pending"]
 
 
-def test_replies_may_come_in_any_order(recorder: Recorder) -> None:
-    """Batches come back shuffled; replies are told apart by their key alone."""
-    done = judged(recorder, FromTheEnd())
+def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> None:
+    """Nothing was paid: the next run asks them all, however often this one tried."""
+    port = ScriptedJudge(lambda query: NoReply(query.query_key, "errored", "overloaded_error"))
 
-    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
-    assert statuses(recorder) == ["b", "b"]
+    judged(recorder, port, retries=1)
 
-
-def test_a_judge_that_goes_by_the_slot_decides_nothing(recorder: Recorder) -> None:
-    """It contradicts itself when the slots are swapped."""
-    judged(recorder, ScriptedJudge(lambda _: "VERDICT: A"))
-
-    account = account_of(settle(recorder.state, [P1, P2], JUDGE))
-    assert (account.decided, account.inconsistent) == (0, 2)
+    assert len(port.asked) == 4 * 2
+    assert judged(recorder, preferring_tuned(), retries=0) == ALL_DONE
 
 
 def test_a_reply_under_an_unknown_key_stops_the_run(recorder: Recorder) -> None:
@@ -246,72 +218,27 @@ def test_a_limit_asks_the_first_queries_and_their_repeats(recorder: Recorder) ->
     """A failure within the portion is asked again; the portion does not grow by it."""
     port = ScriptedJudge(lambda _: "Both are fine.")
 
-    done = judged(recorder, port, limit=3)
+    summary = judged(recorder, port, limit=3)
 
-    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=3, n_reconciled=0)
+    assert summary == JudgingSummary(n_open=4, n_verdicts=0, n_failed=3, n_reconciled=0)
     assert len({query.query_key for query in port.asked}) == 3
 
 
-def identical(recorder: Recorder) -> Recorder:
-    """Record that both entrants say the same to one prompt, as `aspirin`."""
-    return generated(recorder, opened(), lambda _: "aspirin")
+@pytest.mark.parametrize(("skips", "n_asked"), [(True, 0), (False, 1)])
+def test_identical_responses_tie_unasked_or_are_one_question(
+    ledger: Ledger, *, skips: bool, n_asked: int
+) -> None:
+    """A tie that is sure costs nothing; whoever tests a judge for consistency wants its word."""
+    recorder = generated(Recorder(ledger, STREAM), opened(), lambda _: "aspirin")
+    port = ScriptedJudge(lambda _: "VERDICT: TIE")
 
+    summary = done(recorder, JudgeTask(JUDGE, [P1], AskingRules(1, skip_identical=skips)), port)
 
-def test_identical_responses_tie_without_being_asked_about(ledger: Ledger) -> None:
-    """The judge is not even made: a tie that is sure costs nothing."""
-    recorder = identical(Recorder(ledger, STREAM))
-    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1, skip_identical=True))
-
-    done = judge_open(recorder, task, lambda *_: never_made(), on_progress=no_progress)
-
-    assert done == JudgingSummary(n_open=0, n_verdicts=0, n_failed=0, n_reconciled=1)
+    assert summary == JudgingSummary(n_asked, n_asked, n_failed=0, n_reconciled=1)
+    assert len(port.asked) == n_asked
     (outcome,) = (each.event for each in ledger.read(types=["PairReconciled"]))
     assert isinstance(outcome, PairReconciled)
-    assert (outcome.outcome, outcome.basis) == ("tie", "identical")
-
-
-def test_identical_responses_are_asked_about_once_if_so_wished(ledger: Ledger) -> None:
-    """Whoever tests a judge for consistency wants its word; both orders are one question."""
-    recorder = identical(Recorder(ledger, STREAM))
-    port = ScriptedJudge(lambda _: "VERDICT: TIE")
-    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
-
-    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
-
-    assert done == JudgingSummary(n_open=1, n_verdicts=1, n_failed=0, n_reconciled=1)
-    assert len(port.asked) == 1
-
-
-@pytest.mark.parametrize("stop_reason", ["refusal", "max_tokens"])
-def test_what_would_fail_again_is_not_asked_again(recorder: Recorder, stop_reason: str) -> None:
-    """Each asking is paid for, and this one would end the same."""
-    port = ScriptedJudge(lambda query: reply(query.query_key, "I cannot.", stop_reason))
-
-    done = judged(recorder, port, retries=5)
-
-    assert done == JudgingSummary(n_open=4, n_verdicts=0, n_failed=4, n_reconciled=0)
-    assert len(port.asked) == 4
-
-
-def test_an_empty_reply_is_asked_for_again(recorder: Recorder) -> None:
-    """A judge that said nothing at all, uncounted, has used up one retry and no more."""
-    port = ScriptedJudge(lambda _: "")
-
-    judged(recorder, port, retries=1)
-
-    assert len(port.asked) == 4 * 2
-    assert statuses(recorder) == ["empty", "empty"]
-
-
-def test_a_provider_in_trouble_leaves_the_queries_open(recorder: Recorder) -> None:
-    """Nothing was paid: the next run asks them all, however often this one tried."""
-    port = ScriptedJudge(lambda query: NoReply(query.query_key, "errored", "overloaded_error"))
-
-    judged(recorder, port, retries=1)
-    done = judged(recorder, preferring_tuned(), retries=0)
-
-    assert len(port.asked) == 4 * 2
-    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
+    assert (outcome.outcome, outcome.basis == "identical") == ("tie", skips)
 
 
 def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder: Recorder) -> None:
@@ -330,24 +257,23 @@ def test_more_tokens_than_there_can_be_are_not_believed(ledger: Ledger, recorder
 
 
 def test_a_cap_stops_before_it_is_exceeded(ledger: Ledger, recorder: Recorder) -> None:
-    """Each reply costs a dollar here: three fit into a cap of three and a half."""
+    """Each reply costs a dollar here: two fit into a cap of two and a half."""
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=USED))
-    task = JudgeTask(JUDGE, [P1, P2], AskingRules(0), lambda _: FlatRate(1.0), max_usd=3.5)
 
     for _ in range(2):
-        with pytest.raises(BudgetReached, match=r"^the cap is \$3\.50: \$3\.0000 is spent"):
-            judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+        with pytest.raises(BudgetReached, match=r"^the cap is \$2\.50: \$2\.0000 is spent"):
+            done(recorder, CAPPED, port)
 
-    assert len(port.asked) == counting(ledger)("VerdictReceived") == 3
-    assert recorder.state.spent_usd == pytest.approx(3.0)
+    assert len(port.asked) == counting(ledger)("VerdictReceived") == 2
+    assert recorder.state.spent_usd == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("stream", [StreamId("colleague"), STREAM])
+@MERGED
 def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
     ledger: Ledger, recorder: Recorder, stream: StreamId
 ) -> None:
     """Whoever merges a colleague's ledger meanwhile has paid already; the cap makes chunks here."""
-    questions = [each.asked.query_key for each in capped().open_in(recorder.state)]
+    questions = [each.asked.query_key for each in CAPPED.open_in(recorder.state)]
 
     def merging(query: JudgeQuery) -> str:
         if query.query_key == questions[0]:
@@ -355,73 +281,53 @@ def test_what_a_merge_answers_while_a_chunk_is_asked_is_not_asked(
         return "VERDICT: A"
 
     port = ScriptedJudge(merging)
-    done = judge_open(recorder, capped(), lambda *_: port, on_progress=no_progress)
 
+    assert done(recorder, CAPPED, port) == ALL_DONE
     assert [query.query_key for query in port.asked] == questions[:2]
-    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
 def test_what_a_merge_answers_before_a_chunk_is_submitted_is_not_asked(
     ledger: Ledger, recorder: Recorder
 ) -> None:
     """Another host of the tournament paid for it; the run goes on with the rest."""
-    questions = [each.asked.query_key for each in capped().open_in(recorder.state)]
+    questions = [each.asked.query_key for each in CAPPED.open_in(recorder.state)]
     price = MeanwhileMerged(1.0, lambda: ledger.append(STREAM, [verdict(questions[0])]))
     few = Usage(n_input=1, n_output=0)
     port = ScriptedJudge(lambda query: replace(reply(query.query_key), usage=few))
 
-    task = replace(capped(), pricing_of=lambda _: price)
-    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
-
+    assert done(recorder, replace(CAPPED, pricing_of=lambda _: price), port) == ALL_DONE
     assert [query.query_key for query in port.asked] == questions[1:]
-    assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
 
 
-def capped() -> JudgeTask:
-    """Return a task of which the cap allows two queries at first."""
-    rules = AskingRules(retries=1)
-    return JudgeTask(JUDGE, [P1, P2], rules, lambda _: FlatRate(1.0), max_usd=2.5)
-
-
-def test_progress_is_told_after_each_reply(recorder: Recorder) -> None:
-    """An online judge takes seconds for each."""
-    told: list[tuple[str, int, int]] = []
-
-    def tell(what: str, done: int, total: int) -> None:
-        told.append((what, done, total))
-
-    task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
-    judge_open(recorder, task, lambda *_: preferring_tuned(), on_progress=tell)
-
-    assert told == [("verdicts", 1, 2), ("verdicts", 2, 2)]
-
-
-def test_a_query_that_is_asked_again_counts_again(recorder: Recorder) -> None:
+@pytest.mark.parametrize(
+    ("swapped", "counts"),
+    [("VERDICT: B", [(1, 2), (2, 2)]), ("Both are fine.", [(1, 2), (2, 3), (3, 3)])],
+)
+def test_progress_is_told_after_each_reply_and_counts_what_is_asked_again(
+    recorder: Recorder, swapped: str, counts: list[tuple[int, int]]
+) -> None:
     """`3 of 2` would be wrong, and `2 of 2` would hide how much was asked."""
     told: list[tuple[str, int, int]] = []
 
-    def tell(what: str, done: int, total: int) -> None:
-        told.append((what, done, total))
-
     def answer(query: JudgeQuery) -> str:
         assert isinstance(query, PairQuery)
-        return "Both are fine." if query.order == "swapped" else "VERDICT: A"
+        return swapped if query.order == "swapped" else "VERDICT: A"
 
     task = JudgeTask(JUDGE, [P1], AskingRules(retries=1))
-    judge_open(recorder, task, lambda *_: ScriptedJudge(answer), on_progress=tell)
+    judge_open(
+        recorder,
+        task,
+        lambda *_: ScriptedJudge(answer),
+        on_progress=lambda *progress: told.append(progress),
+    )
 
-    assert told == [("verdicts", 1, 2), ("verdicts", 2, 3), ("verdicts", 3, 3)]
+    assert told == [("verdicts", *each) for each in counts]
 
 
-def of_twenty(ledger: Ledger) -> Recorder:
-    """Record both answers to twenty prompts: forty queries."""
-    return record_answers(Recorder(ledger, STREAM), opened(prompts=[*map(prompt, NAMES)]))
-
-
-def judging_of_twenty(recorder: Recorder, port: LocalJudge, *, retries: int = 1) -> JudgingSummary:
-    """Judge all forty."""
-    task = JudgeTask(JUDGE, [*map(PromptId, NAMES)], AskingRules(retries))
-    return judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+def of_many(ledger: Ledger, n_prompts: int = 20, *judges: JudgeSettings) -> Recorder:
+    """Record both answers to many prompts: twice as many queries."""
+    bank = [prompt(f"p{number}") for number in range(n_prompts)]
+    return record_answers(Recorder(ledger, STREAM), opened(prompts=bank, judges=judges or [JUDGE]))
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
@@ -433,7 +339,7 @@ def test_a_judge_that_says_nothing_readable_is_stopped(
     port = ScriptedJudge(lambda _: text, at_a_time=1)
 
     with pytest.raises(NothingReadable, match="16 replies in a row of judge 'reference' held no"):
-        judging_of_twenty(of_twenty(ledger), port, retries=retries)
+        judged(of_many(ledger), port, retries=retries)
 
     assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 15 * (retries + 1) + 1
     assert len({query.query_key for query in port.asked}) == 16
@@ -444,7 +350,7 @@ def test_a_judge_that_is_cut_off_each_time_is_stopped(ledger: Ledger) -> None:
     port = ScriptedJudge(lambda query: reply(query.query_key, "Let us", "max_tokens"), at_a_time=1)
 
     with pytest.raises(NothingReadable, match="it was cut off: raise max_tokens of the judge; run"):
-        judging_of_twenty(of_twenty(ledger), port)
+        judged(of_many(ledger), port)
 
     assert len(port.asked) == 16
 
@@ -454,116 +360,91 @@ def test_what_is_under_way_at_the_stop_is_recorded(ledger: Ledger) -> None:
     port = ScriptedJudge(lambda _: "Hm.", at_a_time=12)
 
     with pytest.raises(NothingReadable):
-        judging_of_twenty(of_twenty(ledger), port)
+        judged(of_many(ledger), port)
 
     assert len(port.asked) == counting(ledger)("JudgeQueryFailed") == 36
 
 
 def test_the_same_command_goes_on_with_other_queries(ledger: Ledger) -> None:
     """Whoever wants to go on can; the second time it is stopped as soon, and then is put right."""
-    recorder, port = of_twenty(ledger), ScriptedJudge(lambda _: "Hm.", at_a_time=16)
+    recorder, port = of_many(ledger), ScriptedJudge(lambda _: "Hm.", at_a_time=16)
     for _ in range(2):
         with pytest.raises(NothingReadable):
-            judging_of_twenty(recorder, port)
+            judged(recorder, port)
     asked = [query.query_key for query in port.asked]
 
-    done = judging_of_twenty(recorder, preferring_tuned())
+    summary = judged(recorder, preferring_tuned())
 
     assert len({*asked}) == len(asked) == 32
-    assert (done.n_verdicts, done.n_failed, done.n_reconciled) == (40, 0, 20)
+    assert summary[1:] == (40, 0, 20)
 
 
 def test_a_judge_that_is_mostly_unreadable_is_stopped(ledger: Ledger) -> None:
     """Over half of the last fifty: two of three here, never sixteen in a row."""
-    recorder = record_answers(
-        Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
-    )
     port = ScriptedJudge(lambda _: "Hm." if len(port.asked) % 3 else "VERDICT: A", at_a_time=1)
-    task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(0))
 
     with pytest.raises(NothingReadable, match="34 of the last 50 replies of judge 'reference'"):
-        judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+        judged(of_many(ledger, 60), port, retries=0)
 
     assert len(port.asked) == 50
 
 
-def test_a_judge_that_is_often_unreadable_goes_on(ledger: Ledger) -> None:
-    """Every third query here, each time; repeats stand among the others, never in a row."""
-    recorder = record_answers(
-        Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
-    )
-    task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(1))
-    hard = {each.asked.query_key for each in task.open_in(recorder.state)[::4]}
-    port = ScriptedJudge(lambda query: "Hm." if query.query_key in hard else "VERDICT: A")
-
-    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
-
-    assert (done.n_verdicts, done.n_failed) == (90, 30)
-    assert len(port.asked) == 150
-
-
-@pytest.mark.parametrize("at_a_time", [1, 50])
-def test_a_few_hard_queries_and_their_repeats_stop_no_judge(ledger: Ledger, at_a_time: int) -> None:
-    """Eight in a row, each asked three times, are one hard prompt or two, and no useless judge."""
-    recorder = record_answers(
-        Recorder(ledger, STREAM), opened(prompts=[*map(prompt, range_of(60))])
-    )
-    task = JudgeTask(JUDGE, [*map(PromptId, range_of(60))], AskingRules(2))
-    hard = {each.asked.query_key for each in task.open_in(recorder.state)[40:48]}
+@pytest.mark.parametrize(
+    ("which", "retries", "at_a_time", "n_failed"),
+    [
+        pytest.param(slice(None, None, 4), 1, 4, 30, id="every fourth query"),
+        pytest.param(slice(40, 48), 2, 1, 8, id="eight in a row, one at a time"),
+        pytest.param(slice(40, 48), 2, 50, 8, id="eight in a row, among fifty"),
+    ],
+)
+def test_a_few_hard_queries_and_their_repeats_stop_no_judge(
+    ledger: Ledger, which: slice, retries: int, at_a_time: int, n_failed: int
+) -> None:
+    """They are hard prompts, and no useless judge; a query counts once."""
+    recorder = of_many(ledger, 60)
+    prompts = [each.prompt_id for each in recorder.state.bank]
+    queries = JudgeTask(JUDGE, prompts, AskingRules(retries)).open_in(recorder.state)
+    hard = {each.asked.query_key for each in queries[which]}
     port = ScriptedJudge(
         lambda query: "Hm." if query.query_key in hard else "VERDICT: A", at_a_time=at_a_time
     )
 
-    done = judge_open(recorder, task, lambda *_: port, on_progress=no_progress)
+    summary = judged(recorder, port, retries=retries)
 
-    assert (done.n_verdicts, done.n_failed, len(port.asked)) == (112, 8, 136)
-
-
-def test_a_judge_that_is_read_at_the_second_try_goes_on(ledger: Ledger) -> None:
-    """A query counts by its latest reply."""
-    recorder, seen = of_twenty(ledger), set[str]()
-
-    def answer(query: JudgeQuery) -> str:
-        is_new = query.query_key not in seen
-        seen.add(query.query_key)
-        return "Hm." if is_new else "VERDICT: A"
-
-    done = judging_of_twenty(recorder, ScriptedJudge(answer, at_a_time=1))
-
-    assert (done.n_verdicts, done.n_failed) == (40, 0)
+    assert (summary.n_verdicts, summary.n_failed) == (120 - n_failed, n_failed)
+    assert len(port.asked) == 120 + retries * n_failed
 
 
-def test_refusals_and_silence_are_no_unreadable_replies(ledger: Ledger) -> None:
-    """A refusal is about what was asked, and an error is not paid for."""
-    recorder = of_twenty(ledger)
-    refuses = ScriptedJudge(lambda query: reply(query.query_key, "I cannot.", "refusal"))
+@pytest.mark.parametrize(
+    ("answer", "n_failed"),
+    [
+        pytest.param(forgetful("Hm."), 0, id="read at the second try"),
+        pytest.param(lambda query: reply(query.query_key, "No.", "refusal"), 40, id="refusals"),
+    ],
+)
+def test_a_query_counts_by_its_latest_reply_and_a_refusal_not_at_all(
+    ledger: Ledger, answer: Callable[[JudgeQuery], Answer | str], n_failed: int
+) -> None:
+    """A refusal is about what was asked, and the judge goes on."""
+    summary = judged(of_many(ledger), ScriptedJudge(answer, at_a_time=1))
 
-    done = judging_of_twenty(recorder, refuses)
-
-    assert (done.n_failed, len(refuses.asked)) == (40, 40)
+    assert (summary.n_verdicts, summary.n_failed) == (40 - n_failed, n_failed)
 
 
-def test_the_stop_shows_a_reply_and_the_parser_that_reads_it(ledger: Ledger) -> None:
-    """Reading again is free; a reply is shown on one line, and escaped as it is printed."""
+@pytest.mark.parametrize(
+    ("others", "named"), [((), ""), ((judge("ann"),), " --judge reference")], ids=["alone", "panel"]
+)
+def test_the_stop_shows_a_reply_and_the_parser_that_reads_it(
+    ledger: Ledger, others: tuple[JudgeSettings, ...], named: str
+) -> None:
+    """Reading again is free; of a panel the judge is named, or another's replies would be read."""
     port = ScriptedJudge(lambda _: '{"verdict": "A",\n"reasoning": "x"}', at_a_time=1)
 
     with pytest.raises(NothingReadable) as stop:
-        judging_of_twenty(of_twenty(ledger), port)
+        judged(of_many(ledger, 20, *others, JUDGE), port)
 
     assert str(stop.value) == (
         "16 replies in a row of judge 'reference' held no readable verdict, so nothing more is"
         ' asked; one of them reads \'{"verdict": "A", "reasoning": "x"}\'; read 16 of them:'
-        " `tourney project elo --parser json-verdict`; run the same command again to go on"
+        f" `tourney project elo{named} --parser json-verdict`; run the same command again to go on"
     )
-
-
-def test_the_stop_names_the_judge_where_the_panel_has_several(ledger: Ledger) -> None:
-    """The command would read another judge's replies."""
-    bank = [*map(prompt, NAMES)]
-    recorder = record_answers(
-        Recorder(ledger, STREAM), opened(prompts=bank, judges=[judge("ann"), JUDGE])
-    )
-    port = ScriptedJudge(lambda _: '{"verdict": "A"}', at_a_time=1)
-
-    with pytest.raises(NothingReadable, match="elo --judge reference --parser json-verdict`"):
-        judging_of_twenty(recorder, port)

@@ -1,34 +1,32 @@
 """One judging command: the judge and the cap by the settings, then consent, then queries."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from commands.decisions.recorder import Recorder
 from commands.errors import ConfigurationError, NoCredentials, Refused, WorkInFlight
 from commands.judging.batches import attending_batches
-from commands.judging.judge import JudgingSummary
-from commands.judging.panel import require_key
+from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.session import (
     JudgingOptions,
     JudgingPlan,
+    batches_not_received,
     judge_with_consent,
     plan_judging,
     require_cap_can_be_kept,
     require_none_in_flight,
 )
-from commands.ports import BatchJudge, Billing, Console, Generator, LocalJudge, no_progress
+from commands.ports import Console, LocalJudge, no_progress
 from commands.settings.api_keys import ANTHROPIC_KEYS
-from commands.settings.schema import JudgeSection, Settings
+from commands.settings.schema import Settings
 from commands.spending.budget import PriceUnknown
 from commands.spending.offer import SpendingOptions
 from ledger.events.registration import JudgeSettings
-from ledger.events.requests import ParameterRefused
+from ledger.identity import Digest, PromptId, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
-from projections.verdicts.queries import JudgeQuery
 from tests.support.builders.batches import planned_batch, sent
 from tests.support.builders.commands import (
     P1,
@@ -40,8 +38,8 @@ from tests.support.builders.commands import (
     settings,
     types_of,
 )
-from tests.support.builders.events import STREAM, judge, opened, prompt
-from tests.support.scripted import ScriptedBatchJudge, ScriptedJudge
+from tests.support.builders.events import STREAM, judge, opened, prompt, verdict
+from tests.support.scripted import ScriptedBackends, ScriptedBatchJudge, ScriptedJudge
 
 PAID = {"provider": "anthropic-batch", "model": "claude-opus-5-5"}
 LARGE = judge(
@@ -51,34 +49,7 @@ LARGE = judge(
     parameters=(("effort", "low"), ("max_tokens", 4096.0), ("protocol", "line")),
 )
 LOCAL = judge("local", provider="endpoint", model="local", parameters=(("max_tokens", 64.0),))
-WAITING_FOR = "batch wait"
-
-
-class Scripted(NamedTuple):
-    """Backends of judges that answer from a script."""
-
-    direct: LocalJudge
-    batched: BatchJudge
-
-    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
-        """Refuse: every response is there."""
-        raise AssertionError
-
-    def judge(
-        self,
-        judge: JudgeSettings,  # noqa: ARG002  # a port's signature
-        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
-    ) -> LocalJudge:
-        """Return the judge that answers at once."""
-        return self.direct
-
-    def batch_judge(
-        self,
-        judge: JudgeSettings,  # noqa: ARG002  # likewise
-        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
-    ) -> BatchJudge:
-        """Return the judge that answers in batches."""
-        return self.batched
+OTHER = StreamId("other")
 
 
 class Terminal:
@@ -145,17 +116,14 @@ def plan(
     return plan_judging(recorder, asked, Path(), [P1, P2], options or JudgingOptions(), console)
 
 
-def test_the_judge_is_the_modes_unless_it_is_named(recorder: Recorder, terminal: Terminal) -> None:
-    """A name goes before the settings."""
+def test_the_judge_is_the_modes_unless_one_of_the_panel_is_named(
+    recorder: Recorder, terminal: Terminal
+) -> None:
+    """A name goes before the settings; if it is wrong, the message names those that there are."""
     assert plan(recorder, terminal).judge.judge_id == "reference"
     assert plan(recorder, terminal, chosen=settings(judge=PAID)).judge == LARGE
     assert plan(recorder, terminal, JudgingOptions(judge="local")).judge == LOCAL
-
-
-def test_a_name_that_is_not_on_the_panel_is_refused(recorder: Recorder, terminal: Terminal) -> None:
-    """The message names the judges that there are."""
     fault = "--judge 'gpt' is not on the panel: reference, claude-opus-5-5, local"
-
     with pytest.raises(ConfigurationError, match=f"^{fault}$"):
         plan(recorder, terminal, JudgingOptions(judge="gpt"))
 
@@ -215,28 +183,6 @@ def test_a_cap_on_a_judge_without_a_price_is_found_out_early(
         )
 
 
-def test_a_key_is_needed_by_paid_judges_only(
-    set_key: Callable[[str | None], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The message comes before any work, and names the variable."""
-    set_key(None)
-    monkeypatch.delenv("OUR_KEY", raising=False)
-    section = JudgeSection(api_key_env="OUR_KEY")
-    gpt = judge("gpt", provider="openai-batch", model="gpt")
-    require_key(judge(), section)
-    require_key(LOCAL, section)
-    needed = "needs an API key, and none is set; export"
-    with pytest.raises(NoCredentials, match=f"'claude-opus-5-5' {needed} ANTHROPIC_API_KEY="):
-        require_key(LARGE, section)
-    with pytest.raises(NoCredentials, match=f"'gpt' {needed} OUR_KEY="):
-        require_key(gpt, section)
-
-    set_key("secret")
-    monkeypatch.setenv("OUR_KEY", "secret")
-    require_key(LARGE, section)
-    require_key(gpt, section)
-
-
 def local_at(base_url: str) -> Settings:
     """Return settings with the judge `local` on a server."""
     served = {"id": "local", "provider": "endpoint", "model": "local", "base_url": base_url}
@@ -245,29 +191,27 @@ def local_at(base_url: str) -> Settings:
 
 @pytest.mark.parametrize("named", ["reference", "local"])
 def test_a_judge_without_a_price_is_asked_without_consent_on_the_users_own_network(
-    recorder: Recorder, batches: ScriptedBatchJudge, named: str
+    recorder: Recorder, named: str
 ) -> None:
     """Nobody is asked to agree to nothing."""
     terminal, direct = Terminal(answer=False), preferring_tuned()
     own = local_at("http://10.0.0.7:8000/v1")
     chosen = plan(recorder, terminal, JudgingOptions(judge=named), own)
 
-    done = judge_with_consent(recorder, chosen, Scripted(direct, batches), terminal.console)
+    done = judge_with_consent(recorder, chosen, ScriptedBackends(judge=direct), terminal.console)
 
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     assert (len(direct.asked), terminal.asked) == (4, [])
 
 
-def test_a_judge_without_a_price_on_the_servers_of_others_needs_consent(
-    recorder: Recorder, batches: ScriptedBatchJudge
-) -> None:
+def test_a_judge_without_a_price_on_the_servers_of_others_needs_consent(recorder: Recorder) -> None:
     """It may cost money; the question says that nobody knows how much."""
     terminal, direct = Terminal(answer=False), preferring_tuned()
     hosted = local_at("https://api.example.com/v1")
     chosen = plan(recorder, terminal, JudgingOptions(judge="local"), hosted)
 
     with pytest.raises(Refused, match="not confirmed"):
-        judge_with_consent(recorder, chosen, Scripted(direct, batches), terminal.console)
+        judge_with_consent(recorder, chosen, ScriptedBackends(judge=direct), terminal.console)
 
     assert direct.asked == []
     (question,) = terminal.asked
@@ -275,7 +219,7 @@ def test_a_judge_without_a_price_on_the_servers_of_others_needs_consent(
 
 
 def test_what_failed_for_good_is_asked_again_if_the_user_says_so(
-    recorder: Recorder, ledger: Ledger, terminal: Terminal, batches: ScriptedBatchJudge
+    recorder: Recorder, ledger: Ledger, terminal: Terminal
 ) -> None:
     """The server's context was raised, say; each failure is given one more chance."""
     cut = ScriptedJudge(lambda each: reply(each.query_key, stop_reason="max_tokens"))
@@ -284,7 +228,7 @@ def test_what_failed_for_good_is_asked_again_if_the_user_says_so(
 
     def judged(port: LocalJudge, options: JudgingOptions) -> JudgingSummary:
         chosen = plan(recorder, terminal, options)
-        return judge_with_consent(recorder, chosen, Scripted(port, batches), terminal.console)
+        return judge_with_consent(recorder, chosen, ScriptedBackends(judge=port), terminal.console)
 
     failed, given_up = judged(cut, ask), judged(preferring_tuned(), ask)
     mended, done = judged(preferring_tuned(), again), judged(preferring_tuned(), again)
@@ -306,7 +250,9 @@ def test_nothing_is_opened_again_without_consent(
 
     def judged(terminal: Terminal, options: JudgingOptions) -> JudgingSummary:
         planned = plan(recorder, terminal, options, chosen)
-        return judge_with_consent(recorder, planned, Scripted(silent(), cut), terminal.console)
+        return judge_with_consent(
+            recorder, planned, ScriptedBackends(batches=cut), terminal.console
+        )
 
     judged(agreeing, JudgingOptions())
     with pytest.raises(Refused, match="not confirmed"):
@@ -331,7 +277,7 @@ def test_batches_are_sent_after_one_question(
     set_key("secret")
     chosen = plan(recorder, terminal, chosen=settings(judge=PAID))
 
-    done = judge_with_consent(recorder, chosen, Scripted(silent(), batches), terminal.console)
+    done = judge_with_consent(recorder, chosen, ScriptedBackends(batches=batches), terminal.console)
 
     assert done == JudgingSummary(n_open=4, n_verdicts=4, n_failed=0, n_reconciled=2)
     (question,) = terminal.asked
@@ -352,34 +298,23 @@ def test_without_a_key_or_consent_nothing_is_sent(
     chosen, before = plan(recorder, terminal, chosen=settings(judge=PAID)), recorder.state.version
 
     with pytest.raises(error):
-        judge_with_consent(recorder, chosen, Scripted(silent(), batches), terminal.console)
+        judge_with_consent(recorder, chosen, ScriptedBackends(batches=batches), terminal.console)
 
     assert (batches.asked, recorder.state.version) == ([], before)
 
 
-def test_ratings_wait_for_a_batch_that_this_command_does_not_receive(
-    recorder: Recorder, ledger: Ledger, terminal: Terminal, batches: ScriptedBatchJudge
-) -> None:
-    """The provider was changed since the batch was sent; its queries are not sent twice."""
-    in_flight(recorder, ledger)
-    later, direct = Recorder(ledger, STREAM), preferring_tuned()
-    chosen = plan(later, terminal)
-
-    judge_with_consent(later, chosen, Scripted(direct, batches), terminal.console)
-    with pytest.raises(WorkInFlight, match=WAITING_FOR):
-        require_none_in_flight(later.state, chosen.task)
-
-    (said,) = terminal.told
-    assert WAITING_FOR in said
-    assert direct.asked == []
+INTERRUPTED = [
+    "batch msgbatch_01 keeps running: 2 queries are billed",
+    "`tourney batch wait` receives them, `tourney batch cancel` stops them",
+]
 
 
+@pytest.mark.parametrize(("n_in_flight", "told"), [(2, INTERRUPTED), (0, [])])
 def test_an_interrupted_command_says_which_batches_are_billed(
-    recorder: Recorder, ledger: Ledger, terminal: Terminal
+    recorder: Recorder, terminal: Terminal, n_in_flight: int, told: list[str]
 ) -> None:
-    """Ctrl-C stops this process, not the provider."""
-    in_flight(recorder, ledger)
-    later = Recorder(ledger, STREAM)
+    """Ctrl-C stops this process, not the provider; where nothing goes on, it needs no words."""
+    later = with_batch(recorder, STREAM, n_in_flight)
 
     with (
         pytest.raises(KeyboardInterrupt),
@@ -387,36 +322,83 @@ def test_an_interrupted_command_says_which_batches_are_billed(
     ):
         raise KeyboardInterrupt
 
-    assert terminal.told == [
-        "batch msgbatch_01 keeps running: 4 queries are billed",
-        "`tourney batch wait` receives them, `tourney batch cancel` stops them",
-    ]
+    assert terminal.told == told
 
 
-def test_with_nothing_in_flight_an_interrupt_needs_no_words(
-    recorder: Recorder, terminal: Terminal
+@pytest.mark.parametrize(
+    ("stream", "asked", "told"),
+    [
+        (
+            STREAM,
+            judge(),
+            "a batch to 'reference' is in flight; {}`tourney batch wait` receives it",
+        ),
+        (STREAM, LARGE, None),  # it receives this tournament's own
+        (OTHER, judge(), "a batch of tournament 'other' is in flight; {}receive it with that "),
+        (OTHER, LARGE, "a batch of tournament 'other' is in flight; {}receive it with that "),
+    ],
+)
+def test_a_batch_that_a_command_does_not_receive_is_told(
+    recorder: Recorder, stream: StreamId, asked: JudgeSettings, told: str | None
 ) -> None:
-    """Nothing goes on."""
-    with (
-        pytest.raises(KeyboardInterrupt),
-        attending_batches(recorder, AskingRules(1), terminal.console.tell),
-    ):
-        raise KeyboardInterrupt
+    """A judge that answers at once never looks at batches."""
+    messages = [*batches_not_received(with_batch(recorder, stream, 4).state, asked)]
 
-    assert terminal.told == []
-
-
-def in_flight(recorder: Recorder, ledger: Ledger) -> None:
-    """Record a batch to the free judge, as if it had been asked in batches once."""
-    queries = open_queries(recorder.state, [P1, P2], judge(), AskingRules(0))
-    batch = planned_batch(*(query.asked.query_key for query in queries))
-    ledger.append(STREAM, [batch, sent(batch.batch_key)])
+    starts = [told.format("its queries are not sent again; ")] if told else []
+    assert [
+        message[: len(start)] for message, start in zip(messages, starts, strict=True)
+    ] == starts
 
 
-def silent() -> ScriptedJudge:
-    """Return a judge that may not be asked."""
+@pytest.mark.parametrize(
+    ("stream", "remedy"),
+    [
+        (STREAM, "`tourney batch wait` receives them"),
+        (OTHER, "receive them with the settings of tournament 'other'"),
+    ],
+)
+def test_judging_is_not_done_while_a_batch_holds_its_queries(
+    recorder: Recorder,
+    terminal: Terminal,
+    stream: StreamId,
+    remedy: str,
+) -> None:
+    """Ratings would be published that lack them; they are not sent a second time, either."""
+    later, direct = with_batch(recorder, stream, 3), preferring_tuned()
+    chosen = plan(later, terminal)
 
-    def refuse(query: JudgeQuery) -> str:
-        raise AssertionError(query)
+    judge_with_consent(later, chosen, ScriptedBackends(judge=direct), terminal.console)
+    with pytest.raises(WorkInFlight) as caught:
+        require_none_in_flight(later.state, chosen.task)
 
-    return ScriptedJudge(refuse)
+    assert len(direct.asked) == 1
+    assert str(caught.value) == f"3 queries to 'reference' in batches with the provider; {remedy}"
+
+
+def test_answered_queries_and_those_of_other_prompts_keep_nobody_waiting(
+    recorder: Recorder,
+) -> None:
+    """A merge may bring verdicts before the batch does; a pilot is done when its prompts are."""
+    asked = keys(recorder, P1)
+    later = with_batch(recorder, STREAM, len(asked))
+
+    require_none_in_flight(later.state, JudgeTask(judge(), [P2], AskingRules(0)))
+    with pytest.raises(WorkInFlight, match=r"^2 queries to 'reference'"):
+        require_none_in_flight(later.state, JudgeTask(judge(), [P1], AskingRules(0)))
+    later.ledger.append(OTHER, [verdict(each) for each in asked])
+    later.catch_up()
+    require_none_in_flight(later.state, JudgeTask(judge(), [P1], AskingRules(0)))
+
+
+def keys(recorder: Recorder, *prompts: PromptId) -> list[Digest]:
+    """Return the keys of the free judge's open queries."""
+    queries = open_queries(recorder.state, prompts, judge(), AskingRules(0))
+    return [query.asked.query_key for query in queries]
+
+
+def with_batch(recorder: Recorder, stream: StreamId, n_queries: int) -> Recorder:
+    """Return the tournament once a batch of a tournament is in flight; the judge was in batches."""
+    batch = planned_batch(*keys(recorder, P1, P2)[:n_queries])
+    if n_queries:
+        recorder.ledger.append(stream, [batch, sent(batch.batch_key)])
+    return Recorder(recorder.ledger, STREAM)

@@ -1,10 +1,8 @@
 """A whole tournament, from the opening to its ratings: claimed on the ledger, then written."""
 
 import shutil
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -14,7 +12,7 @@ from commands.errors import AuditDisagrees, ConfigurationError, NoCredentials, P
 from commands.judging.judge import JudgeTask, JudgingSummary, judge_open
 from commands.judging.panel import panel_of
 from commands.judging.session import JudgingOptions
-from commands.ports import BatchJudge, Billing, Console, Generator, LocalJudge, no_progress
+from commands.ports import Console, Generator, LocalJudge, no_progress
 from commands.runs.register import selected_prompts
 from commands.runs.run import PublishedRun, RunSummary, publish, run_tournament
 from commands.runs.workspace import Workspace
@@ -22,8 +20,6 @@ from commands.settings.schema import Settings
 from commands.settings.servers import Reach, Server
 from ledger.errors import CannotWrite, FolderTaken, LedgerError, StaleVersion
 from ledger.events.ratings import ArtifactDigest, EloParameters, Publication, RatingsPublished
-from ledger.events.registration import JudgeSettings
-from ledger.events.requests import ParameterRefused
 from ledger.identity import PromptId, StreamId, digest_of_bytes
 from ledger.store import Ledger
 from projections.tournament.matches import recorded_pilot
@@ -43,36 +39,10 @@ from tests.support.builders.commands import (
     types_of,
 )
 from tests.support.builders.events import NOON, STREAM, opened, prompt
+from tests.support.scripted import ScriptedBackends
 
 PROMPTS = [prompt("p1"), prompt("p2")]
 OPENED = opened(prompts=PROMPTS)
-
-
-class Scripted(NamedTuple):
-    """Backends that answer from a script."""
-
-    answers: Generator
-    judges: LocalJudge
-
-    def generator(self, billing: Billing) -> Generator:  # noqa: ARG002  # a port's signature
-        """Return the scripted generator."""
-        return self.answers
-
-    def judge(
-        self,
-        judge: JudgeSettings,  # noqa: ARG002  # a port's signature
-        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
-    ) -> LocalJudge:
-        """Return the scripted judge, whoever is asked."""
-        return self.judges
-
-    def batch_judge(
-        self,
-        judge: JudgeSettings,
-        refused: Sequence[ParameterRefused] = (),  # noqa: ARG002  # likewise
-    ) -> BatchJudge:
-        """Refuse: the judge of these runs answers at once."""
-        raise AssertionError(judge)
 
 
 def run(
@@ -89,7 +59,7 @@ def run(
     judges = () if chosen.judge.provider == "reference" else panel_of(chosen, folder)
     opening = open_tournament(opened(prompts=PROMPTS, judges=judges) if judges else OPENED)
     place = Workspace(chosen, folder, folder / "tournament.db", opening)
-    backends = Scripted(generator or echoing(), judge or preferring_tuned())
+    backends = ScriptedBackends(generator or echoing(), judge or preferring_tuned())
     console = Console(print, None, no_progress)
     how = JudgingOptions()
     return run_tournament(recorder, place, how, backends, console, now=NOON, reach=reach)
@@ -538,3 +508,25 @@ def test_only_servers_that_will_be_asked_are_looked_for(recorder: Recorder, tmp_
     run(recorder, tmp_path, chosen=chosen, reach=look)
 
     assert reached == ["[[entrants]] 'tuned' http://far/v1"]
+
+
+def test_all_missing_keys_are_named_before_anything_is_sent(
+    ledger: Ledger, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sets one key a run starts it as often as there are makers."""
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "XAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    models = {"base": "google/gemini", "tuned": "xai/grok"}
+    entrants = [{"id": name, "model": model} for name, model in models.items()]
+    chosen = settings(entrants=entrants, judge={"model": "anthropic/claude-opus-5-5"})
+    reached: list[Server] = []
+
+    with pytest.raises(NoCredentials, match="need API keys") as missing:
+        run(recorder, tmp_path, chosen=chosen, reach=reached.append)
+
+    assert str(missing.value).startswith(
+        "judge 'claude-opus-5-5', [[entrants]] 'base', [[entrants]] 'tuned' need API keys, and none"
+        " is set; export ANTHROPIC_API_KEY=... GEMINI_API_KEY=... XAI_API_KEY=..., or "
+    )
+    assert reached == []
+    assert "ResponseGenerated" not in types_of(ledger)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from commands.errors import NoCredentials
 from commands.settings import api_keys
-from commands.settings.api_keys import key_in, redacted, without_keys
+from commands.settings.api_keys import key_in, redacted, require_keys, without_keys
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,51 @@ def test_a_key_that_begins_with_another_is_taken_out_whole(
     monkeypatch.setenv("HF_TOKEN", "one-long-word-and-more")
 
     assert without_keys("one-long-word-and-more") == "[key]"
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        ({"judge 'a'": ("SET",), "judge 'b'": ("UNSET", "SET"), "judge 'c'": ()}, None),
+        (
+            {"judge 'a'": ("UNSET", "OTHER")},
+            (
+                "judge 'a' needs an API key, and none is set; export UNSET=..., or judge offline: "
+                '[judge] provider = "reference"'
+            ),
+        ),
+        (
+            {
+                "judge 'a'": ("UNSET",),
+                "[[entrants]] 'b'": ("OTHER",),
+                "[[entrants]] 'c'": ("OTHER",),
+            },
+            (
+                "judge 'a', [[entrants]] 'b', [[entrants]] 'c' need API keys, and none is set;"
+                ' export UNSET=... OTHER=..., or judge offline: [judge] provider = "reference"'
+            ),
+        ),
+        (
+            {"[[entrants]] 'b'": ("UNSET",)},
+            (
+                "[[entrants]] 'b' needs an API key, and none is set; export UNSET=..., or set"
+                " base_url to another server"
+            ),
+        ),
+    ],
+)
+def test_all_keys_that_are_missing_are_named_at_once(
+    monkeypatch: pytest.MonkeyPatch, needed: dict[str, tuple[str, ...]], said: str | None
+) -> None:
+    """Whoever sets one key a run runs the command as often as there are makers."""
+    monkeypatch.setenv("SET", "secret")
+    for name in ("UNSET", "OTHER"):
+        monkeypatch.delenv(name, raising=False)
+
+    if said is None:
+        require_keys(needed)
+        return
+    with pytest.raises(NoCredentials) as refused:
+        require_keys(needed)
+
+    assert str(refused.value) == said
