@@ -18,7 +18,7 @@ from ledger.events.registration import JudgeSettings
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules
-from projections.tournament.settlement import account_of, settle
+from projections.tournament.settlement import settle
 from projections.verdicts.queries import JudgeQuery, PairQuery
 from tests.support.builders.batches import USED
 from tests.support.builders.batching import MERGED

@@ -81,20 +81,26 @@ def test_all_that_determines_a_reply_is_in_the_judge() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("judge", "other"),
     [
-        {"provider": "anthropic"},
-        {"concurrency": 2},
-        {"cache": "1h"},
-        {"max_usd": 5.0},
-        {"retries": 9},
+        *((PAID, {name: 2}) for name in ("concurrency", "max_usd", "retries")),
+        (PAID, {"provider": "anthropic"}),
+        (PAID, {"cache": "1h"}),
+        (SERVED, {"base_url": "http://[::1]:8001"}),
+        (SERVED, {"api_key_env": "MISTRAL_API_KEY"}),
+        (SERVED, {"timeout_s": 5}),
     ],
 )
-def test_how_judges_are_asked_makes_no_other_judge(other: dict[str, object]) -> None:
-    """Smaller batches or another cache must not buy every verdict again."""
-    before = judge_of_mode(settings(judge=PAID), "headline", Path())
+def test_how_and_where_judges_are_asked_makes_no_other_judge(
+    judge: Mapping[str, object], other: Mapping[str, object]
+) -> None:
+    """Smaller batches, or the same weights behind another port, must not buy verdicts again."""
+    section = {name: each for name, each in judge.items() if name != "id"}
 
-    now = judge_of_mode(settings(judge={**PAID, **other}), "headline", Path())
+    before, now = (
+        judge_of_mode(settings(judge={**section, **change}), "headline", Path())
+        for change in ({}, other)
+    )
 
     assert now.digest == before.digest
 
@@ -109,29 +115,6 @@ def test_the_jury_follows_the_tournaments_judges() -> None:
     assert [judge.protocol for judge in panel] == ["line", "line", "line", "schema"]
     assert panel[2].model == "org/judge"
     assert panel[2].parameters == (("max_tokens", 4096.0), ("protocol", "line"))
-
-
-def test_where_a_server_stands_makes_no_other_judge() -> None:
-    """The same weights behind another port give the same replies."""
-    moved = {**SERVED, "base_url": "http://[::1]:8001"}
-
-    panels = [panel_of(settings(jury=[each]), Path()) for each in (SERVED, moved)]
-
-    assert panels[0] == panels[1]
-
-
-@pytest.mark.parametrize(
-    "elsewhere",
-    [
-        {"api_key_env": "MISTRAL_API_KEY"},
-        {"timeout_s": 5},
-    ],
-)
-def test_how_a_server_is_reached_makes_no_other_judge(elsewhere: Mapping[str, object]) -> None:
-    """Another key, or another name for the same limit, buys no verdict again."""
-    panels = [panel_of(settings(jury=[each]), Path()) for each in (SERVED, {**SERVED, **elsewhere})]
-
-    assert panels[0] == panels[1]
 
 
 def test_what_determines_a_servers_replies_makes_another_judge() -> None:
@@ -168,9 +151,10 @@ def test_two_judges_of_one_name_are_refused() -> None:
     ("first", "second", "parts"),
     [
         (SERVED, {"base_url": "http://[::1]:8001"}, "model, max_tokens, protocol"),
+        (SERVED, {"base_url": "http://b", "id": "large"}, "model, max_tokens, protocol"),
         (PAID, {"provider": "anthropic"}, "model, effort, max_tokens, protocol"),
     ],
-    ids=["endpoint", "anthropic"],
+    ids=["endpoint", "endpoint, under one name", "anthropic"],
 )
 def test_one_judge_under_two_names_is_refused(
     first: Mapping[str, object], second: Mapping[str, object], parts: str
@@ -184,18 +168,9 @@ def test_one_judge_under_two_names_is_refused(
         panel_of(settings(judge={**judge, **given}, jury=[juror]), Path())
 
     (fault,) = caught.value.faults
-    assert fault.startswith("judges 'large' and 'other' are the same judge: ")
+    name = second.get("id", "other")
+    assert fault.startswith(f"judges 'large' and {name!r} are the same judge: ")
     assert f"remove one, or change one of {parts}; " in fault
-
-
-def test_a_juror_is_not_the_tournaments_judge_again() -> None:
-    """Of two addresses for one judge only one would be asked, and nobody said which."""
-    server = {"provider": "endpoint", "base_url": "http://a"}
-    judge = {"pilot_model": "large", "model": "large", **server}
-    juror = {"id": "large", "model": "large", **server, "base_url": "http://b"}
-
-    with pytest.raises(ConfigurationError, match="judges 'large' and 'large' are the same judge"):
-        panel_of(settings(judge=judge, jury=[juror]), Path())
 
 
 def test_a_server_without_an_address_is_refused() -> None:

@@ -21,8 +21,7 @@ from commands.judging.batch_recovery import forget_batch
 from commands.judging.judge import JudgeTask, JudgingSummary
 from commands.judging.receiving import BatchReceiver
 from commands.ports import Answer, BatchState, NoReply, Reply
-from ledger.events.judging import JudgeBatchEnded, JudgeQueryFailed, VerdictReceived
-from ledger.events.money import Usage
+from ledger.events.judging import JudgeBatchEnded
 from ledger.identity import Digest, StreamId
 from ledger.store import Ledger
 from projections.tournament.remaining import AskingRules, open_queries
@@ -55,23 +54,6 @@ from tests.support.builders.commands import (
 from tests.support.builders.events import STREAM, judge, key, opened, prompt
 from tests.support.builders.money import MeanwhileMerged
 from tests.support.scripted import ScriptedBatchJudge
-
-
-def test_more_tokens_in_than_a_query_has_bytes_are_not_believed(
-    recorder: Recorder, ledger: Ledger, clock: Clock
-) -> None:
-    """The verdict counts, and its cost is taken to be the worst."""
-    told: list[str] = []
-    absurd = Usage(n_input=10**9, n_output=10)
-    port = ScriptedBatchJudge(lambda query: replace(paid(query), usage=absurd), now=clock.now)
-
-    done = judged(recorder, port, batching(clock, pricing=FlatRate(), tell=told.append))
-
-    verdicts = [each.event for each in ledger.read(types=["VerdictReceived"])]
-    assert done.n_verdicts == len(verdicts) == N_QUERIES
-    assert all(each.usage is None for each in verdicts if isinstance(each, VerdictReceived))
-    assert recorder.state.lost_usd == pytest.approx(0.2 * N_QUERIES)
-    assert sum("the most that there can be" in line for line in told) == 1
 
 
 @pytest.mark.parametrize("reason", ["errored", "expired", "canceled"])
@@ -123,11 +105,19 @@ def test_an_error_is_told_of_the_batch_that_has_it(recorder: Recorder, clock: Cl
     assert told.index("the last error: busy") < told.index(ended[0])
 
 
-def test_a_batch_that_is_rejected_whole_burns_no_query(
-    recorder: Recorder, ledger: Ledger, clock: Clock
+@pytest.mark.parametrize(
+    "answer",
+    [
+        NoReply(key("any"), "rejected", "no"),
+        NoReply(key("any"), "errored", "no", then="stop"),
+    ],
+    ids=["an account's limit", "a misspelt model"],
+)
+def test_a_batch_that_fails_whole_ends_the_run_and_burns_no_query(
+    recorder: Recorder, ledger: Ledger, clock: Clock, answer: NoReply
 ) -> None:
-    """An account's limit comes as an invalid request, and is lifted tomorrow."""
-    port = ScriptedBatchJudge(lambda each: NoReply(each.query_key, "rejected", "no"), now=clock.now)
+    """A limit comes as an invalid request, and is lifted tomorrow."""
+    port = ScriptedBatchJudge(lambda each: replace(answer, query_key=each.query_key), now=clock.now)
 
     with pytest.raises(ProviderError, match="not because of their content: no"):
         judged(recorder, port, batching(clock), retries=2)
@@ -136,48 +126,6 @@ def test_a_batch_that_is_rejected_whole_burns_no_query(
 
     assert len(port.asked) == N_QUERIES
     assert (done.n_open, done.n_verdicts) == (N_QUERIES, N_QUERIES)
-
-
-def test_an_error_of_the_account_ends_the_run_and_leaves_its_queries_open(
-    recorder: Recorder, ledger: Ledger, clock: Clock
-) -> None:
-    """A misspelt model fails each query of each batch, for nothing."""
-    port = ScriptedBatchJudge(
-        lambda each: NoReply(each.query_key, "errored", "no such model", then="stop"),
-        now=clock.now,
-    )
-
-    with pytest.raises(ProviderError, match="no such model"):
-        judged(recorder, port, batching(clock), retries=2)
-
-    assert len(port.asked) == N_QUERIES
-    assert (
-        judged(
-            again(recorder, ledger),
-            ScriptedBatchJudge(prefer_tuned, now=clock.now),
-            batching(clock),
-        ).n_verdicts
-        == N_QUERIES
-    )
-
-
-def test_an_unreadable_reply_is_asked_again_and_kept(
-    recorder: Recorder, ledger: Ledger, clock: Clock
-) -> None:
-    """It was paid for: it stays on record, whatever the next one says."""
-    seen: set[Digest] = set()
-
-    def second_time(query: JudgeQuery) -> str:
-        is_new = query.query_key not in seen
-        seen.add(query.query_key)
-        return "Both are fine." if is_new else prefer_tuned(query)
-
-    port = ScriptedBatchJudge(second_time, now=clock.now)
-    done = judged(recorder, port, batching(clock))
-
-    failures = [each.event for each in ledger.read() if isinstance(each.event, JudgeQueryFailed)]
-    assert [each.reply for each in failures] == ["Both are fine."] * N_QUERIES
-    assert done.n_verdicts == N_QUERIES
 
 
 class Retold(ScriptedBatchJudge):

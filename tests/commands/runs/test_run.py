@@ -140,7 +140,7 @@ def test_a_run_cut_off_anywhere_ends_like_one_that_was_not(
 
 
 def test_the_pilot_is_its_share_of_the_bank_in_bank_order() -> None:
-    """It stands for the whole, so each source is there as often as in the bank."""
+    """It stands for the whole, unless it is shared out by hand; a headline takes all."""
     prompts = [prompt(f"r{n}") for n in range(6)] + [
         prompt(f"v{n}", source="vignette") for n in range(3)
     ]
@@ -149,23 +149,10 @@ def test_the_pilot_is_its_share_of_the_bank_in_bank_order() -> None:
 
     assert [prompt_id[0] for prompt_id in chosen] == ["r", "r", "v"]
     assert chosen == selected_prompts(prompts, settings(pilot={"size": 3}), "pilot")
-
-
-def test_the_pilot_may_be_shared_out_by_hand() -> None:
-    """The customer's pilot takes more vignettes than their share."""
-    prompts = [prompt("r1"), prompt("r2"), prompt("v1", source="vignette")]
-    pilot = {"strata": {"vignette": 1, "recall": 1}}
-
-    chosen = selected_prompts(prompts, settings(pilot=pilot), "pilot")
-
-    assert [prompt_id[0] for prompt_id in chosen] == ["r", "v"]
-
-
-def test_a_headline_run_is_over_the_whole_bank() -> None:
-    """Its ratings are quoted, so nothing may be left out."""
-    bank = [prompt("p1"), prompt("p2")]
-
-    assert selected_prompts(bank, settings(), "headline") == ("p1", "p2")
+    by_hand = settings(pilot={"strata": {"vignette": 2, "recall": 1}})
+    assert [each[0] for each in selected_prompts(prompts, by_hand, "pilot")] == ["r", "v", "v"]
+    every = tuple(each.prompt_id for each in prompts)
+    assert selected_prompts(prompts, settings(), "headline") == every
 
 
 def test_a_pilot_larger_than_the_bank_is_refused() -> None:
