@@ -140,18 +140,6 @@ def test_the_clock_that_is_waited_by_never_goes_back() -> None:
     assert Pace().now is steady_now
 
 
-def test_the_wait_that_a_server_asks_for_is_kept_for_all() -> None:
-    """Coming sooner is refused again, and later is idle."""
-    clock = FakeTime()
-    pace = clock.pace()
-
-    pace.rejected(pace.sent(), 7.0)
-
-    assert pace.wait_s == 7.0
-    clock.sleep(7.0)
-    assert pace.wait_s == 0.0
-
-
 def test_after_a_rejection_one_is_sent_at_a_time_until_the_server_answers() -> None:
     """Whatever became of that one before, the next may be sent."""
     pace = FakeTime().pace()

@@ -155,86 +155,136 @@ def test_a_corrected_prompt_is_registered_beside_the_old_one() -> None:
     given(*OPENED).when(open_tournament(again)).then(again[0], *registrations(prompts=[corrected]))
 
 
-def test_a_response_is_kept_whole() -> None:
+IMPORTED = structs.replace(generated(), text="theirs", imported_from=key("a file"))
+MEMORY = GenerationFailure(CELL.response_key, "out_of_memory", "16 GiB were not enough")
+BILLED = Usage(n_input=12, n_output=50)
+WITHHELD = GenerationFailure(CELL.response_key, "refused", "kept back", BILLED)
+
+
+@pytest.mark.parametrize(
+    ("known", "command", "news"),
+    [
+        pytest.param(*each[1:], id=each[0])
+        for each in (
+            ("a response is kept whole", (), RecordResponse(CELL, TEXT), (generated(),)),
+            (
+                "a second one under its key does not replace the one that was judged",
+                (generated(),),
+                RecordResponse(CELL, replace(TEXT, text="something else")),
+                (),
+            ),
+            (
+                "one from elsewhere is kept in want of one",
+                (),
+                RecordFact(IMPORTED),
+                (IMPORTED,),
+            ),
+            ("what was generated here goes before it", (generated(),), RecordFact(IMPORTED), ()),
+            ("a failure is a fact", (), RecordResponse(CELL, FAILURE), (not_generated(),)),
+            (
+                "a failure keeps what was billed for it",
+                (),
+                RecordResponse(CELL, WITHHELD),
+                (structs.replace(not_generated(WITHHELD), usage=BILLED),),
+            ),
+            (
+                "a failure is recorded once",
+                (not_generated(MEMORY),),
+                RecordResponse(CELL, MEMORY),
+                (),
+            ),
+            (
+                "a lack of memory hides no failure that lasts",
+                (not_generated(MEMORY),),
+                RecordResponse(CELL, FAILURE),
+                (not_generated(),),
+            ),
+            (
+                "a larger machine may answer what a small one could not",
+                (not_generated(),),
+                RecordResponse(CELL, TEXT),
+                (generated(),),
+            ),
+            (
+                "a failure after a response changes nothing",
+                (generated(),),
+                RecordResponse(CELL, FAILURE),
+                (),
+            ),
+        )
+    ],
+)
+def test_a_response_or_the_reason_for_none_is_recorded_once(
+    known: tuple[Event, ...], command: Command, news: tuple[Event, ...]
+) -> None:
     """Text, seed and token counts are what a reader later needs to trust or repeat it."""
-    given(*OPENED).when(RecordResponse(CELL, TEXT)).then(generated())
-
-
-def test_a_response_is_recorded_once_even_if_it_differs() -> None:
-    """The first one was judged; a second under the same key must not replace it."""
-    second = GeneratedText(CELL.response_key, "something else", "length", 3, 2, elapsed_s=0.1)
-
-    given(*OPENED, generated()).when(RecordResponse(CELL, second)).then()
-
-
-def test_a_response_made_elsewhere_is_kept_where_there_is_none() -> None:
-    """What was generated here is known to be the entrant's; a file's is only said to be."""
-    imported = structs.replace(generated(), text="theirs", imported_from=key("a file"))
-
-    given(*OPENED).when(RecordFact(imported)).then(imported)
-    given(*OPENED, generated()).when(RecordFact(imported)).then()
-
-
-def test_a_failure_to_answer_is_a_fact_of_its_own() -> None:
-    """A prompt that is too long would fail again at each run if nobody wrote it down."""
-    given(*OPENED).when(RecordResponse(CELL, FAILURE)).then(not_generated())
-
-
-def test_a_failure_keeps_what_it_took() -> None:
-    """A filter that keeps an answer back does so after it was generated, and billed."""
-    usage = Usage(n_input=12, n_output=50)
-    refused = GenerationFailure(CELL.response_key, "refused", "kept back", usage)
-
-    kept = structs.replace(not_generated(refused), usage=usage)
-    given(*OPENED).when(RecordResponse(CELL, refused)).then(kept)
-
-
-def test_a_failure_is_recorded_once_for_each_reason() -> None:
-    """A lack of memory may hide a failure that lasts, which then must be known."""
-    memory = GenerationFailure(CELL.response_key, "out_of_memory", "16 GiB were not enough")
-    lacking = not_generated(memory)
-
-    given(*OPENED, lacking).when(RecordResponse(CELL, memory)).then()
-    given(*OPENED, lacking).when(RecordResponse(CELL, FAILURE)).then(not_generated())
-
-
-def test_a_response_after_a_failure_is_recorded() -> None:
-    """A larger machine may answer what a small one could not."""
-    given(*OPENED, not_generated()).when(RecordResponse(CELL, TEXT)).then(generated())
-
-
-def test_a_failure_after_a_response_changes_nothing() -> None:
-    """The response is there and can be judged."""
-    given(*OPENED, generated()).when(RecordResponse(CELL, FAILURE)).then()
-
-
-def test_a_query_is_submitted_before_its_answer_is_known() -> None:
-    """What was put to a paid judge must be on record even if the answer never comes."""
-    given(*ANSWERED).when(SubmitQuery(JUDGE.judge_id, QUERY)).then(submitted(QUERY))
-
-
-def test_a_query_is_submitted_once_per_attempt() -> None:
-    """After a kill the query in flight is the same attempt, not another."""
-    given(*SUBMITTED).when(SubmitQuery(JUDGE.judge_id, QUERY)).then()
-
-
-def test_a_failed_query_may_be_submitted_as_the_next_attempt() -> None:
-    """A reply that says nothing is asked for again, and each asking is counted."""
-    again = QUERY._replace(n_failed=1)
-
-    given(*SUBMITTED, failed(KEY)).when(SubmitQuery(JUDGE.judge_id, again)).then(
-        submitted(QUERY, attempt=2)
-    )
-
-
-def test_a_query_with_a_verdict_is_never_submitted() -> None:
-    """It would be paid for twice."""
-    given(*ANSWERED, verdict(KEY)).when(SubmitQuery(JUDGE.judge_id, QUERY)).then()
+    given(*OPENED, *known).when(command).then(*news)
 
 
 def read_now(query_key: Digest, said: Verdict = "A") -> VerdictReceived:
     """Return a verdict as it is read today; those on record may name an earlier rule."""
     return structs.replace(verdict(query_key, said), parser=PARSER)
+
+
+LATE = ReceiveAnswer(JUDGE, reply(KEY))
+
+
+@pytest.mark.parametrize(
+    ("known", "command", "news"),
+    [
+        pytest.param(*each[1:], id=each[0])
+        for each in (
+            (
+                "a query is submitted before its answer is known",
+                (),
+                SubmitQuery(JUDGE.judge_id, QUERY),
+                (submitted(QUERY),),
+            ),
+            (
+                "after a kill it is the same attempt, not another",
+                (submitted(QUERY),),
+                SubmitQuery(JUDGE.judge_id, QUERY),
+                (),
+            ),
+            (
+                "one that failed may be submitted as the next attempt",
+                (submitted(QUERY), failed(KEY)),
+                SubmitQuery(JUDGE.judge_id, QUERY._replace(n_failed=1)),
+                (submitted(QUERY, attempt=2),),
+            ),
+            (
+                "one with a verdict is never submitted",
+                (verdict(KEY),),
+                SubmitQuery(JUDGE.judge_id, QUERY),
+                (),
+            ),
+            (
+                "a judge does not vote twice",
+                (submitted(QUERY), verdict(KEY, "A")),
+                ReceiveAnswer(JUDGE, reply(KEY, "VERDICT: B")),
+                (),
+            ),
+            ("what a merge answered meanwhile is no news", (verdict(KEY),), LATE, ()),
+            (
+                "a late verdict on a failed attempt was paid for, and is kept",
+                (submitted(QUERY), failed(KEY)),
+                LATE,
+                (read_now(KEY),),
+            ),
+            (
+                "the reply to the next attempt is read",
+                (submitted(QUERY), failed(KEY), submitted(QUERY, attempt=2)),
+                LATE,
+                (read_now(KEY),),
+            ),
+        )
+    ],
+)
+def test_a_query_is_asked_and_answered_once_an_attempt(
+    known: tuple[Event, ...], command: Command, news: tuple[Event, ...]
+) -> None:
+    """What was put to a paid judge is on record even if the answer never comes."""
+    given(*ANSWERED, *known).when(command).then(*news)
 
 
 @pytest.mark.parametrize("said", get_args(Verdict))
@@ -350,39 +400,6 @@ def test_a_reply_to_a_query_never_submitted_is_refused() -> None:
     given(*ANSWERED).when(ReceiveAnswer(JUDGE, reply(KEY))).then_raises(
         TourneyError, f"query {KEY}, which was never submitted"
     )
-
-
-def test_a_second_reply_to_a_query_is_ignored() -> None:
-    """The first one was reconciled; a judge does not vote twice."""
-    late = ReceiveAnswer(JUDGE, reply(KEY, "VERDICT: B"))
-
-    given(*SUBMITTED, verdict(KEY, "A")).when(late).then()
-
-
-def test_a_reply_to_a_query_that_another_tournament_answered_is_ignored() -> None:
-    """A merge brought the verdict while the query was on its way: the rest must be received."""
-    given(*ANSWERED, verdict(KEY)).when(ReceiveAnswer(JUDGE, reply(KEY))).then()
-
-
-def test_a_late_verdict_on_a_failed_attempt_is_kept() -> None:
-    """It was paid for, in a batch of a merged ledger say; asking again would pay twice."""
-    late = ReceiveAnswer(JUDGE, reply(KEY))
-
-    given(*SUBMITTED, failed(KEY)).when(late).then(read_now(KEY))
-
-
-def test_an_attempt_fails_once() -> None:
-    """The same failure told again, as results are read again, is no other."""
-    late = ReceiveAnswer(JUDGE, reply(KEY, "Both are fine."))
-
-    given(*SUBMITTED, failed(KEY)).when(late).then()
-
-
-def test_the_reply_to_the_next_attempt_is_read() -> None:
-    """An earlier failure must not stand in the way of the verdict that was asked for again."""
-    events = (*SUBMITTED, failed(KEY), submitted(QUERY, attempt=2))
-
-    given(*events).when(ReceiveAnswer(JUDGE, reply(KEY))).then(read_now(KEY))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from commands.decisions.recorder import (
 )
 from commands.ports import GenerationTask
 from ledger.errors import StaleVersion
+from ledger.events.registry import Event
 from ledger.identity import Dimension, EntrantId, StreamId
 from ledger.reader import LedgerReader
 from ledger.store import Ledger
@@ -161,54 +162,35 @@ def test_every_entrant_owes_what_it_has_not_answered() -> None:
     )
 
 
-def test_a_pair_without_its_responses_waits() -> None:
-    """It will be asked about, but not now."""
-    rows = count_missing_verdicts(after(*OPENED), [P1, P2], JUDGE, AskingRules(retries=1))
-
-    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=1),)
-
-
-def test_each_pair_that_is_ready_is_two_queries() -> None:
-    """Both orders are asked; a prompt without the gold that is needed is no pair."""
-    state = after(*OPENED, *responses(after(*OPENED)))
-
-    rows = count_missing_verdicts(state, [P1, P2], JUDGE, AskingRules(retries=1))
-
-    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=2, n_waiting=0),)
+READY = (*OPENED, *responses(after(*OPENED)))
+ALIKE = {(name, "p1"): "aspirin" for name in ("base", "tuned")}
+FORWARD, SWAPPED = (
+    query.asked.query_key for query in open_queries(after(*READY), [P1], JUDGE, AskingRules(0))
+)
 
 
-def test_a_query_that_is_settled_or_given_up_is_not_owed() -> None:
-    """What a run would ask is exactly what a plan says."""
-    ready = (*OPENED, *responses(after(*OPENED)))
-    forward, swapped = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
-    events = (*ready, verdict(forward.asked.query_key), failed(swapped.asked.query_key))
-
-    no_retry = count_missing_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=0))
-    one_retry = count_missing_verdicts(after(*events), [P1], JUDGE, AskingRules(retries=1))
-
-    assert no_retry == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
-    assert one_retry == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
-
-
-def test_what_is_in_flight_is_not_owed() -> None:
+@pytest.mark.parametrize(
+    ("events", "retries", "n_queries", "n_waiting"),
+    [
+        pytest.param(OPENED, 1, 0, 1, id="without its responses it waits"),
+        pytest.param(READY, 1, 2, 0, id="both orders are asked, where there is the gold"),
+        pytest.param((*READY, verdict(FORWARD), failed(SWAPPED)), 0, 0, 0, id="given up"),
+        pytest.param((*READY, verdict(FORWARD), failed(SWAPPED)), 1, 1, 0, id="asked again"),
+        pytest.param((*READY, planned_batch(FORWARD)), 0, 1, 0, id="what is in flight is not owed"),
+        pytest.param(
+            (*OPENED, *responses(after(*OPENED), ALIKE)), 0, 0, 0, id="alike, it costs nothing"
+        ),
+    ],
+)
+def test_what_a_run_would_ask_of_a_pair_is_what_a_plan_says(
+    events: tuple[Event, ...], retries: int, n_queries: int, n_waiting: int
+) -> None:
     """A second run beside a batch must not be told that there is something to pay."""
-    ready = (*OPENED, *responses(after(*OPENED)))
-    forward, _ = open_queries(after(*ready), [P1], JUDGE, AskingRules(retries=0))
-    state = after(*ready, planned_batch(forward.asked.query_key))
+    rules = AskingRules(retries, skip_identical=True)
 
-    rows = count_missing_verdicts(state, [P1], JUDGE, AskingRules(retries=0))
+    rows = count_missing_verdicts(after(*events), [P1, P2], JUDGE, rules)
 
-    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=1, n_waiting=0),)
-
-
-def test_identical_responses_are_pairs_without_queries() -> None:
-    """They are planned for, and cost nothing."""
-    texts = {(name, "p1"): "aspirin" for name in ("base", "tuned")}
-    state = after(*OPENED, *responses(after(*OPENED), texts))
-
-    rows = count_missing_verdicts(state, [P1], JUDGE, AskingRules(retries=0, skip_identical=True))
-
-    assert rows == (MissingVerdicts(FACTUALITY, n_pairs=1, n_queries=0, n_waiting=0),)
+    assert rows == (MissingVerdicts(FACTUALITY, 1, n_queries, n_waiting),)
 
 
 def test_each_dimension_is_planned_apart() -> None:

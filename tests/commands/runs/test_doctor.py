@@ -28,6 +28,7 @@ from tests.support.builders.events import STREAM, opened
 from tests.support.faults.hostile import unprivileged
 
 FIXED = (3, 51, 3)
+OLD = ((3, 7, 0), (3, 40, 1), (3, 51, 2))
 JUROR, ENTRANT = "[[jury]] 'ann'", "[[entrants]] 'far'"
 DAY_OF_PRICES = price_table().sheets[0].sheet.date
 
@@ -68,24 +69,22 @@ def asked(
     return server._replace(asked=table)
 
 
-@pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
+@pytest.mark.parametrize(
+    ("version", "grade", "says"),
+    [
+        *((each, "beware", " has the WAL-reset bug, fixed in 3.51.3: ") for each in OLD),
+        *((each, "good", "") for each in (FIXED, (3, 52, 0), (4, 0))),
+    ],
+)
 def test_an_sqlite_with_the_wal_reset_bug_is_named(
-    tmp_path: Path, version: tuple[int, ...]
+    tmp_path: Path, version: tuple[int, ...], grade: str, says: str
 ) -> None:
     """Two programs that write at the same moment can damage the file under it."""
     finding = found(tmp_path / "tournament.db", version)["SQLite"]
 
-    assert finding.grade == "beware"
-    assert finding.says.startswith(".".join(map(str, version)) + " has the WAL-reset bug")
-    assert "fixed in 3.51.3" in finding.says
-
-
-@pytest.mark.parametrize("version", [(3, 51, 3), (3, 52, 0), (4, 0)])
-def test_an_sqlite_without_the_bug_is_good(tmp_path: Path, version: tuple[int, ...]) -> None:
-    """Who has upgraded is not to be warned any more."""
-    finding = found(tmp_path / "tournament.db", version)["SQLite"]
-
-    assert finding == Finding("SQLite", "good", ".".join(map(str, version)))
+    name = ".".join(map(str, version))
+    assert finding.grade == grade
+    assert finding.says.startswith(f"{name}{says}") if says else finding.says == name
 
 
 def test_a_machine_that_is_ready_has_nothing_bad(tmp_path: Path) -> None:

@@ -101,16 +101,6 @@ def test_a_jury_is_a_list_of_judges(tmp_path: Path) -> None:
     ]
 
 
-def test_the_file_overrules_the_defaults(tmp_path: Path) -> None:
-    """Otherwise there would be nothing to configure."""
-    text = f"{MINIMAL}\n[elo]\nk = 24\n\n[pilot]\nstrata = {{ recall = 3 }}\n"
-
-    settings = settings_in(tmp_path, text)
-
-    assert settings.elo.k == 24
-    assert settings.pilot.strata == {"recall": 3}
-
-
 def test_strengths_have_a_section_of_their_own(tmp_path: Path) -> None:
     """What Elo and Bradley-Terry share in name, as seeds and ties, they do not share in value."""
     text = f'{MINIMAL}\n[bradley_terry]\nanchor = "base"\nanchor_rating = 1200\nties = "davidson"\n'

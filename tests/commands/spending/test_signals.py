@@ -46,18 +46,18 @@ def test_a_command_that_ignores_ctrl_c_goes_on_ignoring_it(ctrl_c: Callable[[], 
 
 
 def test_in_another_thread_there_is_no_signal_to_wait_for() -> None:
-    """A program that uses the library may judge in a thread of its own."""
-    seen: list[bool] = []
+    """A program that uses the library may judge in a thread of its own, where Python sets none."""
+    seen: list[object] = []
 
     def work() -> None:
-        with stopping_gently(lambda _: None) as stops:
-            seen.append(stops.is_set())
+        with stopping_gently(lambda _: None) as stops, interrupted_by_any_ending():
+            seen.extend((stops.is_set(), signal.getsignal(signal.SIGTERM)))
 
     thread = Thread(target=work)
     thread.start()
     thread.join()
 
-    assert seen == [False]
+    assert seen == [False, signal.getsignal(signal.SIGTERM)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -82,18 +82,3 @@ def test_a_scheduler_that_ends_a_command_interrupts_it_as_ctrl_c_does() -> None:
         signal.raise_signal(signal.SIGTERM)
 
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_in_another_thread_nothing_is_interrupted() -> None:
-    """Python handles signals in the main thread only."""
-    seen: list[object] = []
-
-    def work() -> None:
-        with interrupted_by_any_ending():
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    thread = Thread(target=work)
-    thread.start()
-    thread.join()
-
-    assert seen == [signal.getsignal(signal.SIGTERM)]

@@ -96,13 +96,6 @@ def test_a_demo_without_weights_does_not_become_one_with_them(tmp_path: Path) ->
         lay_out_demo(tmp_path)
 
 
-def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
-    """Users make a folder first and go into it."""
-    lay_out_demo(tmp_path)
-
-    assert "tournament.toml" in names(tmp_path)
-
-
 def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     """Nobody wants a tournament among their photographs."""
     (tmp_path / "photograph.jpg").touch()
