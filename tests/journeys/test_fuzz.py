@@ -132,7 +132,7 @@ def of_reply(path: Path) -> None:
     query_key_in(body)
     learnt = LearntParameters("http://here", "m")
     sent = {"temperature"}
-    answer_in(body, lambda why, told: [*learnt.refusals_in(why, told, sent, ()).values()])
+    answer_in(body, lambda _, why, told: [*learnt.refusals_in(why, told, sent, ()).values()])
     for read in (
         lambda: answer_of(KEY, body),
         lambda: reply_of(KEY, body),

@@ -16,7 +16,8 @@ from ledger.identity import Dimension, JudgeId
 from ledger.store import Ledger
 from projections.battles.columns import battles_of
 from projections.ratings.standings import Standings, standings
-from projections.tournament.compared import Compared, ComparedBattle
+from projections.tournament.compared import ComparedBattle
+from projections.tournament.settlement import Compared
 from projections.tournament.state import Tournament
 from tests.support.builders.commands import JUDGE
 from tests.support.builders.events import STREAM, opened
