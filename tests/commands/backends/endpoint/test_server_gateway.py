@@ -99,6 +99,20 @@ def test_a_judge_that_is_busy_is_asked_again_in_the_same_command(
     assert fates_of_queries(ledger) == {"answered": 4, "perhaps billed": 12}
 
 
+def test_a_server_that_is_busy_for_long_is_asked_until_it_answers(ledger: Ledger) -> None:
+    """Each request may be billed; `test_pace` says that they go one at a time."""
+    n_before_it_works = 20
+
+    def answer(_: int, body: Json) -> Sent:
+        is_busy = len(gateway.asked) <= n_before_it_works
+        return Sent(503, {}) if is_busy else well(body)
+
+    with Gateway(answer) as gateway:
+        judge_through(gateway, ledger, n_prompts=4, n_at_a_time=8, retry=1)
+
+    assert fates_of_queries(ledger) == {"answered": 8, "perhaps billed": n_before_it_works}
+
+
 def test_a_limit_that_an_api_itself_tells_of_costs_nothing(ledger: Ledger) -> None:
     """Every run meets one; its type and code are documented as a refusal."""
     limit = Sent(429, {"error": {"message": "Slow down.", "code": "rate_limit_exceeded"}})

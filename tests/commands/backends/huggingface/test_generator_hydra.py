@@ -5,6 +5,7 @@ import math
 import random
 import re
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 import torch
@@ -161,6 +162,34 @@ def test_running_out_of_memory_halves_the_batch_and_changes_nothing(
 
     whole = answers(rated[:4])
     assert [facts(each) for each in halved] == [facts(each) for each in whole]
+
+
+@pytest.mark.parametrize("nth", [9, *(pytest.param(n, marks=pytest.mark.nightly) for n in (0, 20))])
+def test_rows_that_take_the_places_of_others_say_what_they_say_alone(
+    rated: list[GenerationTask], nth: int
+) -> None:
+    """Prompts that waited are read beside longer texts, and again if memory runs out on the way."""
+    owed = [
+        dataclasses.replace(task, options=GenerationOptions(stop=("e", "a", "~"))) for task in rated
+    ]
+    passes, n_rows = count(1), list[int]()
+
+    def pass_or_refuse(_: torch.nn.Module, args: tuple[torch.Tensor]) -> None:
+        n_rows.append(len(args[0]))
+        if next(passes) == nth:
+            raise torch.OutOfMemoryError
+
+    def load(entrant: Entrant, device: torch.device) -> LoadedWeights:
+        loaded = load_entrant(entrant, device)
+        loaded.model.embeddings.register_forward_pre_hook(pass_or_refuse)
+        return loaded
+
+    in_turn = answers(owed, 3 * 150, load)
+
+    alone = answers(owed, 1)
+    assert [facts(each) for each in in_turn] == [facts(each) for each in alone]
+    assert len({answer.n_generated_tokens for answer in alone}) > 1
+    assert max(n_rows) < len(owed)
 
 
 def test_a_broken_head_fails_who_it_decides_for_and_no_other(
